@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * The parts of the module that also compile in user space: verifier, rewriter
+ * and interpreter of handler bytecode.  They call nothing of the kernel's but
+ * what core/compat.h maps, allocate nothing and keep no state: the caller owns
+ * every buffer.
+ */
+#ifndef KPL_CORE_H
+#define KPL_CORE_H
+
+#include "compat.h"	/* u8..u64, struct bpf_insn, errno: kernel's or user space's */
+#include "../uapi/kprobe_lua.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What the verifier must know of a map. */
+struct kpl_map_desc {
+	u32 kind;		/* enum kpl_map_kind */
+	u32 key_size;
+	u32 value_size;
+};
+
+struct kpl_verify_ws;		/* working memory; see kpl_verify_ws_size() */
+
+/* One verification: what goes in, and what is known afterwards. */
+struct kpl_verify {
+	/* in */
+	const struct bpf_insn *insns;
+	const struct kpl_label *labels;
+	const struct kpl_map_desc *maps;
+	u32 nr_insns, nr_labels, nr_maps;
+	u32 kind;		/* enum kpl_prog_kind */
+	u32 data_size, scratch_size;
+	u32 budget;		/* 0: the default */
+	u32 regs_size;		/* sizeof(struct pt_regs) of the architecture */
+	u32 max_record;		/* limit of fixed part and tail together; 0: no ring, emitting is refused */
+	struct kpl_verify_ws *ws;
+	/* out */
+	u32 cost;		/* each instruction once, helpers at their worst */
+	u32 fuel;		/* budget - cost: what loops may spend */
+	u32 stack_depth;	/* bytes used below r10, a multiple of 8 */
+	u32 reject;		/* enum kpl_reject, when -EACCES is returned */
+	u32 reject_pc;
+	u32 has_loops;
+	u32 emits;		/* writes ring records */
+};
+
+/* Bytes of working memory for a program; at most about 700 KB. */
+size_t kpl_verify_ws_size(u32 nr_insns);
+
+/*
+ * One linear pass.  0; -EACCES with `reject` set; never anything else.
+ * Process context (the time is linear in the length of the program).
+ */
+int kpl_verify(struct kpl_verify *v);
+
+/* Worst cost of instruction `pc`, helpers included, of a program that was accepted. */
+u32 kpl_insn_cost(const struct kpl_verify *v, u32 pc);
+
+/*
+ * Writes the program with its guards (division, fuel) to `out`: KPL_MAX_SLOTS
+ * slots suffice for any program.  `v` is as an accepting kpl_verify() left it.
+ * `out_pc`, if not NULL, has nr_insns elements and receives where each
+ * instruction went, guards first.
+ * 0, or -EACCES with KPL_REJECT_EXPANSION when `max` slots do not suffice.
+ */
+int kpl_rewrite(struct kpl_verify *v, struct bpf_insn *out, u32 max, u32 *nr_out, u32 *out_pc);
+
+#define KPL_MAX_SLOTS	(4 * KPL_MAX_INSNS + 1)	/* of a rewritten program */
+
+/* Replaces each load of a map by the 64-bit value that the helpers take: values[id]. */
+void kpl_bind_maps(struct bpf_insn *insns, u32 nr_insns, const u64 *values);
+
+typedef u64 (*kpl_helper_fn)(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5);
+
+/*
+ * Runs a rewritten program whose maps are bound; r0.  Calls are by helper id:
+ * `helpers` has KPL_H_END_ elements.  Any context.
+ */
+u64 kpl_interpret(const struct bpf_insn *insns, struct kpl_hit *hit,
+		  const kpl_helper_fn *helpers);
+
+/* The same on a stack of the caller's: `fp` is its end, 8-byte aligned. */
+u64 kpl_interpret_on(const struct bpf_insn *insns, struct kpl_hit *hit,
+		     const kpl_helper_fn *helpers, void *fp);
+
+/* ------------------------------------------------------------------- tables */
+
+/* What a helper takes; helpers.def explains each. */
+enum kpl_arg {
+	KPL_A_UNUSED = 0,
+	KPL_A_NUM, KPL_A_CONST, KPL_A_HIT, KPL_A_AGG, KPL_A_HASH, KPL_A_KEY, KPL_A_VAL, KPL_A_OUT,
+	KPL_A_RMEM, KPL_A_WMEM, KPL_A_STR, KPL_A_WSTR, KPL_A_REC,
+	KPL_A_END_
+};
+
+enum kpl_result {
+	KPL_R_NUM, KPL_R_REC_OR_NULL, KPL_R_VOID, KPL_R_DONE,
+};
+
+struct kpl_helper_desc {
+	const char *name;	/* NULL: no such helper */
+	u8 result;		/* enum kpl_result */
+	u8 arg[5];		/* enum kpl_arg, of r1 to r5 */
+	u16 cost;
+};
+
+struct kpl_hit_desc {
+	const char *name;
+	u16 off, size;		/* in struct kpl_hit */
+	u8 type;		/* enum kpl_reg_type */
+	u8 kinds;		/* bit k: programs of kind k may load it */
+};
+
+/* How the fields of an instruction are used. */
+enum kpl_form {
+	KPL_F_BAD = 0,		/* no such opcode in the profile */
+	KPL_F_ALU_K, KPL_F_ALU_X, KPL_F_NEG, KPL_F_SWAP, KPL_F_LDX, KPL_F_ST, KPL_F_STX,
+	KPL_F_LD64, KPL_F_JA, KPL_F_JCC_K, KPL_F_JCC_X, KPL_F_CALL, KPL_F_EXIT,
+	KPL_F_END_
+};
+
+extern const struct kpl_helper_desc kpl_helper_descs[KPL_H_END_];
+extern const struct kpl_hit_desc kpl_hit_descs[];
+extern const u32 kpl_nr_hit_descs;
+extern const u8 kpl_insn_forms[256];	/* enum kpl_form of each opcode */
+
+/* FNV-1a over the rows of helpers.def: both sides of an ABI have the same table. */
+u64 kpl_table_hash(void);
+
+const char *kpl_reject_text(u32 reject);
+const char *kpl_stop_text(u32 stop);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/* The .def tables as data: instructions, helpers, hit fields, texts. */
+#include "core.h"
+
+static_assert(sizeof(struct kpl_label) == 64, "ABI");
+static_assert(sizeof(struct kpl_hit) == 72, "ABI");
+static_assert(sizeof(struct kpl_rec) == 24, "ABI");
+static_assert(sizeof(struct kpl_rec_str) == 8, "ABI");
+static_assert(sizeof(struct kpl_str) == 8, "ABI");
+
+const u8 kpl_insn_forms[256] = {
+#define ALU(op, symbol, value)				\
+	[BPF_ALU | BPF_##op | BPF_K] = KPL_F_ALU_K,	\
+	[BPF_ALU | BPF_##op | BPF_X] = KPL_F_ALU_X,	\
+	[BPF_ALU64 | BPF_##op | BPF_K] = KPL_F_ALU_K,	\
+	[BPF_ALU64 | BPF_##op | BPF_X] = KPL_F_ALU_X,
+#define JCC(op, symbol, condition)			\
+	[BPF_JMP | BPF_##op | BPF_K] = KPL_F_JCC_K,	\
+	[BPF_JMP | BPF_##op | BPF_X] = KPL_F_JCC_X,	\
+	[BPF_JMP32 | BPF_##op | BPF_K] = KPL_F_JCC_K,	\
+	[BPF_JMP32 | BPF_##op | BPF_X] = KPL_F_JCC_X,
+#define MEM(size, type)					\
+	[BPF_LDX | BPF_MEM | BPF_##size] = KPL_F_LDX,	\
+	[BPF_ST | BPF_MEM | BPF_##size] = KPL_F_ST,	\
+	[BPF_STX | BPF_MEM | BPF_##size] = KPL_F_STX,
+#define OP(name, code, form) [code] = KPL_F_##form,
+#include "insns.def"
+};
+
+/*
+ * An unused argument is written `-` in helpers.def.  Each word of the table is
+ * followed by (0): `-(0)` is KPL_A_UNUSED, a word is a macro call.
+ */
+#define NUM(x)		KPL_A_NUM
+#define CONST(x)	KPL_A_CONST
+#define HIT(x)		KPL_A_HIT
+#define AGG(x)		KPL_A_AGG
+#define HASH(x)		KPL_A_HASH
+#define KEY(x)		KPL_A_KEY
+#define VAL(x)		KPL_A_VAL
+#define OUT(x)		KPL_A_OUT
+#define RMEM(x)		KPL_A_RMEM
+#define WMEM(x)		KPL_A_WMEM
+#define STR(x)		KPL_A_STR
+#define WSTR(x)		KPL_A_WSTR
+#define REC(x)		KPL_A_REC
+
+const struct kpl_helper_desc kpl_helper_descs[KPL_H_END_] = {
+#define HELPER(id, name_, result_, a1, a2, a3, a4, a5, cost_)		\
+	[id] = {							\
+		.name = #name_,						\
+		.result = KPL_R_##result_,				\
+		.arg = { a1(0), a2(0), a3(0), a4(0), a5(0) },		\
+		.cost = cost_,						\
+	},
+#include "../uapi/helpers.def"
+#undef HELPER
+};
+
+#undef NUM
+#undef CONST
+#undef HIT
+#undef AGG
+#undef HASH
+#undef KEY
+#undef VAL
+#undef OUT
+#undef RMEM
+#undef WMEM
+#undef STR
+#undef WSTR
+#undef REC
+
+const struct kpl_hit_desc kpl_hit_descs[] = {
+#define HIT(field, type_, kinds_)				\
+	{							\
+		.name = #field,					\
+		.off = offsetof(struct kpl_hit, field),		\
+		.size = sizeof(((struct kpl_hit *)0)->field),	\
+		.type = KPL_T_##type_,				\
+		.kinds = kinds_,				\
+	},
+#include "../uapi/hit.def"
+#undef HIT
+};
+
+const u32 kpl_nr_hit_descs = sizeof(kpl_hit_descs) / sizeof(kpl_hit_descs[0]);
+
+u64 kpl_table_hash(void)
+{
+	static const char rows[] =
+#define HELPER(id, name, result, a1, a2, a3, a4, a5, cost)		\
+	#id "," #name "," #result "," #a1 "," #a2 "," #a3 "," #a4 "," #a5 "," #cost "\n"
+#include "../uapi/helpers.def"
+#undef HELPER
+	;
+	u64 hash = 0xcbf29ce484222325ull;
+	size_t i;
+
+	for (i = 0; i < sizeof(rows) - 1; i++)
+		hash = (hash ^ (u8)rows[i]) * 0x100000001b3ull;
+	return hash;
+}
+
+const char *kpl_reject_text(u32 reject)
+{
+	static const char *const texts[] = {
+		[KPL_REJECT_NONE] = "accepted",
+#define REJECT(name, text) [KPL_REJECT_##name] = text,
+#include "../uapi/rejects.def"
+#undef REJECT
+	};
+
+	return reject < KPL_REJECT_END_ ? texts[reject] : "unknown reason";
+}
+
+const char *kpl_stop_text(u32 stop)
+{
+	static const char *const texts[KPL_STOP_END_] = {
+#define STOP(name, class, text) [KPL_STOP_##name] = text,
+#include "../uapi/stops.def"
+#undef STOP
+	};
+
+	return stop < KPL_STOP_END_ && texts[stop] ? texts[stop] : "unknown reason";
+}
