@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+// What differs between machines, one row each (arch/x86_64.cpp, arch/arm64.cpp).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+namespace kpl {
+
+struct RegisterRow {
+    std::string_view name;  // as struct pt_regs names it: "di", "ip", "flags"; also its usual alias
+    uint16_t offset;        // bytes in struct pt_regs
+    bool at_entry;          // valid on the ftrace path without all registers
+};
+
+struct Arch {
+    std::string_view name;               // as `uname -m` prints it
+    std::span<const RegisterRow> regs;
+    std::span<const uint16_t> args;      // pt_regs offsets of the integer argument registers, in order
+    uint16_t ret, ip, sp;                // pt_regs offsets
+    uint16_t regs_size;                  // sizeof(struct pt_regs)
+    uint16_t stack_arg;                  // at a function's entry: offset from sp of the first stack argument
+    int capstone_arch, capstone_mode;
+
+    std::optional<uint16_t> reg(std::string_view name) const;
+};
+
+const Arch& host_arch();
+std::span<const Arch* const> all_archs();
+
+}  // namespace kpl

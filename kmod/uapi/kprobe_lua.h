@@ -1,0 +1,508 @@
+/* SPDX-License-Identifier: (GPL-2.0 WITH Linux-syscall-note) OR MIT */
+/*
+ * The ABI between the kernel module and user space.
+ *
+ * One open file of /dev/kprobe-lua is one session.  Everything a session
+ * creates (maps, rings, programs, probes) is named by small integers, counted
+ * from 0 within its kind, and is gone when the session ends.
+ *
+ * Structures have fixed-width fields, natural alignment and no padding.
+ * "in" fields are read by the kernel, "out" fields are written by it, reserved
+ * fields must be zero.  Each ioctl returns 0 or a negative errno:
+ *   EPERM   the caller lacks the rights, or the kernel is locked down
+ *   EXDEV   the caller is not the process that opened the session
+ *   ESHUTDOWN the session's opener has exited
+ *   EINVAL  a field or a reserved field is out of its range
+ *   EFAULT  a user pointer is bad
+ *   ENOMEM, E2BIG  a limit below is exceeded
+ */
+#ifndef KPROBE_LUA_UAPI_H
+#define KPROBE_LUA_UAPI_H
+
+#include <linux/ioctl.h>
+#include <linux/types.h>
+
+#define KPL_ABI_VERSION		1
+#define KPL_DEVICE		"/dev/kprobe-lua"
+
+/* Limits. */
+#define KPL_MAX_INSNS		4096	/* of a program, as loaded */
+#define KPL_MAX_LABELS		256	/* targets of backward jumps */
+#define KPL_MAX_STACK		512	/* bytes below r10 */
+#define KPL_MAX_SCRATCH		(64 * 1024)	/* bytes, for each CPU */
+#define KPL_MAX_DATA		4096	/* private data of a return instance */
+#define KPL_MAX_RECORD		16384	/* fixed part and tail together */
+#define KPL_MAX_KEY		1024	/* bytes */
+#define KPL_MAX_VALUE		4096	/* bytes */
+#define KPL_MAX_ENTRIES		(1u << 20)
+#define KPL_MAX_HIST_SLOTS	1024
+#define KPL_MAX_MAPS		256
+#define KPL_MAX_PROGS		1024
+#define KPL_MAX_PROBES		65536
+#define KPL_DEFAULT_BUDGET	10000
+#define KPL_MAX_BUDGET		1000000
+
+/* ------------------------------------------------------------------ the hit */
+
+/*
+ * What r1 points to when a handler starts.  A handler may load the fields that
+ * hit.def grants to its kind, at their full width; it may not store.
+ */
+struct kpl_hit {
+	__u64 regs;	/* struct pt_regs at the hit */
+	__u64 data;	/* private data of the return instance */
+	__u64 scratch;	/* this CPU's scratch memory */
+	__u64 func;	/* address of the probed function, a number */
+	__u64 addr;	/* address of the probe, a number */
+	__u64 ret;	/* the function's return value */
+	__u64 ret_addr;	/* address it returns to */
+	__u64 bad_addr;	/* the address that could not be read */
+	__u32 status;	/* KPL_STOP_* of the last helper that failed, or 0 */
+	__u32 cpu;
+};
+
+/* Kinds of programs: which fields of the hit and which helpers they may use. */
+enum kpl_prog_kind {
+	KPL_PROG_PRE = 0,	/* kprobe, before the instruction */
+	KPL_PROG_POST = 1,	/* kprobe, after the instruction */
+	KPL_PROG_FAULT = 2,	/* runs instead, when PRE or POST hit a bad address */
+	KPL_PROG_ENTRY = 3,	/* kretprobe, at entry */
+	KPL_PROG_RET = 4,	/* kretprobe, at return */
+	KPL_PROG_KINDS
+};
+
+/*
+ * A program's result in r0: KPL_RET_DONE, or KPL_RET_SKIP (from ENTRY: no
+ * return handler for this call), or KPL_RET_STOP(reason, pc): the handler
+ * stopped at instruction `pc` of the program as loaded, for a reason of
+ * stops.def.  Anything else counts as KPL_STOP_RESULT.
+ */
+#define KPL_RET_DONE		0
+#define KPL_RET_SKIP		1
+#define KPL_RET_STOP(reason, pc)	(((__u32)(pc) << 8) | (__u32)(reason))
+#define KPL_RET_REASON(r0)	((__u32)(r0) & 0xff)
+#define KPL_RET_PC(r0)		((__u32)(r0) >> 8)
+
+/* Why a handler stopped, and how that is counted.  Values start at 2. */
+enum kpl_stop {
+	KPL_STOP_FIRST_ = 1,
+#define STOP(name, class, text) KPL_STOP_##name,
+#include "stops.def"
+#undef STOP
+	KPL_STOP_END_
+};
+
+/* Helper ids: the imm of a BPF_CALL instruction (src = 0). */
+enum kpl_helper {
+#define HELPER(id, name, ...) KPL_H_##name = id,
+#include "helpers.def"
+#undef HELPER
+	KPL_H_END_
+};
+
+/* Why the verifier refused. */
+enum kpl_reject {
+	KPL_REJECT_NONE = 0,
+#define REJECT(name, text) KPL_REJECT_##name,
+#include "rejects.def"
+#undef REJECT
+	KPL_REJECT_END_
+};
+
+/* ------------------------------------------------------------------- values */
+
+/*
+ * A string value in scratch memory, instance data, keys and map values:
+ * 8 bytes of header, then the bytes.  A string of limit L occupies
+ * KPL_STR_SIZE(L) bytes; the bytes from `len` to the next multiple of 8 are
+ * zero, and in keys and map values all bytes up to the size are.
+ */
+struct kpl_str {
+	__u32 len;	/* bytes, without any terminator */
+	__u32 reserved;	/* 0 */
+	char bytes[];
+};
+#define KPL_STR_SIZE(limit)	(8u + (((__u32)(limit) + 7u) & ~7u))
+#define KPL_MAX_STR		4095
+
+/* ----------------------------------------------------------------- programs */
+
+/* What a register may hold.  The verifier's types, and those of labels. */
+enum kpl_reg_type {
+	KPL_T_NONE = 0,		/* unknown: may not be read */
+	KPL_T_NUM = 1,		/* a number */
+	KPL_T_HIT = 2,		/* struct kpl_hit */
+	KPL_T_REGS = 3,		/* struct pt_regs */
+	KPL_T_SCRATCH = 4,	/* this CPU's scratch memory */
+	KPL_T_DATA = 5,		/* private data of the return instance */
+	KPL_T_REC = 6,		/* the pending ring record: write only */
+	KPL_T_REC_OR_NULL = 7,	/* the same, not yet tested */
+	KPL_T_STACK = 8,	/* r10 and what is derived from it */
+	KPL_T_MAP = 9,		/* a map: an operand of helpers only */
+	KPL_T_END_
+};
+
+/*
+ * The declared state at the target of backward jumps (a stack map).  Each edge
+ * that reaches the instruction must satisfy it: a declared NONE accepts
+ * anything, any other type must be the same with the same offset.
+ * Pointers carry their constant offset, maps their id in `off`.
+ */
+struct kpl_label {
+	__u32 pc;		/* in instructions */
+	__u8 type[9];		/* KPL_T_* of r0 to r8 */
+	__u8 rec_pending;	/* 1: a record is reserved and tested */
+	__u16 rec_size;		/* its fixed size, when pending */
+	__u64 stack;		/* bit i: the 8 bytes at r10 - 8 * (i + 1) are written */
+	__s32 off[9];
+	__u32 reserved;
+};
+
+/*
+ * KPL_IOC_PROG_LOAD.  `insns` is an array of struct bpf_insn, in the profile
+ * that docs/bytecode.md describes.  A load of a map is BPF_LD|BPF_IMM|BPF_DW
+ * with src_reg = 1 and imm = the map's id.
+ */
+struct kpl_prog_load {
+	__u64 insns;		/* in */
+	__u64 labels;		/* in: array of struct kpl_label, ascending pc */
+	__u32 nr_insns;		/* in: 8-byte slots */
+	__u32 nr_labels;	/* in */
+	__u32 kind;		/* in: enum kpl_prog_kind */
+	__u32 data_size;	/* in: bytes of instance data, a multiple of 8 */
+	__u32 scratch_size;	/* in: bytes, a multiple of 8 */
+	__u32 budget;		/* in: 0 is the default */
+	__u32 flags;		/* in: KPL_PROG_F_* */
+	__u32 id;		/* out */
+	__u32 cost;		/* out: proven cost without loops' repetitions */
+	__u32 jited;		/* out: 1 native code, 0 interpreted */
+	__u32 reject;		/* out: enum kpl_reject, when EACCES is returned */
+	__u32 reject_pc;	/* out */
+	__u32 native_len;	/* out: bytes of native code, 0 if interpreted */
+	__u32 reserved;
+};
+#define KPL_PROG_F_INTERPRET	1u	/* never native code: for tests */
+#define KPL_PROG_F_FULL_REGS	2u	/* reads registers that are no argument registers */
+
+/*
+ * KPL_IOC_PROG_RUN: runs a loaded program once on prepared input, on this CPU,
+ * under the same guard as a hit.  For tests and dry runs.
+ */
+struct kpl_prog_run {
+	__u32 id;		/* in */
+	__u32 reserved;
+	__u64 regs;		/* in: user pointer to regs_size bytes of struct pt_regs */
+	__u32 regs_size;	/* in: at most sizeof(struct pt_regs) */
+	__u32 data_size;	/* in: at most the program's */
+	__u64 data;		/* in, out: user pointer to instance data */
+	__u64 hit;		/* in: user pointer to struct kpl_hit; pointers in it are ignored */
+	__u64 result;		/* out: r0 */
+	__u64 bad_addr;		/* out */
+};
+
+/*
+ * One place where a program has stopped.  KPL_IOC_PROG_SITES copies up to `nr`
+ * of them, those with a count, ascending by pc.
+ */
+struct kpl_site {
+	__u32 pc;
+	__u32 reason;		/* enum kpl_stop */
+	__u64 count;
+	__u64 bad_addr;		/* of the first stop here */
+	__u64 first;		/* time of the first stop, CLOCK_MONOTONIC ns */
+};
+
+struct kpl_prog_sites {
+	__u32 id;		/* in */
+	__u32 nr;		/* in: room; out: copied */
+	__u64 sites;		/* in: user pointer */
+};
+
+/* --------------------------------------------------------------------- maps */
+
+/* Kinds of maps.  AGG_*: per-CPU aggregations, merged by the reader. */
+enum kpl_map_kind {
+	KPL_MAP_COUNT = 0,	/* u64: sum of 1 or of the numbers given */
+	KPL_MAP_SUM = 1,	/* s64 */
+	KPL_MAP_AVG = 2,	/* u64 n, s64 sum */
+	KPL_MAP_MIN = 3,	/* u64 n, s64 min */
+	KPL_MAP_MAX = 4,	/* u64 n, s64 max */
+	KPL_MAP_STATS = 5,	/* u64 n, s64 sum, s64 min, s64 max */
+	KPL_MAP_HIST = 6,	/* u64 slot[66]: negative, 0, then [2^(i-2), 2^(i-1)) */
+	KPL_MAP_LHIST = 7,	/* u64 slot[2 + (hi - lo) / step]: below, steps, above */
+	KPL_MAP_HASH = 8,	/* shared: values set, read and deleted */
+	KPL_MAP_KINDS
+};
+
+/*
+ * KPL_IOC_MAP_CREATE.  An aggregation without a key has key_size 0 and one
+ * cell for each CPU.
+ *
+ * The mapping of an aggregation (read-only, at mmap_off of the session's file)
+ * is nr_cpus times nr_banks areas of `bank_size` bytes; the area of CPU c and
+ * bank b starts at (c * nr_banks + b) * bank_size.  An area is a struct
+ * kpl_agg_bank and `nr_cells` cells of `cell_size` bytes.
+ */
+struct kpl_map_create {
+	__u32 kind;		/* in: enum kpl_map_kind */
+	__u32 key_size;		/* in: bytes, a multiple of 8; 0: no key */
+	__u32 value_size;	/* in: HASH: bytes, a multiple of 8; else 0. out: bytes */
+	__u32 max_entries;	/* in: 0 is the default, 4096; for each CPU */
+	__s64 lo, hi, step;	/* in: LHIST; else 0 */
+	__u32 id;		/* out */
+	__u32 nr_cells;		/* out */
+	__u32 cell_size;	/* out */
+	__u32 nr_banks;		/* out */
+	__u64 bank_size;	/* out */
+	__u64 mmap_off;		/* out */
+	__u64 mmap_size;	/* out */
+};
+
+/* Leads each bank of an aggregation. */
+struct kpl_agg_bank {
+	__u64 used;		/* cells in use */
+	__u64 lost;		/* updates refused because the bank was full */
+	__u64 epoch;		/* grows with each clear */
+	__u64 reserved[5];
+};
+
+/*
+ * Leads each cell: then key_size bytes of key, then the value.  `seq` is odd
+ * while the value is written; `hash` is 0 in an empty cell and is stored after
+ * the key.  An unkeyed aggregation's only cell is always in use (hash 1).
+ */
+struct kpl_agg_cell {
+	__u32 seq;
+	__u32 hash;
+};
+
+/*
+ * KPL_IOC_MAP_CLEAR empties an aggregation: new updates go to the other bank,
+ * and after a grace period `bank` is no longer written: the reader merges it
+ * (it holds all updates since the last clear), and it is emptied by the next
+ * clear.  The bank that is written now is returned in `active`.
+ */
+struct kpl_map_clear {
+	__u32 id;		/* in */
+	__u32 bank;		/* out */
+	__u32 active;		/* out */
+	__u32 reserved;
+};
+
+/* KPL_IOC_MAP_INFO */
+struct kpl_map_info {
+	__u32 id;		/* in */
+	__u32 active;		/* out: bank written now */
+	__u64 memory;		/* out: bytes held */
+};
+
+/* KPL_IOC_MAP_OP: user space's access to a KPL_MAP_HASH. */
+enum kpl_map_op_kind {
+	KPL_MAP_GET = 0,	/* ENOENT if there is none */
+	KPL_MAP_SET = 1,	/* ENOSPC if full */
+	KPL_MAP_DELETE = 2,
+	KPL_MAP_NEXT = 3,	/* cursor in, out; ENOENT at the end; key and value out */
+};
+
+struct kpl_map_op {
+	__u32 id;		/* in */
+	__u32 op;		/* in */
+	__u64 key;		/* user pointer, key_size bytes */
+	__u64 value;		/* user pointer, value_size bytes */
+	__u64 cursor;		/* in, out: for NEXT; 0 starts */
+};
+
+/* -------------------------------------------------------------------- rings */
+
+/*
+ * KPL_IOC_RING_SETUP: once for each session, before programs that emit are
+ * loaded.  One ring for each possible CPU.  CPU c's ring has two mappings of
+ * the session's file:
+ *   at ctl_off + c * ctl_stride, one page, read-write: struct kpl_ring_ctl;
+ *   at data_off + c * data_stride, page_size + 2 * size bytes, read-only:
+ *   one page with struct kpl_ring_head, then the data twice in a row, so that
+ *   a record that wraps is contiguous.
+ */
+struct kpl_ring_setup {
+	__u32 size;		/* in: data bytes for each CPU, a power of two, >= 4096 */
+	__u32 nr_cpus;		/* out: possible CPUs, rings */
+	__u64 ctl_off;		/* out */
+	__u64 ctl_stride;	/* out */
+	__u64 data_off;		/* out */
+	__u64 data_stride;	/* out */
+};
+
+/* Written by the consumer, read once for each record by the producer. */
+struct kpl_ring_ctl {
+	__u64 tail;		/* position consumed up to; grows, never wraps */
+	__u64 wake_at;		/* wake the sleeper when head reaches this position */
+};
+
+/*
+ * Written by the producer, read by the consumer.  Positions are byte counts
+ * that grow and never wrap; index = position & (size - 1).
+ */
+struct kpl_ring_head {
+	__u64 head;		/* records below are complete (release) */
+	__u64 reserved_head;	/* != head while a record is being written */
+	__u64 sent;		/* records attempted: complete + lost */
+	__u64 lost;		/* records refused because the ring was full */
+};
+
+/*
+ * A record: header, then the fixed part (`fixed` bytes) that the program
+ * stores, then the tail: strings appended one after the other, each padded to
+ * a multiple of 8.  A string field in the fixed part is a struct kpl_rec_str.
+ */
+struct kpl_rec {
+	__u32 len;		/* bytes with header and tail, a multiple of 8 */
+	__u32 event;		/* the number given to rec_begin */
+	__u64 seq;		/* counts `sent` of this ring, from 0: gaps are losses */
+	__u64 time;		/* CLOCK_MONOTONIC, ns, taken at rec_begin */
+};
+
+struct kpl_rec_str {
+	__u32 off;		/* from the start of the record; 0: absent (nil) */
+	__u32 len;		/* bytes */
+};
+
+/* ------------------------------------------------------------------- probes */
+
+enum kpl_probe_kind {
+	KPL_PROBE_KPROBE = 0,
+	KPL_PROBE_KRETPROBE = 1,
+	KPL_PROBE_FTRACE = 2,
+	KPL_PROBE_KINDS
+};
+
+#define KPL_NO_PROG	0xffffffffu
+
+/* What `when` filters on; a hit that fails is counted as skipped. */
+#define KPL_WHEN_PID	1u
+#define KPL_WHEN_TID	2u
+#define KPL_WHEN_COMM	4u
+#define KPL_WHEN_CPU	8u
+#define KPL_WHEN_CGROUP	16u
+
+struct kpl_when {
+	__u32 mask;		/* KPL_WHEN_* */
+	__u32 pid;		/* initial namespace */
+	__u32 tid;
+	__u32 cpu;
+	__u64 cgroup;
+	char comm[16];		/* zero padded */
+};
+
+/* One element of KPL_IOC_ATTACH. */
+struct kpl_attach {
+	__u64 addr;		/* in: address of the instruction */
+	__u64 func;		/* in: what the hit's `func` shows */
+	__u32 kind;		/* in: enum kpl_probe_kind */
+	__u32 flags;		/* in: KPL_ATTACH_F_* */
+	__u32 prog[3];		/* in: KPROBE: pre, post, fault; KRETPROBE: entry, ret, none; or KPL_NO_PROG */
+	__u32 maxactive;	/* in: KRETPROBE: 0 is the kernel's default */
+	struct kpl_when when;	/* in */
+	__u32 id;		/* out */
+	__s32 error;		/* out: 0 or the negative errno of this element */
+};
+#define KPL_ATTACH_F_DISABLED	1u	/* registered, not armed */
+#define KPL_ATTACH_F_OPTIONAL	2u	/* its failure fails nothing else */
+
+/*
+ * KPL_IOC_ATTACH: registers all elements or, when one that is not optional
+ * fails, none; then ECANCELED is returned and each `error` says what happened
+ * (-ECANCELED: this one was fine).
+ */
+struct kpl_attach_batch {
+	__u64 probes;		/* in: user pointer to nr struct kpl_attach */
+	__u32 nr;		/* in */
+	__u32 failed;		/* out: how many have an error of their own */
+};
+
+/* KPL_IOC_CONTROL: one operation on several probes. */
+enum kpl_control_op {
+	KPL_CTL_DISABLE = 0,
+	KPL_CTL_ENABLE = 1,
+	KPL_CTL_DETACH = 2,	/* returns when no handler of them runs any more */
+};
+
+struct kpl_control {
+	__u64 ids;		/* in: user pointer to nr __u32 */
+	__u32 nr;		/* in */
+	__u32 op;		/* in */
+};
+
+/* State of a probe as the kernel has it. */
+enum kpl_probe_state {
+	KPL_STATE_INT3 = 0,
+	KPL_STATE_OPTIMIZED = 1,
+	KPL_STATE_FTRACE = 2,
+	KPL_STATE_DISABLED = 3,
+	KPL_STATE_GONE = 4,
+	KPL_STATE_DETACHED = 5,
+};
+
+/* Sums over CPUs.  hits = handled + faults + errors + overruns + skipped + missed. */
+struct kpl_counts {
+	__u64 hits;
+	__u64 handled;
+	__u64 skipped;		/* refused by `when` */
+	__u64 missed;
+	__u64 faults;
+	__u64 errors;
+	__u64 overruns;
+};
+
+struct kpl_probe_stats {
+	__u32 id;		/* in */
+	__u32 state;		/* out: enum kpl_probe_state */
+	struct kpl_counts entry;	/* out: KPROBE's handlers, or KRETPROBE's entry */
+	struct kpl_counts ret;		/* out: KRETPROBE's return */
+	__u64 outstanding;	/* out: KRETPROBE: calls whose return is still to come */
+	__u64 dropped;		/* out: KRETPROBE: instances that entry gave up */
+};
+
+/* KPL_IOC_STATS */
+struct kpl_stats {
+	__u64 stats;		/* in: user pointer to nr struct kpl_probe_stats */
+	__u32 nr;		/* in */
+	__u32 reserved;
+};
+
+/* ------------------------------------------------------------------ session */
+
+/* KPL_IOC_INFO: always allowed on an open file. */
+struct kpl_info {
+	__u32 abi;		/* out: KPL_ABI_VERSION of the module */
+	__u32 nr_cpus;		/* out: possible CPUs */
+	__u64 features;		/* out: KPL_FEATURE_* */
+	__u64 helpers;		/* out: FNV-1a of helpers.def's rows, see kpl_table_hash() */
+	__u32 exiting;		/* out: 1 after a handler called exit() */
+	__s32 exit_code;	/* out */
+	__u64 stops;		/* out: handlers stopped so far: when it grows, read the sites */
+	__u64 memory;		/* out: bytes held by this session */
+};
+#define KPL_FEATURE_JIT		1ull
+#define KPL_FEATURE_KRETPROBE	2ull
+#define KPL_FEATURE_FTRACE	4ull
+
+#define KPL_IOC_INFO		_IOR('K', 0x00, struct kpl_info)
+#define KPL_IOC_RING_SETUP	_IOWR('K', 0x01, struct kpl_ring_setup)
+#define KPL_IOC_MAP_CREATE	_IOWR('K', 0x02, struct kpl_map_create)
+#define KPL_IOC_MAP_CLEAR	_IOWR('K', 0x03, struct kpl_map_clear)
+#define KPL_IOC_MAP_INFO	_IOWR('K', 0x04, struct kpl_map_info)
+#define KPL_IOC_MAP_OP		_IOWR('K', 0x05, struct kpl_map_op)
+#define KPL_IOC_PROG_LOAD	_IOWR('K', 0x06, struct kpl_prog_load)
+#define KPL_IOC_PROG_RUN	_IOWR('K', 0x07, struct kpl_prog_run)
+#define KPL_IOC_PROG_SITES	_IOWR('K', 0x08, struct kpl_prog_sites)
+#define KPL_IOC_ATTACH		_IOWR('K', 0x09, struct kpl_attach_batch)
+#define KPL_IOC_CONTROL		_IOW('K', 0x0a, struct kpl_control)
+#define KPL_IOC_STATS		_IOW('K', 0x0b, struct kpl_stats)
+
+/*
+ * poll() on the session's file: POLLIN when a ring passed its wake_at, a
+ * handler stopped, or a handler called exit(); the condition is cleared by
+ * reading (KPL_IOC_INFO, or advancing tail or wake_at).  POLLHUP after the
+ * opener has exited.
+ */
+#endif

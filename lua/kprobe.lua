@@ -1,0 +1,328 @@
+-- SPDX-License-Identifier: MIT
+-- The Lua side of the API: declarations are checked here and handed to the session through `core`.
+-- Everything that this chunk returns is in a script's environment, and is what `require "kprobe"` gives.
+
+local core, registry = ...
+local ffi = require "ffi"
+local bit = require "bit"
+
+local kprobe = {}
+
+-- Raises `text` at the place in the script that called the API.
+local function fail(text, ...)
+  local level = 3
+  while true do
+    local info = debug.getinfo(level, "S")
+    if not info or info.source ~= "=kprobe" then break end
+    level = level + 1
+  end
+  error(string.format(text, ...), level)
+end
+
+-- The place of the script's call: what messages about the declaration name.
+local function caller()
+  local level = 3
+  while true do
+    local info = debug.getinfo(level, "Sl")
+    if not info then return "?", 0 end
+    if info.source ~= "=kprobe" and info.what ~= "C" then
+      return info.short_src:match "^%[string" and info.source or info.source:gsub("^[@=]", ""), info.currentline
+    end
+    level = level + 1
+  end
+end
+
+local function is_integer(v)
+  return type(v) == "number" and v == math.floor(v) and math.abs(v) <= 2 ^ 53
+      or ffi.istype("int64_t", v) or ffi.istype("uint64_t", v)
+end
+
+-- ---------------------------------------------------------------- options
+-- What each option must be: a test and what the message calls it.
+local checks = {
+  handler = { function(v) return type(v) == "function" end, "a function" },
+  boolean = { function(v) return type(v) == "boolean" end, "true or false" },
+  count = { function(v) return is_integer(v) and v >= 0 end, "a whole number, 0 or more" },
+  string = { function(v) return type(v) == "string" end, "a string" },
+  table = { function(v) return type(v) == "table" end, "a table" },
+  via = { function(v) return v == "auto" or v == "ftrace" or v == "kprobe" end, '"auto", "ftrace" or "kprobe"' },
+}
+
+local common = { when = "table", enabled = "boolean", optional = "boolean", budget = "count", via = "via" }
+local options = {
+  kprobe = { pre = "handler", post = "handler", fault = "handler" },
+  kretprobe = { entry = "handler", ret = "handler", maxactive = "count", data = "count" },
+  jprobe = { handler = "handler" },
+}
+for _, own in pairs(options) do
+  for name, kind in pairs(common) do own[name] = kind end
+end
+local when_options = { pid = "count", tid = "count", comm = "string", cpu = "count", cgroup = "count" }
+
+local function names_of(allowed)
+  local names = {}
+  for name in pairs(allowed) do names[#names + 1] = name end
+  table.sort(names)
+  return table.concat(names, ", ")
+end
+
+local function check_options(what, given, allowed)
+  for name, value in pairs(given) do
+    if type(name) ~= "number" then
+      local kind = allowed[name]
+      if not kind then fail("%s has no option '%s'; it has: %s", what, tostring(name), names_of(allowed)) end
+      local check = checks[kind]
+      if not check[1](value) then fail("%s: '%s' must be %s", what, name, check[2]) end
+    end
+  end
+end
+
+local function collect_targets(what, target, into)
+  if type(target) == "table" then
+    for _, one in ipairs(target) do collect_targets(what, one, into) end
+  elseif type(target) == "string" and target ~= "" or is_integer(target) then
+    into[#into + 1] = target
+  else
+    fail('%s: a target is "symbol", "symbol+0x1a", "module:symbol", an address, a glob, or a list of these', what)
+  end
+  return into
+end
+
+-- ---------------------------------------------------------------- probes
+local Probe = {}
+Probe.__index = function(probe, key)
+  if key == "state" then return core.state(probe.id) end
+  return Probe[key]
+end
+Probe.__tostring = function(probe) return string.format("probe %d (%s)", probe.id, probe.state) end
+
+function Probe:enable() core.control("enable", { self.id }) end
+function Probe:disable() core.control("disable", { self.id }) end
+function Probe:detach() core.control("detach", { self.id }) end
+function Probe:stats() return core.stats(self.id) end
+
+local function declare(what, spec)
+  check_options(what, spec, options[what])
+  local targets = collect_targets(what, spec[1], {})
+  if #targets == 0 then fail("%s needs a target", what) end
+  for key in pairs(spec) do
+    if type(key) == "number" and key ~= 1 then fail("%s takes one target; write a list as { \"a\", \"b\" }", what) end
+  end
+  if spec.when then check_options(what .. ": when", spec.when, when_options) end
+  local file, line = caller()
+  local id = core.probe {
+    kind = what, targets = targets, file = file, line = line, when = spec.when or {},
+    first = what == "kretprobe" and spec.entry or spec.pre or spec.handler,
+    second = what == "kretprobe" and spec.ret or spec.post,
+    third = spec.fault,
+    enabled = spec.enabled ~= false, optional = spec.optional == true,
+    budget = spec.budget or 0, maxactive = spec.maxactive or 0, data = spec.data, via = spec.via or "auto",
+  }
+  return setmetatable({ id = id }, Probe)
+end
+
+-- kprobe("symbol", fn) is kprobe{ "symbol", pre = fn }; jprobe likewise.
+local function declarator(what, handler)
+  return function(target, fn)
+    if type(target) == "table" and fn == nil then
+      if what == "jprobe" and not target.handler and type(target[2]) == "function" then
+        target.handler, target[2] = target[2], nil
+      end
+      local has_handler = false
+      for name, kind in pairs(options[what]) do
+        if kind == "handler" and target[name] ~= nil then has_handler = true end
+      end
+      if not has_handler then fail("%s has no handler", what) end
+      return declare(what, target)
+    end
+    if type(fn) ~= "function" then fail("%s(target, fn): fn must be a function", what) end
+    return declare(what, { target, [handler] = fn })
+  end
+end
+
+kprobe.kprobe = declarator("kprobe", "pre")
+kprobe.kretprobe = declarator("kretprobe", "ret")
+kprobe.jprobe = declarator("jprobe", "handler")
+
+local Batch = {}
+Batch.__index = Batch
+local function batch_control(op)
+  return function(batch)
+    core.control(op, batch.ids)
+    batch.enabled = op == "enable"
+  end
+end
+Batch.enable = batch_control "enable"
+Batch.disable = batch_control "disable"
+Batch.detach = batch_control "detach"
+function Batch:stats()
+  local all = {}
+  for i, probe in ipairs(self) do all[i] = probe:stats() end
+  return all
+end
+
+-- batch{ probe, … }: the probes as one object.
+function kprobe.batch(probes)
+  if type(probes) ~= "table" or #probes == 0 then fail "batch takes a list of probes" end
+  local batch = setmetatable({ ids = {}, enabled = true }, Batch)
+  for i, probe in ipairs(probes) do
+    if getmetatable(probe) ~= Probe then fail("batch: element %d is not a probe", i) end
+    batch[i], batch.ids[i] = probe, probe.id
+  end
+  return batch
+end
+
+-- ---------------------------------------------------------------- maps
+local Map = {}
+Map.__index = Map
+Map.__tostring = function(map) return core.text(map.id) end
+
+local function key_elements(key)
+  if type(key) == "table" then return key end
+  if key == nil then return {} end
+  return { key }
+end
+
+-- The value of one key, or of an aggregation without a key: a number, or a table for stats and histograms.
+function Map:value(key) return core.value(self.id, key_elements(key)) end
+
+-- for key, value in m:pairs(): a tuple key is a table.
+function Map:pairs()
+  local rows, i = core.rows(self.id), 0
+  return function()
+    i = i + 1
+    if rows[i] then return rows[i].key, rows[i].value end
+  end
+end
+
+-- The n rows with the largest values: a list of { key=, value= }.
+function Map:top(n)
+  local rows = core.rows(self.id)
+  table.sort(rows, function(a, b) return a.weight > b.weight end)
+  for i = #rows, (n or 10) + 1, -1 do rows[i] = nil end
+  return rows
+end
+
+function Map:clear() core.clear(self.id) end
+
+local handler_only = "%s is for handlers; user space has value, pairs, top and clear"
+function Map.add() fail(handler_only, "add") end
+
+local function declare_map(kind, decl)
+  decl.kind = kind
+  decl.file, decl.line = caller()
+  return setmetatable({ id = core.map(decl) }, Map)
+end
+
+for _, kind in ipairs { "count", "sum", "avg", "min", "max", "stats", "hist" } do
+  kprobe[kind] = function(decl)
+    if decl ~= nil and type(decl) ~= "table" then fail("%s takes no argument, or a table such as { max = 10000 }", kind) end
+    check_options(kind, decl or {}, { max = "count" })
+    return declare_map(kind, { max = decl and decl.max or 0 })
+  end
+end
+
+function kprobe.lhist(lo, hi, step)
+  if not (is_integer(lo) and is_integer(hi) and is_integer(step)) then fail "lhist(lo, hi, step) takes three integers" end
+  if step <= 0 or hi <= lo or (hi - lo) % step ~= 0 then
+    fail "lhist(lo, hi, step): hi must be over lo by a multiple of step, and step over 0"
+  end
+  if (hi - lo) / step > 1022 then fail "lhist has at most 1022 steps: take a larger one" end
+  return declare_map("lhist", { max = 0, lo = lo, hi = hi, step = step })
+end
+
+function kprobe.map(decl)
+  if decl ~= nil and type(decl) ~= "table" then fail "map takes no argument, or a table such as { max = 10000 }" end
+  check_options("map", decl or {}, { max = "count" })
+  return declare_map("map", { max = decl and decl.max or 0 })
+end
+
+-- ---------------------------------------------------------------- events
+local Event = {}
+Event.__index = Event
+Event.__call = function() fail "an event is sent by a handler; user space receives it: e:each(function(e) … end)" end
+
+function Event:each(fn)
+  if type(fn) ~= "function" then fail "each takes a function" end
+  core.each(self.id, fn)
+  return self
+end
+
+function kprobe.event(order)
+  if order ~= nil and type(order) ~= "table" then fail 'event takes nothing, or the order of its fields: event{ "pid", "comm" }' end
+  for i, name in ipairs(order or {}) do
+    if type(name) ~= "string" then fail("event: field %d must be a name", i) end
+  end
+  local file, line = caller()
+  return setmetatable({ id = core.event { order = order or {}, file = file, line = line } }, Event)
+end
+
+-- ---------------------------------------------------------------- time and end
+function kprobe.every(seconds, fn)
+  if type(seconds) ~= "number" or seconds <= 0 then fail "every(seconds, fn): seconds must be over 0" end
+  if type(fn) ~= "function" then fail "every(seconds, fn): fn must be a function" end
+  core.every(seconds, fn)
+end
+
+function kprobe.at_exit(fn)
+  if type(fn) ~= "function" then fail "at_exit takes a function" end
+  core.at_exit(fn)
+end
+
+function kprobe.exit(code)
+  if code ~= nil and not (is_integer(code) and code >= 0 and code <= 255) then fail "exit takes a status from 0 to 255" end
+  core.exit(tonumber(code or 0))
+end
+
+function kprobe.print(...)
+  local parts = {}
+  for i = 1, select("#", ...) do parts[i] = tostring((select(i, ...))) end
+  core.write(table.concat(parts, "\t") .. "\n")
+end
+
+function kprobe.printf(format, ...) core.write(string.format(format, ...)) end
+
+-- Nanoseconds of the monotonic clock, as in handlers.
+kprobe.now = core.now
+
+-- Handler builtins without a meaning in user space: calling one there says so.
+local handler_builtins = {
+  "pid", "tid", "ppid", "uid", "gid", "cpu", "comm", "task", "cgroup", "kstack", "ustack", "str", "ustr", "buf",
+  "sym", "try", "starts",
+}
+for _, name in ipairs(handler_builtins) do
+  kprobe[name] = function() fail("%s() runs in a handler, at a probe hit", name) end
+end
+
+-- ---------------------------------------------------------------- what luahost needs
+-- Functions that a handler may name, by identity.
+local builtins = {}
+for name, value in pairs(kprobe) do
+  if type(value) == "function" then builtins[value] = name end
+end
+for _, library in ipairs { "string", "math", "table", "os", "io", "debug", "coroutine" } do
+  for name, fn in pairs(_G[library]) do builtins[fn] = library .. "." .. name end
+end
+for name, fn in pairs(bit) do builtins[fn] = "bit." .. name end
+for name, fn in pairs(ffi) do
+  if type(fn) == "function" then builtins[fn] = "ffi." .. name end
+end
+for name, fn in pairs(_G) do
+  if type(fn) == "function" and fn ~= kprobe.print then builtins[fn] = name end
+end
+registry.builtins = builtins
+
+registry.Map, registry.Event, registry.Probe = Map, Event, Probe
+registry.Stack = { __tostring = function(stack) return "\n    " .. table.concat(stack, "\n    ") end }
+
+function registry.int64(high, low) return bit.bor(bit.lshift(ffi.cast("int64_t", high), 32), ffi.cast("int64_t", low)) end
+function registry.uint64(high, low) return ffi.cast("uint64_t", registry.int64(high, low)) end
+function registry.cdata_kind(value)
+  if ffi.istype("int64_t", value) then return "int64" end
+  if ffi.istype("uint64_t", value) then return "uint64" end
+  return tostring(ffi.typeof(value))
+end
+
+for name, value in pairs(kprobe) do _G[name] = value end
+_G.ffi, _G.bit = ffi, bit
+package.loaded.kprobe = kprobe

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+// Aggregation: reads the per-CPU cells of an aggregation map and merges them, with no system call for each key.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/mapping.hpp"
+#include "base/result.hpp"
+#include "device/device.hpp"
+
+namespace kpl {
+
+// The merged value of one key. Which members mean something follows from the map's kind.
+struct AggValue {
+    uint64_t n = 0;    // COUNT: the count; AVG, MIN, MAX, STATS, HIST, LHIST: how many were added
+    int64_t sum = 0;   // SUM, AVG, STATS
+    int64_t min = 0;   // MIN, STATS
+    int64_t max = 0;   // MAX, STATS
+    std::vector<uint64_t> slots;  // HIST, LHIST
+};
+
+struct AggRow {
+    std::string key;  // the key's bytes
+    AggValue value;
+};
+
+class Aggregation {
+  public:
+    // `made` is what Device::create_map returned.
+    static Result<Aggregation> create(const Device& device, const kpl_map_create& made);
+
+    // All keys, merged over CPUs, in the order of first sight. Updates that run meanwhile are in or out as a whole.
+    Result<std::vector<AggRow>> read(const Device& device) const;
+    // One key; n is 0 when it was never updated.
+    Result<AggValue> value(const Device& device, std::string_view key) const;
+    Result<void> clear(const Device& device);
+    // Updates that were refused because the map was full.
+    uint64_t lost() const;
+
+  private:
+    const uint8_t* area(uint32_t cpu, uint32_t bank) const;
+    void read_bank(uint32_t bank, std::vector<AggRow>& rows) const;
+
+    Mapping mapping_;
+    kpl_map_create made_{};
+    uint32_t cpus_ = 0;
+};
+
+}  // namespace kpl

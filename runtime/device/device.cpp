@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT
+#include "device/device.hpp"
+
+#include <fcntl.h>
+#include <sys/ioctl.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace kpl {
+namespace {
+
+Error errno_error(const char* what, int error) {
+    return {Errc::system, std::string(what) + ": " + std::strerror(error)};
+}
+
+template <class T>
+Result<T> call(int fd, unsigned long request, T argument, const char* what) {
+    if (::ioctl(fd, request, &argument) < 0) return errno_error(what, errno);
+    return argument;
+}
+
+Error open_error(int error) {
+    switch (error) {
+        case ENOENT:
+        case ENXIO:
+        case ENODEV:
+            return {Errc::system,
+                    "the kprobe_lua module is not loaded in this kernel: load it (insmod build/kmod/$(uname "
+                    "-r)/kprobe_lua.ko), or run the script in a throwaway VM with --vm; "
+                    "`kprobe-lua doctor` says what is missing"};
+        case EPERM:
+        case EACCES:
+            return {Errc::system,
+                    "no right to open " KPL_DEVICE
+                    ": run as root (CAP_SYS_ADMIN, or CAP_PERFMON with CAP_BPF) on a kernel that is not locked down, "
+                    "or use --vm; `kprobe-lua doctor` says what is missing"};
+        default:
+            return errno_error(KPL_DEVICE, error);
+    }
+}
+
+}  // namespace
+
+Result<Device> Device::open() {
+    Device device;
+    device.fd_.reset(::open(KPL_DEVICE, O_RDWR | O_CLOEXEC));
+    if (!device.fd_) return open_error(errno);
+    // The ioctl's number holds the structure's size: another ABI may not even know the call.
+    kpl_info info{};
+    if (::ioctl(device.fd_.get(), KPL_IOC_INFO, &info) < 0) {
+        if (errno == EPERM) return open_error(EPERM);
+        if (errno != ENOTTY) return errno_error("module information", errno);
+        info.abi = 0;
+    }
+    if (info.abi != KPL_ABI_VERSION) {
+        return Error{Errc::system, "the loaded kprobe_lua module has ABI " +
+                                       (info.abi ? std::to_string(info.abi) : std::string("unknown")) +
+                                       ", this program needs " + std::to_string(KPL_ABI_VERSION) +
+                                       ": unload it (rmmod kprobe_lua) and load the one built with this program"};
+    }
+    device.cpus_ = info.nr_cpus;
+    return device;
+}
+
+Result<kpl_info> Device::info() const { return call(fd(), KPL_IOC_INFO, kpl_info{}, "module information"); }
+
+Result<kpl_ring_setup> Device::setup_rings(uint32_t bytes_per_cpu) const {
+    kpl_ring_setup request{};
+    request.size = bytes_per_cpu;
+    return call(fd(), KPL_IOC_RING_SETUP, request, "event rings");
+}
+
+Result<kpl_map_create> Device::create_map(kpl_map_create request) const {
+    return call(fd(), KPL_IOC_MAP_CREATE, request, "map");
+}
+
+Result<kpl_map_clear> Device::clear_map(uint32_t id) const {
+    kpl_map_clear request{};
+    request.id = id;
+    return call(fd(), KPL_IOC_MAP_CLEAR, request, "clearing a map");
+}
+
+Result<kpl_map_info> Device::map_info(uint32_t id) const {
+    kpl_map_info request{};
+    request.id = id;
+    return call(fd(), KPL_IOC_MAP_INFO, request, "map information");
+}
+
+Result<bool> Device::map_op(kpl_map_op request) const {
+    if (::ioctl(fd(), KPL_IOC_MAP_OP, &request) == 0) return true;
+    if (errno == ENOENT || errno == ENOSPC) return false;
+    return errno_error("map", errno);
+}
+
+Result<LoadedProgram> Device::load(kpl_prog_load request) const {
+    if (::ioctl(fd(), KPL_IOC_PROG_LOAD, &request) < 0) {
+        if (errno != EACCES) return errno_error("loading a handler", errno);
+        return Error{Errc::system, "the module refused the handler at instruction " + std::to_string(request.reject_pc) +
+                                       " (reason " + std::to_string(request.reject) + ")"};
+    }
+    return LoadedProgram{request.id, request.cost, request.jited != 0, request.native_len};
+}
+
+Result<bool> Device::attach(std::span<kpl_attach> probes) const {
+    kpl_attach_batch request{};
+    request.probes = reinterpret_cast<uint64_t>(probes.data());
+    request.nr = static_cast<uint32_t>(probes.size());
+    if (::ioctl(fd(), KPL_IOC_ATTACH, &request) == 0) return true;
+    if (errno == ECANCELED) return false;
+    return errno_error("attaching probes", errno);
+}
+
+Result<void> Device::control(kpl_control_op op, std::span<const uint32_t> ids) const {
+    kpl_control request{};
+    request.ids = reinterpret_cast<uint64_t>(ids.data());
+    request.nr = static_cast<uint32_t>(ids.size());
+    request.op = op;
+    if (::ioctl(fd(), KPL_IOC_CONTROL, &request) < 0) return errno_error("controlling probes", errno);
+    return {};
+}
+
+Result<void> Device::stats(std::span<kpl_probe_stats> stats) const {
+    kpl_stats request{};
+    request.stats = reinterpret_cast<uint64_t>(stats.data());
+    request.nr = static_cast<uint32_t>(stats.size());
+    if (::ioctl(fd(), KPL_IOC_STATS, &request) < 0) return errno_error("reading statistics", errno);
+    return {};
+}
+
+Result<std::vector<kpl_site>> Device::sites(uint32_t program, uint32_t room) const {
+    std::vector<kpl_site> sites(room);
+    kpl_prog_sites request{};
+    request.id = program;
+    request.nr = room;
+    request.sites = reinterpret_cast<uint64_t>(sites.data());
+    if (::ioctl(fd(), KPL_IOC_PROG_SITES, &request) < 0) return errno_error("reading stops", errno);
+    sites.resize(request.nr);
+    return sites;
+}
+
+Result<Mapping> Device::map(uint64_t offset, size_t size, int protection) const {
+    return Mapping::create(fd(), offset, size, protection);
+}
+
+}  // namespace kpl

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+// Device: one session of the kernel module. Closing it leaves nothing behind in the kernel.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/mapping.hpp"
+#include "base/result.hpp"
+#include "base/unique_fd.hpp"
+#include "uapi/kprobe_lua.h"
+
+namespace kpl {
+
+// A program that the module has taken.
+struct LoadedProgram {
+    uint32_t id = 0;
+    uint32_t cost = 0;
+    bool jited = false;
+    uint32_t native_len = 0;
+};
+
+class Device {
+  public:
+    // Opens /dev/kprobe-lua and checks the ABI. The error says what is missing and what to do.
+    static Result<Device> open();
+
+    int fd() const { return fd_.get(); }
+    uint32_t cpus() const { return cpus_; }
+
+    Result<kpl_info> info() const;
+    Result<kpl_ring_setup> setup_rings(uint32_t bytes_per_cpu) const;
+    Result<kpl_map_create> create_map(kpl_map_create request) const;
+    Result<kpl_map_clear> clear_map(uint32_t id) const;
+    Result<kpl_map_info> map_info(uint32_t id) const;
+    // False: no such key (GET, DELETE), full (SET) or the end (NEXT).
+    Result<bool> map_op(kpl_map_op request) const;
+    Result<LoadedProgram> load(kpl_prog_load request) const;
+    // All or none. On failure each element's `error` is set, and the result is false.
+    Result<bool> attach(std::span<kpl_attach> probes) const;
+    Result<void> control(kpl_control_op op, std::span<const uint32_t> ids) const;
+    Result<void> stats(std::span<kpl_probe_stats> stats) const;
+    Result<std::vector<kpl_site>> sites(uint32_t program, uint32_t room) const;
+    Result<Mapping> map(uint64_t offset, size_t size, int protection) const;
+
+  private:
+    Device() = default;
+    UniqueFd fd_;
+    uint32_t cpus_ = 0;
+};
+
+}  // namespace kpl

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT
+// A unit: everything that is compiled together, because its handlers share events, maps and instance data.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "arch/arch.hpp"
+#include "base/result.hpp"
+#include "ir/capture.hpp"
+#include "ir/ir.hpp"
+#include "symbols/types.hpp"
+#include "uapi/kprobe_lua.h"
+
+namespace kpl {
+
+// ---- what a field holds, as user space decodes it
+enum class FieldKind : uint8_t {
+    I64, U64, Bool,
+    Pointer,   // prints as 0x…
+    Symbol,    // an address that prints as name+0x…; p.func prints the bare name
+    String,    // records: struct kpl_rec_str; keys, values, data: struct kpl_str of `limit`
+    Kstack, Ustack,  // limit = frames; records: struct kpl_rec_str over an array of u64 addresses
+};
+
+struct FieldLayout {
+    std::string name;      // "" for the single unnamed element of a key; "1", "2"… for tuple elements
+    FieldKind kind = FieldKind::I64;
+    uint32_t offset = 0;   // bytes; numbers take 8, strings KPL_STR_SIZE(limit) or struct kpl_rec_str
+    uint32_t limit = 0;    // strings, stacks
+    uint32_t pointee = 0;  // Pointer: the C type that it points to (TypeId); 0 for void
+    bool nilable = false;  // a presence bit says whether it is there: bit `index` of the u64 at presence_offset
+};
+
+// Fields in the order in which they print. Laid out by the builder once all stores are unified.
+struct Layout {
+    std::vector<FieldLayout> fields;
+    uint32_t size = 0;               // bytes of the fixed part, key, value or data
+    int32_t presence_offset = -1;    // of the u64 with presence bits (bit = index in fields); -1: nothing is nil-able
+};
+
+// ---- declarations: filled in by luahost
+struct MapDecl {
+    std::string name;                // the local's name, for messages and JSON; may be empty
+    kpl_map_kind kind = KPL_MAP_COUNT;
+    uint32_t max = 0;                // 0: default
+    int64_t lo = 0, hi = 0, step = 0;
+    SourceLoc at;
+    std::vector<FieldLayout> declared_key, declared_value;  // map{key=, value=}: only kinds, names, limits
+    // out, by the builder:
+    bool keyed = false;              // aggregations: used as m[k]:add(); HASH: always
+    bool tuple_key = false;          // the key was written as a table
+    bool struct_value = false;       // the value was written as a table
+    Layout key, value;
+};
+
+struct EventDecl {
+    std::string name;
+    std::vector<std::string> order;  // event{"pid","comm"}
+    SourceLoc at;
+    Layout record;                   // out
+};
+
+// printf and print become events of their own. out, by the builder.
+struct PrintfDecl {
+    std::string format;              // print(): empty, values are joined by tabs and end in a newline
+    bool is_print = false;
+    SourceLoc at;
+    Layout record;
+};
+
+struct HandlerDecl {
+    std::string name;                // "script.lua:14 entry of do_sys_openat2", for messages
+    std::shared_ptr<const FunctionRef> function;
+    kpl_prog_kind kind = KPL_PROG_PRE;
+    bool mirrors = false;            // jprobe: parameters are the probed function's, without `p`
+    bool at_function_entry = true;   // else parameters can't be typed
+    std::optional<Signature> signature;  // of the probed function; none: BTF does not know it
+    int data_group = -1;             // handlers with the same number share p.data: entry and ret of a kretprobe
+    uint32_t budget = 0;
+    std::optional<uint32_t> declared_data;  // data= of the declaration: bytes at most
+};
+
+struct Unit {
+    std::vector<MapDecl> maps;       // index = map id in the module
+    std::vector<EventDecl> events;   // record.event = index
+    std::vector<PrintfDecl> printfs; // record.event = 0x10000 + index
+    std::vector<HandlerDecl> handlers;
+    std::vector<Layout> data;        // out: by data group
+};
+inline constexpr uint32_t kpl_printf_event = 0x10000;
+
+struct BuildOptions {
+    const Arch* arch = nullptr;
+    uint32_t string_limit = 255;     // of str and ustr without a size
+};
+
+struct Warning {
+    SourceLoc at;
+    std::string text;
+};
+
+// Handlers to IR, one Function for each, in order. All type errors of all handlers are in the Error's text, one
+// `file:line: what` each, joined by newlines, in order of place (Error::at is empty then).
+// A handler that was compiled before (REPL, probes declared later) keeps its layouts: `unit` may be extended and
+// built again; layouts that are already fixed (size != 0) only accept what fits them.
+struct BuildResult {
+    std::vector<ir::Function> functions;
+    std::vector<Warning> warnings;
+};
+Result<BuildResult> build(Unit& unit, Types& types, const BuildOptions& options);
+
+}  // namespace kpl

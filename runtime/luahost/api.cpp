@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: MIT
+// The native functions behind lua/kprobe.lua, one short function each. Arguments were checked by the Lua side.
+#include <time.h>
+
+#include <cstring>
+
+#include "luahost/lua_impl.hpp"
+
+namespace kpl {
+namespace {
+
+// ---- reading tables that the Lua side made
+std::string string_field(lua_State* L, int table, const char* name) {
+    StackGuard guard(L);
+    lua_getfield(L, table, name);
+    size_t size = 0;
+    const char* s = lua_type(L, -1) == LUA_TSTRING ? lua_tolstring(L, -1, &size) : nullptr;
+    return s ? std::string(s, size) : std::string();
+}
+
+std::optional<int64_t> int_field(lua_State* L, int table, const char* name) {
+    StackGuard guard(L);
+    lua_getfield(L, table, name);
+    return to_int(L, lua_gettop(L));
+}
+
+bool bool_field(lua_State* L, int table, const char* name) {
+    StackGuard guard(L);
+    lua_getfield(L, table, name);
+    return lua_toboolean(L, -1) != 0;
+}
+
+SourceLoc place(lua_State* L, int table) {
+    return {string_field(L, table, "file"), static_cast<int>(int_field(L, table, "line").value_or(0))};
+}
+
+// A number of an option, within what its field can hold.
+Result<uint32_t> bounded_field(lua_State* L, int table, const char* name) {
+    const auto n = int_field(L, table, name).value_or(0);
+    if (n < 0 || n > UINT32_MAX)
+        return Error{Errc::script, std::string("'") + name + "' is out of range", place(L, table)};
+    return static_cast<uint32_t>(n);
+}
+
+FunctionPtr function_field(lua_State* L, int table, const char* name) {
+    StackGuard guard(L);
+    lua_getfield(L, table, name);
+    return lua_isfunction(L, -1) ? function_ref(L, lua_gettop(L)) : nullptr;
+}
+
+CallbackId keep(lua_State* L, int index) {
+    lua_pushvalue(L, index);
+    return luaL_ref(L, LUA_REGISTRYINDEX);
+}
+
+Result<std::vector<Datum>> key_elements(lua_State* L, int table) {
+    StackGuard guard(L);
+    std::vector<Datum> key;
+    for (int i = 1; i <= static_cast<int>(lua_objlen(L, table)); i++) {
+        lua_rawgeti(L, table, i);
+        key.push_back(TRY(to_datum(L, lua_gettop(L))));
+        lua_pop(L, 1);
+    }
+    return key;
+}
+
+// ---- declarations
+constexpr std::pair<const char*, kpl_map_kind> map_kinds[] = {
+    {"count", KPL_MAP_COUNT}, {"sum", KPL_MAP_SUM},     {"avg", KPL_MAP_AVG},   {"min", KPL_MAP_MIN},     {"max", KPL_MAP_MAX},
+    {"stats", KPL_MAP_STATS}, {"hist", KPL_MAP_HIST},   {"lhist", KPL_MAP_LHIST}, {"map", KPL_MAP_HASH},
+};
+
+int declare_map(lua_State* L) {
+    return guarded(L, [&](LuaHost::Impl& host) -> Result<int> {
+        MapDecl map;
+        const std::string kind = string_field(L, 1, "kind");
+        for (const auto& [name, value] : map_kinds)
+            if (kind == name) map.kind = value;
+        map.max = TRY(bounded_field(L, 1, "max"));
+        map.lo = int_field(L, 1, "lo").value_or(0);
+        map.hi = int_field(L, 1, "hi").value_or(0);
+        map.step = int_field(L, 1, "step").value_or(0);
+        map.at = place(L, 1);
+        push_int(L, TRY(host.api->declare_map(std::move(map))));
+        return 1;
+    });
+}
+
+int declare_event(lua_State* L) {
+    return guarded(L, [&](LuaHost::Impl& host) -> Result<int> {
+        EventDecl event;
+        event.at = place(L, 1);
+        lua_getfield(L, 1, "order");
+        for (int i = 1; i <= static_cast<int>(lua_objlen(L, -1)); i++) {
+            lua_rawgeti(L, -1, i);
+            event.order.emplace_back(lua_tostring(L, -1));
+            lua_pop(L, 1);
+        }
+        push_int(L, TRY(host.api->declare_event(std::move(event))));
+        return 1;
+    });
+}
+
+Result<kpl_when> read_when(lua_State* L, int table) {
+    kpl_when when{};
+    StackGuard guard(L);
+    lua_getfield(L, table, "when");
+    const int t = lua_gettop(L);
+    struct {
+        const char* name;
+        uint32_t bit;
+        __u32* to;
+    } numbers[] = {{"pid", KPL_WHEN_PID, &when.pid}, {"tid", KPL_WHEN_TID, &when.tid}, {"cpu", KPL_WHEN_CPU, &when.cpu}};
+    for (auto& n : numbers) {
+        if (!int_field(L, t, n.name)) continue;
+        when.mask |= n.bit;
+        *n.to = TRY(bounded_field(L, t, n.name));
+    }
+    if (auto cgroup = int_field(L, t, "cgroup")) {
+        when.mask |= KPL_WHEN_CGROUP;
+        when.cgroup = static_cast<uint64_t>(*cgroup);
+    }
+    if (const std::string comm = string_field(L, t, "comm"); !comm.empty()) {
+        if (comm.size() >= sizeof when.comm)
+            return Error{Errc::script, "when: comm '" + comm + "' is longer than the 15 bytes that the kernel keeps",
+                         place(L, table)};
+        when.mask |= KPL_WHEN_COMM;
+        std::memcpy(when.comm, comm.data(), comm.size());
+    }
+    return when;
+}
+
+Result<void> read_targets(lua_State* L, int table, ProbeDecl& probe) {
+    StackGuard guard(L);
+    lua_getfield(L, table, "targets");
+    const int t = lua_gettop(L);
+    for (int i = 1; i <= static_cast<int>(lua_objlen(L, t)); i++) {
+        lua_rawgeti(L, t, i);
+        if (lua_type(L, -1) == LUA_TSTRING)
+            probe.targets.emplace_back(std::string(lua_tostring(L, -1)));
+        else if (auto address = to_int(L, lua_gettop(L)))
+            probe.targets.emplace_back(static_cast<uint64_t>(*address));
+        lua_pop(L, 1);
+    }
+    return {};
+}
+
+int declare_probe(lua_State* L) {
+    return guarded(L, [&](LuaHost::Impl& host) -> Result<int> {
+        ProbeDecl probe;
+        const std::string kind = string_field(L, 1, "kind");
+        probe.kind = kind == "kretprobe" ? ProbeKind::Kretprobe : kind == "jprobe" ? ProbeKind::Jprobe : ProbeKind::Kprobe;
+        probe.at = place(L, 1);
+        TRY(read_targets(L, 1, probe));
+        const char* handlers[] = {"first", "second", "third"};
+        for (int i = 0; i < 3; i++) probe.handlers[i] = function_field(L, 1, handlers[i]);
+        probe.when = TRY(read_when(L, 1));
+        probe.enabled = bool_field(L, 1, "enabled");
+        probe.optional = bool_field(L, 1, "optional");
+        probe.budget = TRY(bounded_field(L, 1, "budget"));
+        probe.maxactive = TRY(bounded_field(L, 1, "maxactive"));
+        if (int_field(L, 1, "data")) probe.data = TRY(bounded_field(L, 1, "data"));
+        probe.via = string_field(L, 1, "via");
+        push_int(L, TRY(host.api->declare_probe(std::move(probe))));
+        return 1;
+    });
+}
+
+// ---- probes
+int control(lua_State* L) {
+    return guarded(L, [&](LuaHost::Impl& host) -> Result<int> {
+        const std::string name = lua_tostring(L, 1);
+        std::vector<uint32_t> ids;
+        for (int i = 1; i <= static_cast<int>(lua_objlen(L, 2)); i++) {
+            lua_rawgeti(L, 2, i);
+            ids.push_back(static_cast<uint32_t>(lua_tonumber(L, -1)));
+            lua_pop(L, 1);
+        }
+        const auto op = name == "enable" ? KPL_CTL_ENABLE : name == "disable" ? KPL_CTL_DISABLE : KPL_CTL_DETACH;
+        TRY(host.api->control(ids, op));
+        return 0;
+    });
+}
+
+int state(lua_State* L) {
+    return guarded(L, [&](LuaHost::Impl& host) -> Result<int> {
+        const ProbeStatus status = TRY(host.api->status(static_cast<uint32_t>(lua_tonumber(L, 1))));
+        lua_pushlstring(L, status.state.data(), status.state.size());
+        return 1;
+    });
+}
+
+void push_counts(lua_State* L, const kpl_counts& counts) {
+    lua_createtable(L, 0, 10);
+    const std::pair<const char*, uint64_t> fields[] = {
+        {"hits", counts.hits},     {"handled", counts.handled}, {"skipped", counts.skipped}, {"missed", counts.missed},
+        {"faults", counts.faults}, {"errors", counts.errors},   {"overruns", counts.overruns},
+    };
+    for (const auto& [name, n] : fields) {
+        push_uint(L, n);
+        lua_setfield(L, -2, name);
+    }
+}
+
+int stats(lua_State* L) {
+    return guarded(L, [&](LuaHost::Impl& host) -> Result<int> {
+        const ProbeStatus status = TRY(host.api->status(static_cast<uint32_t>(lua_tonumber(L, 1))));
+        push_counts(L, status.entry);
+        if (!status.returns) return 1;
+        push_counts(L, status.ret);
+        push_uint(L, status.outstanding);
+        lua_setfield(L, -2, "outstanding");
+        lua_setfield(L, -2, "returns");
+        push_uint(L, status.dropped);
+        lua_setfield(L, -2, "dropped");
+        return 1;
+    });
+}
+
+// ---- maps
+void push_agg_value(lua_State* L, const MapDecl& map, const AggValue& v) {
+    switch (map.kind) {
+        case KPL_MAP_COUNT: return push_uint(L, v.n);
+        case KPL_MAP_SUM: return push_int(L, v.sum);
+        case KPL_MAP_AVG: return push_int(L, v.n ? v.sum / static_cast<int64_t>(v.n) : 0);
+        case KPL_MAP_MIN: return push_int(L, v.min);
+        case KPL_MAP_MAX: return push_int(L, v.max);
+        default: break;
+    }
+    lua_createtable(L, static_cast<int>(v.slots.size()), 5);
+    push_uint(L, v.n);
+    lua_setfield(L, -2, "count");
+    if (map.kind == KPL_MAP_STATS) {
+        const std::pair<const char*, int64_t> fields[] = {
+            {"sum", v.sum}, {"min", v.min}, {"max", v.max}, {"avg", v.n ? v.sum / static_cast<int64_t>(v.n) : 0}};
+        for (const auto& [name, n] : fields) {
+            push_int(L, n);
+            lua_setfield(L, -2, name);
+        }
+    }
+    for (size_t i = 0; i < v.slots.size(); i++) {
+        push_uint(L, v.slots[i]);
+        lua_rawseti(L, -2, static_cast<int>(i + 1));
+    }
+}
+
+void push_key(lua_State* L, const MapDecl& map, const std::vector<Datum>& key) {
+    if (!map.tuple_key && key.size() == 1) return push_datum(L, key[0]);
+    lua_createtable(L, static_cast<int>(key.size()), 0);
+    for (size_t i = 0; i < key.size(); i++) {
+        push_datum(L, key[i]);
+        lua_rawseti(L, -2, static_cast<int>(i + 1));
+    }
+}
+
+uint32_t map_id(lua_State* L) { return static_cast<uint32_t>(lua_tonumber(L, 1)); }
+
+int rows(lua_State* L) {
+    return guarded(L, [&](LuaHost::Impl& host) -> Result<int> {
+        const std::vector<KeyedValue> rows = TRY(host.api->rows(map_id(L)));
+        const MapDecl& map = host.api->map(map_id(L));
+        lua_createtable(L, static_cast<int>(rows.size()), 0);
+        for (size_t i = 0; i < rows.size(); i++) {
+            lua_createtable(L, 0, 3);
+            push_key(L, map, rows[i].key);
+            lua_setfield(L, -2, "key");
+            push_agg_value(L, map, rows[i].value);
+            lua_setfield(L, -2, "value");
+            lua_pushnumber(L, weight(map, rows[i].value));
+            lua_setfield(L, -2, "weight");
+            lua_rawseti(L, -2, static_cast<int>(i + 1));
+        }
+        return 1;
+    });
+}
+
+int value(lua_State* L) {
+    return guarded(L, [&](LuaHost::Impl& host) -> Result<int> {
+        const AggValue v = TRY(host.api->value(map_id(L), TRY(key_elements(L, 2))));
+        push_agg_value(L, host.api->map(map_id(L)), v);
+        return 1;
+    });
+}
+
+int clear(lua_State* L) {
+    return guarded(L, [&](LuaHost::Impl& host) -> Result<int> {
+        TRY(host.api->clear(map_id(L)));
+        return 0;
+    });
+}
+
+int text(lua_State* L) {
+    return guarded(L, [&](LuaHost::Impl& host) -> Result<int> {
+        const std::string text = TRY(host.api->text(map_id(L)));
+        lua_pushlstring(L, text.data(), text.size());
+        return 1;
+    });
+}
+
+// ---- time, end, output
+int each(lua_State* L) {
+    return guarded(L, [&](LuaHost::Impl& host) -> Result<int> {
+        TRY(host.api->on_event(static_cast<uint32_t>(lua_tonumber(L, 1)), keep(L, 2)));
+        return 0;
+    });
+}
+
+int every(lua_State* L) {
+    LuaHost::Impl::of(L).api->every(lua_tonumber(L, 1), keep(L, 2));
+    return 0;
+}
+
+int at_exit(lua_State* L) {
+    LuaHost::Impl::of(L).api->at_exit(keep(L, 1));
+    return 0;
+}
+
+int exit_script(lua_State* L) {
+    LuaHost::Impl::of(L).api->exit(static_cast<int>(lua_tonumber(L, 1)));
+    return 0;
+}
+
+int write(lua_State* L) {
+    size_t size = 0;
+    const char* text = luaL_checklstring(L, 1, &size);
+    LuaHost::Impl::of(L).api->write({text, size});
+    return 0;
+}
+
+int now(lua_State* L) {
+    timespec ts{};
+    ::clock_gettime(CLOCK_MONOTONIC, &ts);
+    push_int(L, int64_t{ts.tv_sec} * 1000000000 + ts.tv_nsec);
+    return 1;
+}
+
+constexpr luaL_Reg functions[] = {
+    {"map", declare_map}, {"event", declare_event}, {"probe", declare_probe}, {"control", control}, {"state", state},
+    {"stats", stats},     {"rows", rows},           {"value", value},         {"clear", clear},     {"text", text},
+    {"each", each},       {"every", every},         {"at_exit", at_exit},     {"exit", exit_script}, {"write", write},
+    {"now", now},         {nullptr, nullptr},
+};
+
+}  // namespace
+
+void push_core(lua_State* L) {
+    lua_newtable(L);
+    for (const luaL_Reg* f = functions; f->name; f++) {
+        lua_pushcfunction(L, f->func);
+        lua_setfield(L, -2, f->name);
+    }
+}
+
+}  // namespace kpl

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: MIT
+// Live Lua values as the compiler sees them (ir/capture.hpp).
+#include <cstring>
+#include <span>
+
+#include "luahost/lua_impl.hpp"
+
+namespace kpl {
+namespace {
+
+constexpr int lua_tcdata = 10;
+
+class LuaFunction : public FunctionRef {
+  public:
+    LuaFunction(lua_State* L, int index) : ref_(L, index), identity_(lua_topointer(L, index)) {}
+
+    Result<std::shared_ptr<const Proto>> proto() const override {
+        if (proto_) return proto_;
+        lua_State* L = ref_.state();
+        StackGuard guard(L);
+        ref_.push();
+        if (lua_iscfunction(L, -1)) return Error{Errc::script, "a C function can't run in a handler"};
+        std::string dump;
+        auto writer = [](lua_State*, const void* data, size_t size, void* to) {
+            static_cast<std::string*>(to)->append(static_cast<const char*>(data), size);
+            return 0;
+        };
+        if (lua_dump(L, writer, &dump) != 0) return Error{Errc::script, "the function can't be dumped"};
+        const std::span bytes(reinterpret_cast<const uint8_t*>(dump.data()), dump.size());
+        proto_ = TRY(read_dump(bytes, LuaHost::Impl::of(L).opcodes));
+        return proto_;
+    }
+
+    Captured upvalue(uint32_t index) const override {
+        lua_State* L = ref_.state();
+        StackGuard guard(L);
+        ref_.push();
+        const char* name = lua_getupvalue(L, -1, static_cast<int>(index) + 1);
+        if (!name) return Nil{};
+        return capture(L, -1, name);
+    }
+
+    Captured global(const std::string& name) const override {
+        lua_State* L = ref_.state();
+        StackGuard guard(L);
+        ref_.push();
+        lua_getfenv(L, -1);
+        lua_pushlstring(L, name.data(), name.size());
+        lua_rawget(L, -2);
+        return capture(L, -1, name);
+    }
+
+    const void* identity() const override { return identity_; }
+
+  private:
+    LuaRef ref_;
+    const void* identity_;
+    mutable std::shared_ptr<const Proto> proto_;
+};
+
+class LuaTable : public TableRef {
+  public:
+    LuaTable(lua_State* L, int index) : ref_(L, index), identity_(lua_topointer(L, index)) {}
+
+    Captured get(const std::string& key) const override {
+        lua_State* L = ref_.state();
+        StackGuard guard(L);
+        ref_.push();
+        lua_pushlstring(L, key.data(), key.size());
+        lua_rawget(L, -2);
+        return capture(L, -1, key);
+    }
+    Captured get(int64_t index) const override {
+        lua_State* L = ref_.state();
+        StackGuard guard(L);
+        ref_.push();
+        lua_rawgeti(L, -1, static_cast<int>(index));
+        return capture(L, -1, {});
+    }
+    const void* identity() const override { return identity_; }
+
+  private:
+    LuaRef ref_;
+    const void* identity_;
+};
+
+// The class of an object of lua/kprobe.lua, or nullptr.
+const char* class_of(lua_State* L, int index) {
+    StackGuard guard(L);
+    if (!lua_getmetatable(L, index)) return nullptr;
+    for (const char* name : {reg::map_class, reg::event_class, reg::probe_class}) {
+        lua_getfield(L, LUA_REGISTRYINDEX, name);
+        const bool same = lua_rawequal(L, -1, -2);
+        lua_pop(L, 1);
+        if (same) return name;
+    }
+    return nullptr;
+}
+
+uint32_t object_id(lua_State* L, int index) {
+    StackGuard guard(L);
+    lua_pushvalue(L, index);
+    lua_pushliteral(L, "id");
+    lua_rawget(L, -2);
+    return static_cast<uint32_t>(lua_tonumber(L, -1));
+}
+
+Captured capture_table(lua_State* L, int index, const std::string& name) {
+    const char* cls = class_of(L, index);
+    if (!cls) return std::make_shared<const LuaTable>(L, index);
+    ScriptApi& api = *LuaHost::Impl::of(L).api;
+    const uint32_t id = object_id(L, index);
+    if (std::strcmp(cls, reg::map_class) == 0) {
+        api.name_map(id, name);
+        return MapRef{id};
+    }
+    if (std::strcmp(cls, reg::event_class) == 0) {
+        api.name_event(id, name);
+        return EventRef{id};
+    }
+    return OpaqueRef{"a probe"};
+}
+
+Captured capture_function(lua_State* L, int index) {
+    {
+        StackGuard guard(L);
+        lua_pushvalue(L, index);
+        lua_getfield(L, LUA_REGISTRYINDEX, reg::builtins);
+        lua_insert(L, -2);
+        lua_rawget(L, -2);
+        if (lua_type(L, -1) == LUA_TSTRING) return BuiltinRef{lua_tostring(L, -1)};
+    }
+    if (lua_iscfunction(L, index)) return OpaqueRef{"a C function"};
+    return function_ref(L, index);
+}
+
+Captured capture_cdata(lua_State* L, int index) {
+    const std::string kind = cdata_kind(L, index);
+    int64_t bits = 0;
+    if (kind == "int64" || kind == "uint64") std::memcpy(&bits, lua_topointer(L, index), sizeof bits);
+    if (kind == "int64") return bits;
+    if (kind == "uint64") return static_cast<uint64_t>(bits);
+    return OpaqueRef{kind};
+}
+
+}  // namespace
+
+FunctionPtr function_ref(lua_State* L, int index) { return std::make_shared<const LuaFunction>(L, index); }
+
+Captured capture(lua_State* L, int index, const std::string& name) {
+    if (index < 0 && index > LUA_REGISTRYINDEX) index = lua_gettop(L) + index + 1;
+    switch (lua_type(L, index)) {
+        case LUA_TNIL: return Nil{};
+        case LUA_TBOOLEAN: return lua_toboolean(L, index) != 0;
+        case LUA_TNUMBER: return static_cast<double>(lua_tonumber(L, index));
+        case LUA_TSTRING: {
+            size_t size = 0;
+            const char* s = lua_tolstring(L, index, &size);
+            return std::string(s, size);
+        }
+        case LUA_TTABLE: return capture_table(L, index, name);
+        case LUA_TFUNCTION: return capture_function(L, index);
+        case lua_tcdata: return capture_cdata(L, index);
+        default: return OpaqueRef{lua_typename(L, lua_type(L, index))};
+    }
+}
+
+}  // namespace kpl

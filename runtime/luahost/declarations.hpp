@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+// What a script asks of the session, and what the session asks of the script's functions.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/result.hpp"
+#include "ir/capture.hpp"
+#include "ir/unit.hpp"
+#include "output/render.hpp"
+#include "uapi/kprobe_lua.h"
+
+namespace kpl {
+
+enum class ProbeKind { Kprobe, Kretprobe, Jprobe };
+
+using FunctionPtr = std::shared_ptr<const FunctionRef>;
+
+// One call of kprobe, kretprobe or jprobe.
+struct ProbeDecl {
+    ProbeKind kind = ProbeKind::Kprobe;
+    std::vector<std::variant<std::string, uint64_t>> targets;
+    FunctionPtr handlers[3];  // pre, post, fault; or entry, ret
+    kpl_when when{};
+    bool enabled = true;
+    bool optional = false;
+    uint32_t budget = 0;
+    uint32_t maxactive = 0;
+    std::optional<uint32_t> data;
+    std::string via = "auto";
+    SourceLoc at;
+};
+
+struct ProbeStatus {
+    std::string state;
+    bool returns = false;  // `ret` means something
+    kpl_counts entry{}, ret{};
+    uint64_t outstanding = 0, dropped = 0;
+};
+
+using CallbackId = int;  // a Lua function that the host keeps
+
+// Implemented by the session. Numbers are those that declare_* gave.
+class ScriptApi {
+  public:
+    virtual ~ScriptApi() = default;
+    virtual Result<uint32_t> declare_map(MapDecl map) = 0;
+    virtual Result<uint32_t> declare_event(EventDecl event) = 0;
+    virtual Result<uint32_t> declare_probe(ProbeDecl probe) = 0;
+    // After a callback or a line of the REPL: arms what was declared in it.
+    virtual void name_map(uint32_t map, const std::string& name) = 0;
+    virtual void name_event(uint32_t event, const std::string& name) = 0;
+
+    virtual Result<void> control(std::span<const uint32_t> probes, kpl_control_op op) = 0;
+    virtual Result<ProbeStatus> status(uint32_t probe) = 0;
+
+    virtual const MapDecl& map(uint32_t map) = 0;
+    virtual Result<std::vector<KeyedValue>> rows(uint32_t map) = 0;
+    virtual Result<AggValue> value(uint32_t map, const std::vector<Datum>& key) = 0;
+    virtual Result<void> clear(uint32_t map) = 0;
+    virtual Result<std::string> text(uint32_t map) = 0;
+
+    virtual Result<void> on_event(uint32_t event, CallbackId callback) = 0;
+    virtual void every(double seconds, CallbackId callback) = 0;
+    virtual void at_exit(CallbackId callback) = 0;
+    virtual void exit(int code) = 0;
+    virtual void write(std::string_view text) = 0;
+};
+
+}  // namespace kpl

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: MIT
+#include "luahost/host.hpp"
+
+#include <cstring>
+
+#include "luahost/lua_impl.hpp"
+
+namespace kpl {
+namespace {
+
+const char lua_side[] = {
+#include "kprobe_lua_side.inc"
+};
+
+int message_handler(lua_State* L) {
+    if (lua_type(L, 1) == LUA_TSTRING) return 1;
+    if (luaL_callmeta(L, 1, "__tostring")) return 1;
+    lua_pushfstring(L, "error object is %s", luaL_typename(L, 1));
+    return 1;
+}
+
+Error pop_error(lua_State* L) {
+    size_t size = 0;
+    const char* s = lua_tolstring(L, -1, &size);
+    Error error{Errc::script, s ? std::string(s, size) : "error without a message"};
+    lua_pop(L, 1);
+    return error;
+}
+
+// Runs lua/kprobe.lua with the native functions and a table that it fills for the registry.
+Result<void> load_lua_side(lua_State* L) {
+    if (luaL_loadbuffer(L, lua_side, sizeof lua_side - 1, "=kprobe") != 0) return pop_error(L);
+    push_core(L);
+    lua_newtable(L);
+    lua_pushvalue(L, -1);
+    lua_insert(L, -4);  // keep the registry table below the call
+    TRY(protected_call(L, 2, 0));
+    for (const char* name : {reg::builtins, reg::map_class, reg::event_class, reg::probe_class, reg::int64, reg::uint64,
+                             reg::cdata_kind, reg::stack_class}) {
+        lua_getfield(L, -1, std::strchr(name, '.') + 1);
+        lua_setfield(L, LUA_REGISTRYINDEX, name);
+    }
+    lua_pop(L, 1);
+    return {};
+}
+
+// Opcode numbers are those of the running LuaJIT: its own table gives them their names.
+Result<OpcodeMap> running_opcodes(lua_State* L) {
+    lua_getglobal(L, "require");
+    lua_pushliteral(L, "jit.vmdef");
+    if (auto ok = protected_call(L, 1, 1); !ok)
+        return Error{Errc::system, "LuaJIT's own module jit.vmdef is missing (package libluajit-5.1-common)"};
+    lua_getfield(L, -1, "bcnames");
+    size_t size = 0;
+    const char* names = lua_tolstring(L, -1, &size);
+    auto map = names ? OpcodeMap::from_vmdef({names, size})
+                     : Result<OpcodeMap>(Error{Errc::system, "jit.vmdef has no opcode names"});
+    lua_pop(L, 2);
+    return map;
+}
+
+void set_args(lua_State* L, const std::string& name, std::span<const std::string> args) {
+    lua_createtable(L, static_cast<int>(args.size()), 1);
+    lua_pushlstring(L, name.data(), name.size());
+    lua_rawseti(L, -2, 0);
+    for (size_t i = 0; i < args.size(); i++) {
+        lua_pushlstring(L, args[i].data(), args[i].size());
+        lua_rawseti(L, -2, static_cast<int>(i + 1));
+    }
+    lua_setglobal(L, "arg");
+}
+
+// Calls the loaded chunk on the stack with the arguments as its varargs.
+Result<void> run_chunk(lua_State* L, const std::string& name, std::span<const std::string> args) {
+    set_args(L, name, args);
+    for (const std::string& arg : args) lua_pushlstring(L, arg.data(), arg.size());
+    return protected_call(L, static_cast<int>(args.size()), 0);
+}
+
+}  // namespace
+
+Result<void> protected_call(lua_State* L, int args, int results) {
+    const int base = lua_gettop(L) - args;
+    lua_pushcfunction(L, message_handler);
+    lua_insert(L, base);
+    const int status = lua_pcall(L, args, results, base);
+    lua_remove(L, base);
+    if (status != 0) return pop_error(L);
+    return {};
+}
+
+LuaHost::Impl& LuaHost::Impl::of(lua_State* L) {
+    lua_getfield(L, LUA_REGISTRYINDEX, reg::impl);
+    auto* impl = static_cast<Impl*>(lua_touserdata(L, -1));
+    lua_pop(L, 1);
+    return *impl;
+}
+
+LuaHost::LuaHost(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+LuaHost::LuaHost(LuaHost&&) noexcept = default;
+LuaHost::~LuaHost() = default;
+
+Result<LuaHost> LuaHost::create(ScriptApi& api) {
+    auto impl = std::make_unique<Impl>();
+    impl->api = &api;
+    impl->L = luaL_newstate();
+    if (!impl->L) return Error{Errc::system, "not enough memory for a Lua state"};
+    lua_State* L = impl->L;
+    luaL_openlibs(L);
+    lua_pushlightuserdata(L, impl.get());
+    lua_setfield(L, LUA_REGISTRYINDEX, reg::impl);
+    impl->opcodes = TRY(running_opcodes(L));
+    TRY(load_lua_side(L));
+    return LuaHost(std::move(impl));
+}
+
+void LuaHost::add_search_dir(const std::string& dir) {
+    lua_State* L = impl_->L;
+    StackGuard guard(L);
+    lua_getglobal(L, "package");
+    lua_getfield(L, -1, "path");
+    const std::string path = dir + "/?.lua;" + dir + "/?/init.lua;" + lua_tostring(L, -1);
+    lua_pushlstring(L, path.data(), path.size());
+    lua_setfield(L, -3, "path");
+}
+
+Result<void> LuaHost::require_module(const std::string& name) {
+    lua_getglobal(impl_->L, "require");
+    lua_pushlstring(impl_->L, name.data(), name.size());
+    return protected_call(impl_->L, 1, 0);
+}
+
+Result<void> LuaHost::run_file(const std::string& path, std::span<const std::string> args) {
+    if (luaL_loadfile(impl_->L, path == "-" ? nullptr : path.c_str()) != 0) return pop_error(impl_->L);
+    return run_chunk(impl_->L, path, args);
+}
+
+Result<void> LuaHost::run_string(const std::string& code, const std::string& name, std::span<const std::string> args) {
+    if (luaL_loadbuffer(impl_->L, code.data(), code.size(), name.c_str()) != 0) return pop_error(impl_->L);
+    return run_chunk(impl_->L, "-e", args);
+}
+
+Result<void> LuaHost::call(CallbackId callback) {
+    lua_rawgeti(impl_->L, LUA_REGISTRYINDEX, callback);
+    return protected_call(impl_->L, 0, 0);
+}
+
+Result<void> LuaHost::deliver(CallbackId callback, const Layout& layout, const std::vector<Datum>& values, uint64_t time,
+                              uint32_t cpu) {
+    lua_State* L = impl_->L;
+    lua_rawgeti(L, LUA_REGISTRYINDEX, callback);
+    lua_createtable(L, 0, static_cast<int>(values.size()) + 2);
+    for (size_t i = 0; i < values.size(); i++) {
+        push_datum(L, values[i]);
+        lua_setfield(L, -2, layout.fields[i].name.c_str());
+    }
+    for (const auto& [name, n] : {std::pair<const char*, uint64_t>{"time", time}, {"cpu", cpu}}) {
+        lua_getfield(L, -1, name);  // a field of the script's own wins
+        const bool taken = !lua_isnil(L, -1);
+        lua_pop(L, 1);
+        if (taken) continue;
+        push_uint(L, n);
+        lua_setfield(L, -2, name);
+    }
+    return protected_call(L, 1, 0);
+}
+
+}  // namespace kpl

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+// LuaHost: the Lua state that a script runs in.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "bytecode/proto.hpp"
+#include "luahost/declarations.hpp"
+
+namespace kpl {
+
+class LuaHost {
+  public:
+    // The script's environment holds the names of `require "kprobe"`, `ffi` and `bit`.
+    static Result<LuaHost> create(ScriptApi& api);
+    LuaHost(LuaHost&&) noexcept;
+    LuaHost& operator=(LuaHost&&) = delete;
+    ~LuaHost();
+
+    void add_search_dir(const std::string& dir);
+    Result<void> require_module(const std::string& name);
+    // `args`: arg[1]…; arg[0] is `name`. A path "-" reads stdin.
+    Result<void> run_file(const std::string& path, std::span<const std::string> args);
+    Result<void> run_string(const std::string& code, const std::string& name, std::span<const std::string> args);
+
+    // Errors carry the script's "file:line: what" as their text.
+    Result<void> call(CallbackId callback);
+    Result<void> deliver(CallbackId callback, const Layout& layout, const std::vector<Datum>& values, uint64_t time,
+                         uint32_t cpu);
+
+    struct Impl;
+
+  private:
+    explicit LuaHost(std::unique_ptr<Impl> impl);
+    std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace kpl

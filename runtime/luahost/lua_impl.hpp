@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT
+// Private to luahost: the raw Lua API and the rules for crossing it.
+//
+// A C++ frame with destructors is never unwound by a Lua error: natives run their C++ in guarded(), which raises
+// only after the body has returned; inside the body only calls that can't raise (but for exhausted memory) are
+// made: raw access, pushes, and conversions of values whose type was checked.
+#pragma once
+
+#include <lua.hpp>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "luahost/host.hpp"
+
+namespace kpl {
+
+// The one owner of a value in the registry. Outlives nothing: the state closes last.
+class LuaRef {
+  public:
+    LuaRef(lua_State* L, int index) : L_(L) {
+        lua_pushvalue(L, index);
+        ref_ = luaL_ref(L, LUA_REGISTRYINDEX);
+    }
+    LuaRef(LuaRef&& other) noexcept : L_(other.L_), ref_(std::exchange(other.ref_, LUA_NOREF)) {}
+    LuaRef(const LuaRef&) = delete;
+    LuaRef& operator=(const LuaRef&) = delete;
+    ~LuaRef() {
+        if (ref_ != LUA_NOREF) luaL_unref(L_, LUA_REGISTRYINDEX, ref_);
+    }
+    void push() const { lua_rawgeti(L_, LUA_REGISTRYINDEX, ref_); }
+    lua_State* state() const { return L_; }
+
+  private:
+    lua_State* L_;
+    int ref_;
+};
+
+// Restores the stack's height.
+class StackGuard {
+  public:
+    explicit StackGuard(lua_State* L) : L_(L), top_(lua_gettop(L)) {}
+    StackGuard(const StackGuard&) = delete;
+    StackGuard& operator=(const StackGuard&) = delete;
+    ~StackGuard() { lua_settop(L_, top_); }
+
+  private:
+    lua_State* L_;
+    int top_;
+};
+
+struct LuaHost::Impl {
+    ScriptApi* api = nullptr;
+    OpcodeMap opcodes{};
+    lua_State* L = nullptr;
+    ~Impl() {
+        if (L) lua_close(L);
+    }
+    static Impl& of(lua_State* L);
+};
+
+// Names of values that luahost keeps in the registry.
+namespace reg {
+inline constexpr const char* impl = "kpl.impl";
+inline constexpr const char* builtins = "kpl.builtins";    // function → its name in handlers
+inline constexpr const char* map_class = "kpl.Map";        // metatables of the objects that handlers may capture
+inline constexpr const char* event_class = "kpl.Event";
+inline constexpr const char* probe_class = "kpl.Probe";
+inline constexpr const char* int64 = "kpl.int64";          // (high, low) → int64_t cdata
+inline constexpr const char* uint64 = "kpl.uint64";
+inline constexpr const char* cdata_kind = "kpl.cdata_kind";  // cdata → "int64", "uint64", "ctype" or its type's name
+inline constexpr const char* stack_class = "kpl.Stack";    // metatable of stacks
+}  // namespace reg
+
+// values.cpp
+void push_datum(lua_State* L, const Datum& datum);
+void push_int(lua_State* L, int64_t value);    // a number where a double is exact, else int64_t cdata
+void push_uint(lua_State* L, uint64_t value);
+std::optional<int64_t> to_int(lua_State* L, int index);  // numbers that are integers, and 64-bit cdata
+Result<Datum> to_datum(lua_State* L, int index);         // what may stand in a key: nil, boolean, integer, string
+std::string cdata_kind(lua_State* L, int index);
+
+// capture.cpp
+Captured capture(lua_State* L, int index, const std::string& name);
+FunctionPtr function_ref(lua_State* L, int index);
+
+// api.cpp: pushes the table of native functions that lua/kprobe.lua is given.
+void push_core(lua_State* L);
+
+// Calls the function below `args` arguments on the stack; pops them all. `results` are left on success.
+Result<void> protected_call(lua_State* L, int args, int results);
+
+template <class Body>
+int guarded(lua_State* L, Body&& body) {
+    {
+        Result<int> result = body(LuaHost::Impl::of(L));
+        if (result.ok()) return result.value();
+        const std::string message = result.error().message();
+        lua_pushlstring(L, message.data(), message.size());
+    }
+    return lua_error(L);
+}
+
+}  // namespace kpl

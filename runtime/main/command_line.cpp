@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT
+#include "main/command_line.hpp"
+
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+
+namespace kpl {
+namespace {
+
+constexpr const char* description =
+    "Probes a live Linux kernel with Lua: handlers are compiled, verified and run in the kernel.";
+constexpr const char* examples = R"(Examples:
+  kprobe-lua opensnoop.lua                         run a script until ^C
+  kprobe-lua -c 'ls /tmp' opensnoop.lua            run it while a command runs
+  kprobe-lua -e 'n = count(); kprobe("vfs_read", function() n[comm()]:add() end)'
+  kprobe-lua --check script.lua                    compile and verify: no root, no module
+  kprobe-lua --vm -c 'cat /etc/passwd' script.lua  the same in a throwaway VM: no root, no risk
+  kprobe-lua doctor                                what is missing here, and what mends it
+
+Exit status: 0 ended or ^C, 1 script or run-time error, 2 usage, or the script's own exit(n).)";
+
+const std::vector<std::string> stages = {"bc", "ir", "asm", "all"};
+
+// Splits --vm and --vm-add off: what is left is the command line of the run inside the VM. Stops at the script.
+std::vector<std::string> without_vm(int argc, char** argv, const std::vector<std::string>& script_args, bool has_script) {
+    const int own = argc - static_cast<int>(script_args.size()) - (has_script ? 1 : 0);
+    std::vector<std::string> out;
+    for (int i = 1; i < argc; i++) {
+        const std::string arg = argv[i];
+        if (i < own && (arg == "--vm" || arg.starts_with("--vm=") || arg.starts_with("--vm-add="))) continue;
+        if (i < own && arg == "--vm-add") {
+            i++;
+            continue;
+        }
+        out.push_back(arg);
+    }
+    return out;
+}
+
+struct Parsed {
+    Options& options;
+    CommandLine& line;
+    std::string code, command;
+    uint32_t pid = 0;
+    double timeout = 0;
+    std::vector<std::string> dump;
+    std::vector<std::string> positionals;
+    bool version = false;
+    std::string vm;
+};
+
+void define(CLI::App& app, Parsed& p) {
+    auto env = [](CLI::Option* option, const char* name) { return option->envname(std::string("KPROBE_LUA_") + name); };
+    app.set_help_flag("-h,--help", "this help");
+    app.add_flag("-V,--version", p.version, "print the version");
+    app.add_option("-e", p.code, "run this code instead of a script")->type_name("CODE");
+    env(app.add_option("-r", p.options.modules, "require this Lua module first"), "REQUIRE")->type_name("MODULE")->expected(1)->take_all();
+    env(app.add_option("-I", p.options.search_dirs, "look for Lua modules here too"), "INCLUDE")->type_name("DIR")->expected(1)->take_all();
+    app.add_option("-c", p.command, "run this command once the probes are armed, and end with it")->type_name("CMD");
+    env(app.add_option("-p", p.pid, "only hits of this process"), "PID")->type_name("PID")->check(CLI::PositiveNumber);
+    env(app.add_option("--timeout", p.timeout, "end after so many seconds"), "TIMEOUT")->type_name("SECONDS")->check(CLI::PositiveNumber);
+    env(app.add_option("-o", p.options.output, "write the script's output to a file"), "OUTPUT")->type_name("FILE");
+    env(app.add_flag("--strict", p.options.strict, "exit 1 if anything was lost or stopped"), "STRICT");
+    env(app.add_flag("-v,--verbose", p.options.verbose, "say what happens; always print the account at the end"), "VERBOSE");
+    app.add_flag("--check", p.options.check, "compile and verify only: no root, no module");
+    env(app.add_option("-d", p.dump, "print stages of the compiler: bc, ir, asm, all"), "DUMP")
+        ->type_name("STAGE,…")
+        ->delimiter(',')
+        ->expected(1)
+        ->take_all()
+        ->check(CLI::IsMember(stages));
+    app.add_flag("--vm{newest}", p.vm, "run in a throwaway VM: --vm=6.1, --vm=6.12, --vm=6.1-rt, or the newest")->type_name("[=KERNEL]");
+    app.add_option("--vm-add", p.line.vm_add, "put this file, a program with its libraries, into the VM")->type_name("FILE")->expected(1)->take_all();
+    app.add_option("script", p.positionals, "the script and its arguments; - reads stdin; or `doctor`")->type_name("SCRIPT [ARGS]");
+    app.positionals_at_end();
+    app.footer(examples);
+}
+
+void fail(CommandLine& line, std::string why) {
+    line.bad_usage = true;
+    line.text = std::move(why);
+}
+
+void settle(CommandLine& line, Parsed& p, int argc, char** argv) {
+    Options& o = p.options;
+    if (p.version) {
+        line.action = CommandLine::Action::Version;
+        return;
+    }
+    if (!p.code.empty()) o.code = p.code;
+    if (!p.command.empty()) o.command = p.command;
+    if (p.pid) o.pid = p.pid;
+    if (p.timeout > 0) o.timeout = p.timeout;
+    for (const std::string& stage : p.dump) {
+        if (stage == "all")
+            o.dump.insert(stages.begin(), stages.end() - 1);
+        else
+            o.dump.insert(stage);
+    }
+    auto& rest = p.positionals;
+    if (!o.code && rest.empty()) return fail(line, "no script given");
+    if (!o.code) {
+        o.script = rest.front();
+        rest.erase(rest.begin());
+    }
+    const std::vector<std::string> script_args = rest;
+    if (!rest.empty() && rest.front() == "--") rest.erase(rest.begin());
+    o.args = rest;
+    if (o.script == "doctor" && ::access("doctor", F_OK) != 0) {
+        line.action = CommandLine::Action::Doctor;
+        return;
+    }
+    if (p.vm.empty()) {
+        if (!line.vm_add.empty()) fail(line, "--vm-add needs --vm");
+        return;
+    }
+    line.action = CommandLine::Action::Vm;
+    line.vm_kernel = p.vm == "newest" ? "" : p.vm;
+    line.vm_argv = without_vm(argc, argv, script_args, !o.code);
+}
+
+}  // namespace
+
+CommandLine parse_command_line(int argc, char** argv) {
+    CommandLine line;
+    CLI::App app(description, "kprobe-lua");
+    Parsed parsed{line.options, line, {}, {}, 0, 0, {}, {}, false, {}};
+    define(app, parsed);
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::CallForHelp&) {
+        line.action = CommandLine::Action::Help;
+        line.text = app.help();
+        return line;
+    } catch (const CLI::ParseError& e) {
+        fail(line, e.what());
+        return line;
+    }
+    settle(line, parsed, argc, argv);
+    return line;
+}
+
+}  // namespace kpl

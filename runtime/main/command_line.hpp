@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+// The command line, as docs and conventions have it.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "session/options.hpp"
+
+namespace kpl {
+
+struct CommandLine {
+    enum class Action { Run, Vm, Doctor, Help, Version } action = Action::Run;
+    Options options;
+    std::string vm_kernel;             // --vm=KERNEL; empty: the newest
+    std::vector<std::string> vm_add;   // --vm-add
+    std::vector<std::string> vm_argv;  // the arguments without --vm, --vm-add
+    std::string text;                  // of help; or what is wrong with the usage
+    bool bad_usage = false;
+};
+
+CommandLine parse_command_line(int argc, char** argv);
+
+}  // namespace kpl

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+#include <csignal>
+#include <cstdio>
+
+#include "main/command_line.hpp"
+#include "main/doctor.hpp"
+#include "main/vm.hpp"
+#include "session/session.hpp"
+
+namespace {
+
+int report(const kpl::Result<int>& result) {
+    if (result) return *result;
+    std::fflush(stdout);
+    std::fprintf(stderr, "%s\n", result.error().message().c_str());
+    return result.error().code == kpl::Errc::usage ? 2 : 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    std::signal(SIGPIPE, SIG_IGN);  // a broken pipe is an error of write(), and ends the run quietly
+    const kpl::CommandLine line = kpl::parse_command_line(argc, argv);
+    if (line.bad_usage) {
+        std::fprintf(stderr, "kprobe-lua: %s\nTry 'kprobe-lua --help'.\n", line.text.c_str());
+        return 2;
+    }
+    switch (line.action) {
+        case kpl::CommandLine::Action::Help: std::fputs(line.text.c_str(), stdout); return 0;
+        case kpl::CommandLine::Action::Version: std::puts("kprobe-lua " KPL_VERSION); return 0;
+        case kpl::CommandLine::Action::Doctor: return kpl::doctor();
+        case kpl::CommandLine::Action::Vm: return report(kpl::run_in_vm(line));
+        case kpl::CommandLine::Action::Run: return report(kpl::Session::run(line.options));
+    }
+    return 2;
+}

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+#include "main/vm.hpp"
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+
+#include "guest/guest.hpp"
+
+namespace kpl {
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path own_path() {
+    std::error_code error;
+    return fs::read_symlink("/proc/self/exe", error);
+}
+
+// LuaJIT's own Lua files (jit.vmdef names the opcodes): the directories of its usual places that exist.
+std::vector<std::string> luajit_directories() {
+    std::vector<std::string> found;
+    std::error_code error;
+    for (const char* share : {"/usr/share", "/usr/local/share"})
+        for (const auto& entry : fs::directory_iterator(share, error))
+            if (entry.path().filename().string().starts_with("luajit-2.")) found.push_back(entry.path() / "jit");
+    return found;
+}
+
+}  // namespace
+
+std::string module_directory() {
+    if (const char* dir = std::getenv("KPROBE_LUA_MODULE_DIR")) return dir;
+    return own_path().parent_path() / "kmod";
+}
+
+Result<int> run_in_vm(const CommandLine& line) {
+    const Options& options = line.options;
+    GuestSpec spec;
+    spec.kernel = line.vm_kernel;
+    spec.program = own_path();
+    spec.argv = line.vm_argv;
+    spec.module_dir = module_directory();
+    spec.add = line.vm_add;
+    spec.verbose = options.verbose;
+    spec.lua_trees = luajit_directories();
+    if (options.script == "-") {
+        spec.input = std::string(std::istreambuf_iterator<char>(std::cin), {});
+    } else if (!options.code) {
+        const fs::path script = options.script;
+        std::error_code error;
+        if (!fs::exists(script, error)) return Error{Errc::script, "can't open " + options.script + ": no such file"};
+        spec.files.push_back(fs::absolute(script));
+        // Lua modules beside the script come along.
+        spec.lua_trees.push_back(fs::absolute(script).parent_path());
+    }
+    for (const std::string& dir : options.search_dirs) spec.lua_trees.push_back(fs::absolute(dir));
+    if (!options.output.empty()) spec.fetch.push_back(fs::absolute(options.output));
+    return run_guest(spec);
+}
+
+}  // namespace kpl

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: MIT
+#include "output/datum.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace kpl {
+namespace {
+
+template <class T>
+T load(std::span<const uint8_t> bytes, size_t offset) {
+    T value{};
+    if (offset + sizeof(T) <= bytes.size()) std::memcpy(&value, bytes.data() + offset, sizeof(T));
+    return value;
+}
+
+std::span<const uint8_t> part(std::span<const uint8_t> bytes, size_t offset, size_t size) {
+    if (offset > bytes.size()) return {};
+    return bytes.subspan(offset, std::min(size, bytes.size() - offset));
+}
+
+std::string text_of(std::span<const uint8_t> bytes) { return {bytes.begin(), bytes.end()}; }
+
+bool absent(const Layout& layout, std::span<const uint8_t> bytes, size_t index, size_t base) {
+    if (!layout.fields[index].nilable || layout.presence_offset < 0) return false;
+    const auto bits = load<uint64_t>(bytes, base + static_cast<size_t>(layout.presence_offset));
+    return !(bits >> index & 1);
+}
+
+}  // namespace
+
+SymbolDatum Decoder::symbol(uint64_t address) const {
+    std::string text = symbols_->name_of(address);
+    if (text.ends_with("+0x0")) text.resize(text.size() - 4);
+    return {address, std::move(text)};
+}
+
+StackDatum Decoder::stack(std::span<const uint8_t> addresses) const {
+    StackDatum stack;
+    for (size_t at = 0; at + 8 <= addresses.size(); at += 8) {
+        const auto address = load<uint64_t>(addresses, at);
+        if (address == 0) break;
+        stack.frames.push_back({address, symbols_->name_of(address)});
+    }
+    return stack;
+}
+
+Datum Decoder::number(FieldKind kind, uint64_t word) const {
+    switch (kind) {
+        case FieldKind::U64: return word;
+        case FieldKind::Bool: return word != 0;
+        case FieldKind::Pointer: return PointerDatum{word};
+        case FieldKind::Symbol: return symbol(word);
+        default: return static_cast<int64_t>(word);
+    }
+}
+
+std::vector<Datum> Decoder::record(const Layout& layout, std::span<const uint8_t> record) const {
+    std::vector<Datum> values;
+    values.reserve(layout.fields.size());
+    const size_t base = sizeof(kpl_rec);
+    for (size_t i = 0; i < layout.fields.size(); i++) {
+        const FieldLayout& f = layout.fields[i];
+        if (absent(layout, record, i, base)) {
+            values.emplace_back(Nil{});
+            continue;
+        }
+        const bool tail = f.kind == FieldKind::String || f.kind == FieldKind::Kstack || f.kind == FieldKind::Ustack;
+        if (!tail) {
+            values.push_back(number(f.kind, load<uint64_t>(record, base + f.offset)));
+            continue;
+        }
+        const auto where = load<kpl_rec_str>(record, base + f.offset);
+        const auto bytes = part(record, where.off, where.len);
+        if (where.off == 0)
+            values.emplace_back(Nil{});
+        else if (f.kind == FieldKind::String)
+            values.emplace_back(text_of(bytes));
+        else
+            values.emplace_back(stack(bytes));
+    }
+    return values;
+}
+
+std::vector<Datum> Decoder::fixed(const Layout& layout, std::span<const uint8_t> bytes) const {
+    std::vector<Datum> values;
+    values.reserve(layout.fields.size());
+    for (size_t i = 0; i < layout.fields.size(); i++) {
+        const FieldLayout& f = layout.fields[i];
+        if (absent(layout, bytes, i, 0))
+            values.emplace_back(Nil{});
+        else if (f.kind == FieldKind::String)
+            values.emplace_back(text_of(part(bytes, f.offset + 8u, std::min(load<uint32_t>(bytes, f.offset), f.limit))));
+        else if (f.kind == FieldKind::Kstack || f.kind == FieldKind::Ustack)
+            values.emplace_back(stack(part(bytes, f.offset, size_t{f.limit} * 8)));
+        else
+            values.push_back(number(f.kind, load<uint64_t>(bytes, f.offset)));
+    }
+    return values;
+}
+
+Result<std::string> encode(const Layout& layout, const std::vector<Datum>& values) {
+    if (values.size() != layout.fields.size())
+        return Error{Errc::script, fmt::format("the key has {} elements, {} given", layout.fields.size(), values.size())};
+    std::string bytes(layout.size, '\0');
+    for (size_t i = 0; i < values.size(); i++) {
+        const FieldLayout& f = layout.fields[i];
+        auto put = [&](uint64_t word) { std::memcpy(bytes.data() + f.offset, &word, 8); };
+        const bool wants_string = f.kind == FieldKind::String;
+        if (auto* s = std::get_if<std::string>(&values[i]); s && wants_string) {
+            if (s->size() > f.limit)
+                return Error{Errc::script, fmt::format("'{}' is longer than the key's {} bytes", *s, f.limit)};
+            put(s->size());
+            std::memcpy(bytes.data() + f.offset + 8, s->data(), s->size());
+        } else if (auto* n = std::get_if<int64_t>(&values[i]); n && !wants_string) {
+            put(static_cast<uint64_t>(*n));
+        } else if (auto* u = std::get_if<uint64_t>(&values[i]); u && !wants_string) {
+            put(*u);
+        } else if (auto* sym = std::get_if<SymbolDatum>(&values[i]); sym && !wants_string) {
+            put(sym->address);
+        } else if (auto* b = std::get_if<bool>(&values[i]); b && f.kind == FieldKind::Bool) {
+            put(*b);
+        } else {
+            return Error{Errc::script, fmt::format("element {} of the key should be {}", i + 1,
+                                                   wants_string ? "a string" : "a number")};
+        }
+    }
+    return bytes;
+}
+
+std::string to_text(const Datum& datum) {
+    struct Visitor {
+        std::string operator()(const Nil&) const { return "nil"; }
+        std::string operator()(bool b) const { return b ? "true" : "false"; }
+        std::string operator()(int64_t n) const { return std::to_string(n); }
+        std::string operator()(uint64_t n) const { return std::to_string(n); }
+        std::string operator()(const PointerDatum& p) const { return fmt::format("{:#x}", p.address); }
+        std::string operator()(const SymbolDatum& s) const { return s.text; }
+        std::string operator()(const std::string& s) const { return s; }
+        std::string operator()(const StackDatum& s) const {
+            std::string text;
+            for (const SymbolDatum& frame : s.frames) text += "\n    " + frame.text;
+            return text;
+        }
+    };
+    return std::visit(Visitor{}, datum);
+}
+
+}  // namespace kpl

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+// Datum: one value that came from the kernel, and its decoding from records, keys and map values.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "ir/unit.hpp"
+#include "symbols/kallsyms.hpp"
+
+namespace kpl {
+
+struct PointerDatum {
+    uint64_t address;
+};
+// A resolved address. `text` is what a script sees: the bare name at a symbol's start, else name+0x….
+struct SymbolDatum {
+    uint64_t address;
+    std::string text;
+};
+struct StackDatum {
+    std::vector<SymbolDatum> frames;  // innermost first
+};
+
+using Datum = std::variant<Nil, bool, int64_t, uint64_t, PointerDatum, SymbolDatum, std::string, StackDatum>;
+
+class Decoder {
+  public:
+    explicit Decoder(Kallsyms& symbols) : symbols_(&symbols) {}
+
+    // The fields of a record whose header starts at `record` (kpl_rec::len bytes), in the layout's order.
+    std::vector<Datum> record(const Layout& layout, std::span<const uint8_t> record) const;
+    // The fields of a key, a map value or instance data.
+    std::vector<Datum> fixed(const Layout& layout, std::span<const uint8_t> bytes) const;
+
+  private:
+    Datum number(FieldKind kind, uint64_t word) const;
+    SymbolDatum symbol(uint64_t address) const;
+    StackDatum stack(std::span<const uint8_t> addresses) const;
+
+    Kallsyms* symbols_;
+};
+
+// The bytes of a key from values that user space gives, in the layout's order. An error names the element.
+Result<std::string> encode(const Layout& layout, const std::vector<Datum>& values);
+
+// As `print` shows it: numbers in decimal, nil, true, 0x…, names, strings, stacks one frame a line.
+std::string to_text(const Datum& datum);
+
+}  // namespace kpl

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: MIT
+#include "session/compile.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "codegen/codegen.hpp"
+#include "core/core.h"
+#include "handler/asm.hpp"
+
+namespace kpl {
+namespace {
+
+constexpr kpl_prog_kind program_kinds[2][3] = {
+    {KPL_PROG_PRE, KPL_PROG_POST, KPL_PROG_FAULT},
+    {KPL_PROG_ENTRY, KPL_PROG_RET, KPL_PROG_KINDS},
+};
+constexpr const char* handler_names[] = {"pre", "post", "fault", "entry", "ret"};
+
+// Whether a handler may look at the probed function's signature: only then is BTF read.
+bool may_need_signature(const FunctionRef& function, bool mirrors) {
+    const auto proto = function.proto();
+    if (!proto) return true;
+    const Proto& p = **proto;
+    if (p.num_params > (mirrors ? 0 : 1)) return true;
+    if (!p.upvalues.empty() || !p.gc.empty()) {
+        for (const GcConst& c : p.gc)
+            if (auto* s = std::get_if<std::string>(&c); s && (*s == "args" || *s == "ret")) return true;
+    }
+    // A helper function that it inlines may.
+    for (uint32_t i = 0; i < p.upvalues.size(); i++)
+        if (std::holds_alternative<FunctionPtr>(function.upvalue(i))) return true;
+    return false;
+}
+
+// What tells apart places whose handlers must be compiled apart.
+std::string parameter_list(const std::optional<Signature>& signature, const Place& place) {
+    if (!signature) return place.offset ? "+" : "";
+    std::string key = std::to_string(signature->result);
+    for (const Param& param : signature->params) key += fmt::format(",{} {}", param.type, param.name);
+    return key + (place.offset ? "+" : "");
+}
+
+struct Grouping {
+    const ProbeDecl& probe;
+    uint32_t number;
+    Unit& unit;
+    int next_data_group;
+    std::map<std::string, std::array<int, 3>> sets{};
+};
+
+std::array<int, 3> add_handlers(Grouping& grouping, const Place& place, const std::optional<Signature>& signature) {
+    const ProbeDecl& probe = grouping.probe;
+    const bool returns = probe.kind == ProbeKind::Kretprobe;
+    std::array<int, 3> set = {-1, -1, -1};
+    for (int i = 0; i < 3; i++) {
+        if (!probe.handlers[i]) continue;
+        HandlerDecl handler;
+        handler.function = probe.handlers[i];
+        handler.kind = program_kinds[returns][i];
+        handler.name = fmt::format("{}:{} {} of {}", probe.at.file, probe.at.line, handler_names[handler.kind], place.function);
+        handler.mirrors = probe.kind == ProbeKind::Jprobe;
+        handler.at_function_entry = place.offset == 0;
+        handler.signature = signature;
+        handler.data_group = returns ? grouping.next_data_group : -1;
+        handler.budget = probe.budget;
+        handler.declared_data = probe.data;
+        set[i] = static_cast<int>(grouping.unit.handlers.size());
+        grouping.unit.handlers.push_back(std::move(handler));
+    }
+    if (returns) grouping.next_data_group++;
+    return set;
+}
+
+Result<uint32_t> verify(const HandlerProgram& program, const std::vector<kpl_map_desc>& maps, const Arch& arch,
+                        uint32_t ring_bytes) {
+    std::vector<uint64_t> workspace(kpl_verify_ws_size(static_cast<uint32_t>(program.insns.size())) / 8 + 1);
+    kpl_verify v{};
+    v.insns = program.insns.data();
+    v.labels = program.labels.data();
+    v.maps = maps.data();
+    v.nr_insns = static_cast<uint32_t>(program.insns.size());
+    v.nr_labels = static_cast<uint32_t>(program.labels.size());
+    v.nr_maps = static_cast<uint32_t>(maps.size());
+    v.kind = program.kind;
+    v.data_size = program.data_size;
+    v.scratch_size = program.scratch_size;
+    v.budget = program.budget;
+    v.regs_size = arch.regs_size;
+    v.max_record = std::min<uint32_t>(ring_bytes / 2, KPL_MAX_RECORD);
+    v.ws = reinterpret_cast<kpl_verify_ws*>(workspace.data());
+    if (kpl_verify(&v) == 0) return v.cost;
+    SourceLoc at;
+    if (const PcNote* note = program.note_at(v.reject_pc)) at = note->at;
+    if (v.reject == KPL_REJECT_BUDGET)
+        return Error{Errc::script,
+                     fmt::format("handler costs {}, over its budget of {}: make it shorter, or give the probe a larger budget=",
+                                 v.cost, program.budget ? program.budget : KPL_DEFAULT_BUDGET),
+                     at};
+    return Error{Errc::script, fmt::format("{}: refused at instruction {}: {}", program.name, v.reject_pc, kpl_reject_text(v.reject)), at};
+}
+
+std::vector<kpl_map_desc> describe_maps(const Unit& unit) {
+    std::vector<kpl_map_desc> maps;
+    for (const MapDecl& map : unit.maps) maps.push_back({static_cast<u32>(map.kind), map.key.size, map.value.size});
+    return maps;
+}
+
+std::string cost_text(const HandlerProgram& program, uint32_t cost) {
+    return fmt::format("-- {}: {} instructions, cost {} of {}\n", program.name, program.insns.size(), cost,
+                       program.budget ? program.budget : KPL_DEFAULT_BUDGET);
+}
+
+}  // namespace
+
+Result<std::vector<PlannedProbe>> plan_probe(const ProbeDecl& probe, uint32_t number, std::vector<Place> places,
+                                             Unit& unit, Types& types) {
+    int groups = 0;
+    for (const HandlerDecl& handler : unit.handlers) groups = std::max(groups, handler.data_group + 1);
+    Grouping grouping{probe, number, unit, groups};
+    bool typed = false;
+    for (const FunctionPtr& f : probe.handlers) typed |= f && may_need_signature(*f, probe.kind == ProbeKind::Jprobe);
+    std::vector<PlannedProbe> planned;
+    for (Place& place : places) {
+        if (probe.kind != ProbeKind::Kprobe && place.offset != 0)
+            return Error{Errc::script,
+                         fmt::format("{} stands at a function's first instruction, not at {}+{:#x}: use kprobe there",
+                                     probe.kind == ProbeKind::Jprobe ? "jprobe" : "kretprobe", place.function, place.offset),
+                         probe.at};
+        std::optional<Signature> signature;
+        if (typed) signature = TRY(types.function(place.function, place.module));
+        const std::string key = typed ? parameter_list(signature, place) : parameter_list({}, place);
+        auto [at, fresh] = grouping.sets.try_emplace(key);
+        if (fresh) at->second = add_handlers(grouping, place, signature);
+        PlannedProbe one{number, std::move(place), {}};
+        std::copy(at->second.begin(), at->second.end(), one.handlers);
+        planned.push_back(std::move(one));
+    }
+    return planned;
+}
+
+Result<std::vector<CompiledHandler>> compile_unit(Unit& unit, Types& types, const Options& options,
+                                                  const std::function<void(const std::string&)>& dump,
+                                                  const std::function<void(const Warning&)>& warn) {
+    if (options.dump.contains("bc"))
+        for (const HandlerDecl& handler : unit.handlers)
+            dump(fmt::format("-- {}: LuaJIT bytecode\n{}\n", handler.name, print(*TRY(handler.function->proto()))));
+
+    BuildOptions build_options;
+    build_options.arch = &host_arch();
+    const BuildResult built = TRY(build(unit, types, build_options));
+    for (const Warning& warning : built.warnings) warn(warning);
+
+    const auto maps = describe_maps(unit);
+    std::vector<CompiledHandler> handlers;
+    for (size_t i = 0; i < built.functions.size(); i++) {
+        const ir::Function& function = built.functions[i];
+        if (options.dump.contains("ir")) dump(fmt::format("-- {}: intermediate form\n{}\n", unit.handlers[i].name, ir::print(function)));
+        HandlerProgram program = TRY(generate(function));
+        program.name = unit.handlers[i].name;
+        if (options.dump.contains("asm")) dump(fmt::format("-- {}: handler bytecode\n{}\n", program.name, print(program)));
+        const uint32_t cost = TRY(verify(program, maps, host_arch(), options.ring_bytes));
+        if (options.check) dump(cost_text(program, cost));
+        handlers.push_back({std::move(program), cost});
+    }
+    return handlers;
+}
+
+}  // namespace kpl

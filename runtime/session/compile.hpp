@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+// Declarations to handler programs: which handlers there are, for which places, compiled and verified.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "codegen/program.hpp"
+#include "ir/unit.hpp"
+#include "session/options.hpp"
+#include "session/targets.hpp"
+
+namespace kpl {
+
+// One probe to attach: a place and the handlers (indices into Unit::handlers, -1: none) that run there.
+struct PlannedProbe {
+    uint32_t declaration = 0;
+    Place place;
+    int handlers[3] = {-1, -1, -1};
+};
+
+// Adds the handlers of a declaration to the unit: one set for each distinct parameter list among its places.
+Result<std::vector<PlannedProbe>> plan_probe(const ProbeDecl& probe, uint32_t number, std::vector<Place> places,
+                                             Unit& unit, Types& types);
+
+// Programs for all handlers of the unit, in order, each accepted by the verifier. `dump` receives the text of each
+// stage that the options ask for; `warn` each warning.
+struct CompiledHandler {
+    HandlerProgram program;
+    uint32_t cost = 0;  // without what loops may repeat
+};
+Result<std::vector<CompiledHandler>> compile_unit(Unit& unit, Types& types, const Options& options,
+                                                  const std::function<void(const std::string&)>& dump,
+                                                  const std::function<void(const Warning&)>& warn);
+
+}  // namespace kpl

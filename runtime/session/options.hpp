@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+// What the command line, or the program that embeds the library, asks of a run.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace kpl {
+
+struct Options {
+    std::string script;              // a path, "-" for stdin; empty with `code`
+    std::optional<std::string> code;  // -e
+    std::vector<std::string> args;   // the script's arg[1]…
+    std::vector<std::string> modules;      // -r
+    std::vector<std::string> search_dirs;  // -I
+    std::optional<std::string> command;    // -c, run by the shell
+    std::optional<uint32_t> pid;           // -p
+    std::string output;                    // -o; empty: stdout
+    std::optional<double> timeout;         // --timeout, seconds
+    bool check = false;                    // --check: compile and verify only
+    bool strict = false;                   // --strict
+    bool verbose = false;                  // -v
+    std::set<std::string> dump;            // -d: bc, ir, asm
+    uint32_t ring_bytes = 1 << 20;         // of each CPU's ring
+    std::string btf_dir = "/sys/kernel/btf";
+};
+
+}  // namespace kpl

@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: MIT
+#include "session/session.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "output/printf.hpp"
+
+namespace kpl {
+namespace {
+
+constexpr uint64_t ms = 1000000;
+constexpr uint64_t batch_latency = 20 * ms;   // how long records may wait while they keep coming
+constexpr uint64_t report_period = 1000 * ms;
+
+const char* state_name(uint32_t state) {
+    static constexpr const char* names[] = {"int3", "optimized", "ftrace", "disabled", "gone", "detached"};
+    return state < std::size(names) ? names[state] : "unknown";
+}
+
+void add(kpl_counts& into, const kpl_counts& from) {
+    into.hits += from.hits;
+    into.handled += from.handled;
+    into.skipped += from.skipped;
+    into.missed += from.missed;
+    into.faults += from.faults;
+    into.errors += from.errors;
+    into.overruns += from.overruns;
+}
+
+bool only_handled(const kpl_counts& counts) { return counts.hits == counts.handled; }
+
+}  // namespace
+
+Session::Session(const Options& options, Sink sink, Loop loop)
+    : options_(options), sink_(std::move(sink)), loop_(std::move(loop)), types_(options.btf_dir), decoder_(symbols_) {}
+
+Result<int> Session::run(const Options& options) {
+    Sink sink = TRY(Sink::open(options.output));
+    Loop loop = TRY(Loop::create());
+    Session session(options, std::move(sink), std::move(loop));
+    return session.main();
+}
+
+Result<int> Session::main() {
+    TRY(run_script());
+    if (!exit_code_) {
+        TRY(arm());
+        sink_.flush();
+        if (options_.check) return 0;
+        running_ = true;
+        if (options_.verbose && !probes_.empty()) say(fmt::format("{} probes armed", probes_.size()));
+        TRY(events());
+    }
+    TRY(finish());
+    if (failure_) return *failure_;
+    if (exit_code_) return *exit_code_;
+    return options_.strict && lost_ ? 1 : 0;
+}
+
+Result<void> Session::run_script() {
+    host_.emplace(TRY(LuaHost::create(*this)));
+    for (const std::string& dir : options_.search_dirs) host_->add_search_dir(dir);
+    for (const std::string& module : options_.modules) TRY(host_->require_module(module));
+    if (options_.code) return host_->run_string(*options_.code, "=-e", options_.args);
+    return host_->run_file(options_.script, options_.args);
+}
+
+// Until the script exits, a signal comes, the command ends or the time is over.
+Result<void> Session::events() {
+    loop_.on_signal([this](int signal) {
+        if (signal == SIGUSR1) {
+            for (uint32_t i = 0; i < unit_.maps.size(); i++)
+                if (auto text = render_map(i)) sink_.write(*text);
+            sink_.flush();
+            return;
+        }
+        ended_ = true;
+        loop_.release_signals();
+    });
+    const bool waits = !probes_.empty() || options_.command || options_.timeout || loop_.has_timers();
+    if (options_.timeout) loop_.every(static_cast<uint64_t>(*options_.timeout * 1e9), [this] { ended_ = true; });
+    if (device_) {
+        loop_.every(report_period, [this] {
+            auto lines = stops_.poll(*device_, programs_, false);
+            if (lines)
+                for (const std::string& line : *lines) say(line);
+        });
+    }
+    if (options_.command) {
+        command_.emplace(TRY(Command::start(*options_.command)));
+        loop_.watch(command_->fd(), [this] {
+            if (!command_->poll()) return;
+            loop_.unwatch(command_->fd());
+            ended_ = true;
+        });
+    }
+    size_t drained = 0;
+    while (waits && !done()) {
+        if (rings_) {
+            drained = TRY(drain(false));
+            rings_->arm(drained ? options_.ring_bytes / 4 : 0);
+            // A record that came between the drain and the request to be woken wakes nobody.
+            drained += TRY(drain(false));
+        }
+        sink_.flush();
+        if (done()) break;
+        std::optional<uint64_t> limit;
+        if (drained || (rings_ && rings_->holding_back())) limit = batch_latency;
+        TRY(loop_.wait(limit));
+        if (!device_) continue;
+        const kpl_info info = TRY(device_->info());
+        if (info.exiting && !exit_code_) exit_code_ = info.exit_code;
+    }
+    return {};
+}
+
+Result<size_t> Session::drain(bool everything) {
+    return rings_->drain([this](const RecordView& record) { return deliver(record); }, everything);
+}
+
+bool Session::deliver(const RecordView& view) {
+    const uint32_t event = view.rec->event;
+    const std::span<const uint8_t> bytes(reinterpret_cast<const uint8_t*>(view.rec), view.rec->len);
+    if (event >= kpl_printf_event) {
+        const PrintfDecl& decl = unit_.printfs[event - kpl_printf_event];
+        const auto values = decoder_.record(decl.record, bytes);
+        sink_.write(decl.is_print ? format_print(values) : format_printf(decl.format, values));
+        return !done();
+    }
+    if (event >= subscribers_.size() || subscribers_[event].empty()) return true;
+    const Layout& layout = unit_.events[event].record;
+    const auto values = decoder_.record(layout, bytes);
+    for (const CallbackId id : subscribers_[event])
+        if (auto ok = host_->deliver(id, layout, values, view.rec->time, view.cpu); !ok && !failure_) failure_ = ok.error();
+    return !done();
+}
+
+void Session::callback(CallbackId id) {
+    auto ok = host_->call(id);
+    if (ok && running_) ok = arm();
+    if (!ok && !failure_) failure_ = ok.error();
+}
+
+void Session::say(const std::string& line) {
+    sink_.flush();
+    std::fprintf(stderr, "%s\n", line.c_str());
+}
+
+Result<void> Session::finish() {
+    running_ = false;
+    if (device_ && !probes_.empty()) {
+        std::vector<uint32_t> ids;
+        for (const ArmedProbe& probe : probes_) ids.push_back(probe.id);
+        TRY(device_->control(KPL_CTL_DETACH, ids));
+    }
+    command_.reset();
+    if (rings_ && !exit_code_ && !failure_) TRY(drain(true));
+    for (const CallbackId id : at_exit_) callback(id);
+    if (device_) {
+        TRY(print_unshown());
+        for (const std::string& line : TRY(stops_.poll(*device_, programs_, true))) say(line);
+        TRY(account());
+    }
+    sink_.flush();
+    if (!sink_.failure().empty() && !failure_) failure_ = Error{Errc::system, "writing output: " + sink_.failure()};
+    return {};
+}
+
+Result<void> Session::print_unshown() {
+    for (uint32_t i = 0; i < maps_.size(); i++) {
+        if (maps_[i].shown || !maps_[i].aggregation) continue;
+        const std::string text = TRY(render_map(i));
+        sink_.write((i || !text.starts_with('\n') ? "" : "\n") + text);
+    }
+    return {};
+}
+
+// The account of every probe and ring; without -v only of those where something but `handled` is non-zero.
+Result<void> Session::account() {
+    for (uint32_t i = 0; i < declared_.size(); i++) {
+        const auto at = std::find_if(probes_.begin(), probes_.end(), [i](const ArmedProbe& p) { return p.plan.declaration == i; });
+        if (at == probes_.end()) continue;
+        const auto count = std::count_if(probes_.begin(), probes_.end(), [i](const ArmedProbe& p) { return p.plan.declaration == i; });
+        const std::string name = count == 1 ? at->plan.place.function : fmt::format("{} and {} more", at->plan.place.function, count - 1);
+        const ProbeStatus status = TRY(this->status(i));
+        const bool entry_plain = only_handled(status.entry) && status.dropped == 0;
+        const bool ret_plain = only_handled(status.ret);
+        lost_ |= stopped(status.entry) || stopped(status.ret) || status.entry.missed || status.ret.missed;
+        if (!entry_plain || options_.verbose) say(account_line(name, status.entry));
+        if (status.returns && (!ret_plain || options_.verbose))
+            say(account_line(name + " return", status.ret) + fmt::format(", {} outstanding", status.outstanding));
+    }
+    if (rings_) {
+        const RingCounts counts = rings_->counts();
+        lost_ |= counts.lost != 0;
+        if (counts.lost || options_.verbose)
+            say(fmt::format("events: {} sent = {} delivered + {} lost", counts.sent, counts.delivered, counts.lost));
+    }
+    for (uint32_t i = 0; i < maps_.size(); i++) {
+        const uint64_t lost = maps_[i].aggregation ? maps_[i].aggregation->lost() : 0;
+        if (!lost) continue;
+        lost_ = true;
+        say(Error{Errc::script, fmt::format("{} updates lost: the map was full (declare it with a larger max)", lost), unit_.maps[i].at}
+                .message());
+    }
+    return {};
+}
+
+// ---- ScriptApi
+Result<uint32_t> Session::declare_map(MapDecl map) {
+    unit_.maps.push_back(std::move(map));
+    return static_cast<uint32_t>(unit_.maps.size() - 1);
+}
+
+Result<uint32_t> Session::declare_event(EventDecl event) {
+    unit_.events.push_back(std::move(event));
+    return static_cast<uint32_t>(unit_.events.size() - 1);
+}
+
+Result<uint32_t> Session::declare_probe(ProbeDecl probe) {
+    declared_.push_back(std::move(probe));
+    return static_cast<uint32_t>(declared_.size() - 1);
+}
+
+void Session::name_map(uint32_t map, const std::string& name) {
+    if (unit_.maps[map].name.empty()) unit_.maps[map].name = name;
+}
+
+void Session::name_event(uint32_t event, const std::string& name) {
+    if (unit_.events[event].name.empty()) unit_.events[event].name = name;
+}
+
+Result<void> Session::control(std::span<const uint32_t> declarations, kpl_control_op op) {
+    std::vector<uint32_t> ids;
+    for (const uint32_t declaration : declarations) {
+        if (declaration >= planned_) {  // not armed yet: only remembered
+            declared_[declaration].enabled = op == KPL_CTL_ENABLE;
+            continue;
+        }
+        for (const ArmedProbe& probe : probes_)
+            if (probe.plan.declaration == declaration) ids.push_back(probe.id);
+    }
+    if (ids.empty()) return {};
+    return device_->control(op, ids);
+}
+
+Result<ProbeStatus> Session::status(uint32_t declaration) {
+    ProbeStatus status;
+    status.state = "disabled";
+    status.returns = declared_[declaration].kind == ProbeKind::Kretprobe;
+    std::vector<kpl_probe_stats> stats;
+    for (const ArmedProbe& probe : probes_) {
+        if (probe.plan.declaration != declaration) continue;
+        stats.push_back({});
+        stats.back().id = probe.id;
+    }
+    if (stats.empty()) return status;
+    TRY(device_->stats(stats));
+    status.state = state_name(stats[0].state);
+    for (const kpl_probe_stats& one : stats) {
+        add(status.entry, one.entry);
+        add(status.ret, one.ret);
+        status.outstanding += one.outstanding;
+        status.dropped += one.dropped;
+        if (state_name(one.state) != status.state) status.state = "mixed";
+    }
+    return status;
+}
+
+Result<std::vector<KeyedValue>> Session::rows(uint32_t map) {
+    std::vector<KeyedValue> rows;
+    if (map >= maps_.size() || !maps_[map].aggregation) return rows;
+    maps_[map].shown = true;
+    const Layout& layout = unit_.maps[map].key;
+    for (AggRow& row : TRY(maps_[map].aggregation->read(*device_))) {
+        const std::span<const uint8_t> key(reinterpret_cast<const uint8_t*>(row.key.data()), row.key.size());
+        rows.push_back({decoder_.fixed(layout, key), std::move(row.value)});
+    }
+    return rows;
+}
+
+Result<AggValue> Session::value(uint32_t map, const std::vector<Datum>& key) {
+    if (map >= maps_.size() || !maps_[map].aggregation) return AggValue{};
+    maps_[map].shown = true;
+    return maps_[map].aggregation->value(*device_, TRY(encode(unit_.maps[map].key, key)));
+}
+
+Result<void> Session::clear(uint32_t map) {
+    if (map >= maps_.size() || !maps_[map].aggregation) return {};
+    return maps_[map].aggregation->clear(*device_);
+}
+
+Result<std::string> Session::render_map(uint32_t map) {
+    auto rows = TRY(this->rows(map));
+    return render(unit_.maps[map], std::move(rows));
+}
+
+// What tostring() gives: without a key and a drawing, the value alone.
+Result<std::string> Session::text(uint32_t map) {
+    const MapDecl& decl = unit_.maps[map];
+    std::string text = TRY(render_map(map));
+    if (!decl.keyed && decl.kind != KPL_MAP_HIST && decl.kind != KPL_MAP_LHIST) {
+        const auto colon = text.find(": ");
+        text = colon == std::string::npos ? "0" : text.substr(colon + 2);
+    }
+    while (text.ends_with('\n')) text.pop_back();
+    return text;
+}
+
+Result<void> Session::on_event(uint32_t event, CallbackId callback) {
+    if (event >= subscribers_.size()) subscribers_.resize(event + 1);
+    subscribers_[event].push_back(callback);
+    return {};
+}
+
+void Session::every(double seconds, CallbackId id) {
+    loop_.every(static_cast<uint64_t>(seconds * 1e9), [this, id] {
+        if (!done()) callback(id);
+    });
+}
+
+}  // namespace kpl

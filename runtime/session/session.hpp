@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+// Session: one run of a script, the pipeline of docs/architecture.md from top to bottom.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "device/aggregation.hpp"
+#include "device/device.hpp"
+#include "device/rings.hpp"
+#include "luahost/host.hpp"
+#include "output/datum.hpp"
+#include "output/sink.hpp"
+#include "session/command.hpp"
+#include "session/compile.hpp"
+#include "session/loop.hpp"
+#include "session/options.hpp"
+#include "session/report.hpp"
+#include "symbols/kallsyms.hpp"
+#include "symbols/types.hpp"
+
+namespace kpl {
+
+class Session final : public ScriptApi {
+  public:
+    // Runs a script to its end. The exit status is the script's; errors are for the caller to print.
+    static Result<int> run(const Options& options);
+
+    // ScriptApi, called by the script.
+    Result<uint32_t> declare_map(MapDecl map) override;
+    Result<uint32_t> declare_event(EventDecl event) override;
+    Result<uint32_t> declare_probe(ProbeDecl probe) override;
+    void name_map(uint32_t map, const std::string& name) override;
+    void name_event(uint32_t event, const std::string& name) override;
+    Result<void> control(std::span<const uint32_t> probes, kpl_control_op op) override;
+    Result<ProbeStatus> status(uint32_t probe) override;
+    const MapDecl& map(uint32_t map) override { return unit_.maps[map]; }
+    Result<std::vector<KeyedValue>> rows(uint32_t map) override;
+    Result<AggValue> value(uint32_t map, const std::vector<Datum>& key) override;
+    Result<void> clear(uint32_t map) override;
+    Result<std::string> text(uint32_t map) override;
+    Result<void> on_event(uint32_t event, CallbackId callback) override;
+    void every(double seconds, CallbackId callback) override;
+    void at_exit(CallbackId callback) override { at_exit_.push_back(callback); }
+    void exit(int code) override { exit_code_ = code; }
+    void write(std::string_view text) override { sink_.write(text); }
+
+  private:
+    // A map as the module has it.
+    struct ArmedMap {
+        bool created = false;
+        kpl_map_create made{};
+        std::optional<Aggregation> aggregation;
+        bool shown = false;  // the script has read or printed it
+    };
+    // A probe in the kernel, and the declaration it comes from.
+    struct ArmedProbe {
+        PlannedProbe plan;
+        uint32_t id = 0;  // the module's
+    };
+
+    Session(const Options& options, Sink sink, Loop loop);
+
+    // session.cpp
+    Result<int> main();
+    Result<void> run_script();
+    Result<void> events();
+    Result<void> finish();
+    bool deliver(const RecordView& record);
+    Result<size_t> drain(bool everything);
+    void callback(CallbackId id);
+    void say(const std::string& line);  // to stderr, after what the script wrote
+    Result<void> print_unshown();
+    Result<void> account();
+    Result<std::string> render_map(uint32_t map);
+    bool done() const { return exit_code_ || failure_ || sink_.broken() || ended_; }
+
+    // arm.cpp
+    Result<void> arm();  // everything that was declared and is not yet armed: all or none
+    Result<void> open_device();
+    Result<void> plan_pending(std::vector<PlannedProbe>& planned);
+    Result<void> create_maps();
+    Result<std::vector<uint32_t>> load_programs(std::vector<CompiledHandler> handlers);
+    Result<void> attach(std::vector<PlannedProbe> planned, const std::vector<uint32_t>& programs);
+    Error attach_errors(const std::vector<PlannedProbe>& planned, const std::vector<kpl_attach>& requests) const;
+    kpl_attach attach_request(const PlannedProbe& plan, const std::vector<uint32_t>& programs) const;
+
+    const Options& options_;
+    Sink sink_;
+    Loop loop_;
+    Unit unit_;
+    Types types_;
+    Kallsyms symbols_;
+    Decoder decoder_;
+    std::optional<Device> device_;
+    std::optional<Rings> rings_;
+    std::vector<ProbeDecl> declared_;
+    size_t planned_ = 0;  // declarations already armed
+    std::vector<ArmedMap> maps_;
+    std::vector<ArmedProgram> programs_;  // by the number of their handler in the unit
+    std::vector<ArmedProbe> probes_;
+    std::vector<std::vector<CallbackId>> subscribers_;
+    std::vector<CallbackId> at_exit_;
+    StopReporter stops_;
+    std::optional<Command> command_;
+    std::optional<int> exit_code_;
+    std::optional<Error> failure_;
+    bool ended_ = false;   // a signal, the command's end, the time limit
+    bool running_ = false;  // the main chunk has ended: declarations are armed at once
+    bool lost_ = false;
+    std::optional<LuaHost> host_;  // last: its references go first
+};
+
+}  // namespace kpl

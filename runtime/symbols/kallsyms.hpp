@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+// The kernel's symbols, from /proc/kallsyms.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+
+namespace kpl {
+
+struct Symbol {
+    std::string name;
+    std::string module;  // empty: vmlinux
+    uint64_t addr = 0;
+    char kind = 't';     // as kallsyms prints it
+};
+
+class Kallsyms {
+  public:
+    explicit Kallsyms(std::string path = "/proc/kallsyms");
+    ~Kallsyms();
+    Kallsyms(Kallsyms&&) noexcept;
+    Kallsyms& operator=(Kallsyms&&) noexcept;
+
+    // All text symbols of that name (several are duplicates that the user must tell apart). An error says why
+    // the table can't be used (addresses hidden by kptr_restrict, unreadable).
+    Result<std::vector<Symbol>> find(std::string_view name, std::string_view module = {});
+    // Glob with * ? [a-z], text symbols, ascending by name.
+    Result<std::vector<Symbol>> glob(std::string_view pattern, std::string_view module = {});
+    // The symbol that covers the address; offset = addr - symbol.addr. nullopt-like: empty name.
+    Result<Symbol> at(uint64_t addr);
+    // "vfs_read+0x1a", "name [module]", or "0x…" when nothing covers it.
+    std::string name_of(uint64_t addr);
+    // Names near to a misspelt one, best first, at most three.
+    Result<std::vector<std::string>> near(std::string_view name);
+
+  private:
+    struct Impl;
+    std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace kpl

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+// The kernel's C types, from BTF. Loaded when first asked for: a script with no types loads no BTF.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+
+namespace kpl {
+
+// A BTF type id within one Types object. 0 is void. Modules' types continue vmlinux's numbering.
+using TypeId = uint32_t;
+
+enum class TypeKind : uint8_t { Void, Int, Bool, Char, Float, Enum, Pointer, Array, Struct, Union, Function, Forward };
+
+// A type with typedefs and qualifiers removed.
+struct TypeInfo {
+    TypeId id = 0;          // of the resolved type
+    TypeKind kind = TypeKind::Void;
+    uint32_t size = 0;      // bytes; 0 for void, functions, forwards
+    bool is_signed = false;  // Int, Enum, Char
+    TypeId element = 0;     // Pointer: target; Array: element (unresolved: resolve() again)
+    uint32_t count = 0;     // Array: elements (0: flexible)
+    std::string name;       // tag or base name; may be empty
+};
+
+// A member reached by name, through anonymous structs and unions.
+struct Field {
+    TypeId type = 0;
+    uint32_t offset = 0;      // bytes from the start of the outer struct
+    uint8_t bit_offset = 0;   // bit fields: first bit within the `bit_bytes` bytes at offset (little endian)
+    uint8_t bit_size = 0;     // 0: no bit field
+};
+
+struct Param {
+    std::string name;
+    TypeId type = 0;
+};
+
+struct Signature {
+    std::string name;
+    TypeId result = 0;  // 0: void
+    std::vector<Param> params;
+    bool vararg = false;
+    std::string text;   // as C declares it, for messages
+};
+
+class Types {
+  public:
+    // `btf_dir` is /sys/kernel/btf, or a directory like it. Nothing is read yet.
+    explicit Types(std::string btf_dir = "/sys/kernel/btf");
+    ~Types();
+    Types(Types&&) noexcept;
+    Types& operator=(Types&&) noexcept;
+
+    // Each loads what it needs; an Error says what is missing (no BTF: which kernel option or file).
+    Result<std::optional<Signature>> function(std::string_view name, std::string_view module = {});  // nullopt: BTF knows no such function
+    Result<TypeInfo> resolve(TypeId id);
+    // nullopt: no such member. Type must resolve to Struct or Union.
+    Result<std::optional<Field>> field(TypeId type, std::string_view name);
+    // Parses "struct sk_buff *", "unsigned long", "u32", "char[16]", "const struct file*", typedef names.
+    Result<TypeId> parse(std::string_view c_declaration);
+    Result<TypeId> pointer_to(TypeId type);
+    // An enum constant by name, searched in all enums; nullopt if there is none.
+    Result<std::optional<int64_t>> enumerator(std::string_view name);
+    // C spelling for messages: "struct file *".
+    Result<std::string> spell(TypeId type);
+    // Member names that are near to a misspelt one, best first, at most three.
+    Result<std::vector<std::string>> near_fields(TypeId type, std::string_view name);
+
+  private:
+    struct Impl;
+    std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace kpl
