@@ -8,7 +8,7 @@
 namespace kpl {
 namespace {
 
-const char lua_side[] = {
+const unsigned char lua_side[] = {
 #include "kprobe_lua_side.inc"
 };
 
@@ -29,7 +29,7 @@ Error pop_error(lua_State* L) {
 
 // Runs lua/kprobe.lua with the native functions and a table that it fills for the registry.
 Result<void> load_lua_side(lua_State* L) {
-    if (luaL_loadbuffer(L, lua_side, sizeof lua_side - 1, "=kprobe") != 0) return pop_error(L);
+    if (luaL_loadbuffer(L, reinterpret_cast<const char*>(lua_side), sizeof lua_side - 1, "=kprobe") != 0) return pop_error(L);
     push_core(L);
     lua_newtable(L);
     lua_pushvalue(L, -1);

@@ -55,8 +55,8 @@ void define(CLI::App& app, Parsed& p) {
     app.set_help_flag("-h,--help", "this help");
     app.add_flag("-V,--version", p.version, "print the version");
     app.add_option("-e", p.code, "run this code instead of a script")->type_name("CODE");
-    env(app.add_option("-r", p.options.modules, "require this Lua module first"), "REQUIRE")->type_name("MODULE")->expected(1)->take_all();
-    env(app.add_option("-I", p.options.search_dirs, "look for Lua modules here too"), "INCLUDE")->type_name("DIR")->expected(1)->take_all();
+    env(app.add_option("-r", p.options.modules, "require this Lua module first"), "REQUIRE")->type_name("MODULE")->allow_extra_args(false);
+    env(app.add_option("-I", p.options.search_dirs, "look for Lua modules here too"), "INCLUDE")->type_name("DIR")->allow_extra_args(false);
     app.add_option("-c", p.command, "run this command once the probes are armed, and end with it")->type_name("CMD");
     env(app.add_option("-p", p.pid, "only hits of this process"), "PID")->type_name("PID")->check(CLI::PositiveNumber);
     env(app.add_option("--timeout", p.timeout, "end after so many seconds"), "TIMEOUT")->type_name("SECONDS")->check(CLI::PositiveNumber);
@@ -67,11 +67,10 @@ void define(CLI::App& app, Parsed& p) {
     env(app.add_option("-d", p.dump, "print stages of the compiler: bc, ir, asm, all"), "DUMP")
         ->type_name("STAGE,…")
         ->delimiter(',')
-        ->expected(1)
-        ->take_all()
+        ->allow_extra_args(false)
         ->check(CLI::IsMember(stages));
     app.add_flag("--vm{newest}", p.vm, "run in a throwaway VM: --vm=6.1, --vm=6.12, --vm=6.1-rt, or the newest")->type_name("[=KERNEL]");
-    app.add_option("--vm-add", p.line.vm_add, "put this file, a program with its libraries, into the VM")->type_name("FILE")->expected(1)->take_all();
+    app.add_option("--vm-add", p.line.vm_add, "put this file, a program with its libraries, into the VM")->type_name("FILE")->allow_extra_args(false);
     app.add_option("script", p.positionals, "the script and its arguments; - reads stdin; or `doctor`")->type_name("SCRIPT [ARGS]");
     app.positionals_at_end();
     app.footer(examples);

@@ -88,6 +88,7 @@ class Session final : public ScriptApi {
     kpl_attach attach_request(const PlannedProbe& plan, const std::vector<uint32_t>& programs) const;
 
     const Options& options_;
+    std::optional<LuaHost> host_;  // above all that refers to its values: closed after they are gone
     Sink sink_;
     Loop loop_;
     Unit unit_;
@@ -110,7 +111,6 @@ class Session final : public ScriptApi {
     bool ended_ = false;   // a signal, the command's end, the time limit
     bool running_ = false;  // the main chunk has ended: declarations are armed at once
     bool lost_ = false;
-    std::optional<LuaHost> host_;  // last: its references go first
 };
 
 }  // namespace kpl

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+#include "main/command_line.hpp"
+
+#include <catch2/catch.hpp>
+
+using namespace kpl;
+using Action = CommandLine::Action;
+
+namespace {
+
+CommandLine parse(std::vector<std::string> args) {
+    args.insert(args.begin(), "kprobe-lua");
+    std::vector<char*> argv;
+    for (std::string& arg : args) argv.push_back(arg.data());
+    argv.push_back(nullptr);
+    return parse_command_line(static_cast<int>(args.size()), argv.data());
+}
+
+using Strings = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("a script and what follows it") {
+    const auto line = parse({"-v", "s.lua", "-v", "--vm", "x"});
+    REQUIRE_FALSE(line.bad_usage);
+    CHECK(line.action == Action::Run);
+    CHECK(line.options.script == "s.lua");
+    CHECK(line.options.args == Strings{"-v", "--vm", "x"});
+    CHECK(line.options.verbose);
+}
+
+TEST_CASE("one leading -- of the script's arguments is stripped") {
+    CHECK(parse({"s.lua", "--", "-x"}).options.args == Strings{"-x"});
+}
+
+TEST_CASE("options") {
+    const auto line = parse({"-e", "x = 1", "-p", "12", "-c", "ls -l", "--timeout", "1.5", "-o", "f", "-d", "ir,asm", "--strict",
+                             "-I", "a", "-I", "b", "-r", "m", "arg"});
+    REQUIRE_FALSE(line.bad_usage);
+    const Options& o = line.options;
+    CHECK(o.code == "x = 1");
+    CHECK(o.pid == 12u);
+    CHECK(o.command == "ls -l");
+    CHECK(o.timeout == 1.5);
+    CHECK(o.output == "f");
+    CHECK(o.dump == std::set<std::string>{"ir", "asm"});
+    CHECK(o.strict);
+    CHECK(o.search_dirs == Strings{"a", "b"});
+    CHECK(o.modules == Strings{"m"});
+    CHECK(o.args == Strings{"arg"});
+}
+
+TEST_CASE("--vm keeps the rest of the command line for the run inside") {
+    const auto line = parse({"--vm=6.1", "-v", "--vm-add", "/bin/x", "-c", "ls", "s.lua", "--vm", "a"});
+    REQUIRE_FALSE(line.bad_usage);
+    CHECK(line.action == Action::Vm);
+    CHECK(line.vm_kernel == "6.1");
+    CHECK(line.vm_add == Strings{"/bin/x"});
+    CHECK(line.vm_argv == Strings{"-v", "-c", "ls", "s.lua", "--vm", "a"});
+    CHECK(line.options.args == Strings{"--vm", "a"});
+
+    const auto newest = parse({"--vm", "s.lua"});
+    CHECK(newest.action == Action::Vm);
+    CHECK(newest.vm_kernel.empty());
+    CHECK(newest.options.script == "s.lua");
+}
+
+TEST_CASE("wrong usage says what is wrong") {
+    for (const Strings& args : {Strings{}, Strings{"--nonsense", "s.lua"}, Strings{"-p", "x", "s.lua"}, Strings{"-p", "0", "s.lua"},
+                                Strings{"--timeout", "-1", "s.lua"}, Strings{"-d", "nope", "s.lua"}, Strings{"-e"},
+                                Strings{"--vm-add", "f", "s.lua"}}) {
+        const auto line = parse(args);
+        CHECK(line.bad_usage);
+        CHECK_FALSE(line.text.empty());
+    }
+}
+
+TEST_CASE("help ends with examples; version and doctor") {
+    CHECK(parse({"-h"}).action == Action::Help);
+    CHECK(parse({"-h"}).text.find("Examples:") != std::string::npos);
+    CHECK(parse({"-V"}).action == Action::Version);
+    CHECK(parse({"doctor"}).action == Action::Doctor);
+}

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: MIT
+// The Lua side of the API against a session that only remembers what it was told.
+#include "luahost/host.hpp"
+
+#include <catch2/catch.hpp>
+
+using namespace kpl;
+
+namespace {
+
+struct FakeSession : ScriptApi {
+    std::vector<MapDecl> maps;
+    std::vector<EventDecl> events;
+    std::vector<ProbeDecl> probes;
+    std::vector<CallbackId> callbacks, exits;
+    std::string output, last_control;
+    int code = -1;
+
+    Result<uint32_t> declare_map(MapDecl map) override {
+        maps.push_back(std::move(map));
+        return static_cast<uint32_t>(maps.size() - 1);
+    }
+    Result<uint32_t> declare_event(EventDecl event) override {
+        events.push_back(std::move(event));
+        return static_cast<uint32_t>(events.size() - 1);
+    }
+    Result<uint32_t> declare_probe(ProbeDecl probe) override {
+        probes.push_back(std::move(probe));
+        return static_cast<uint32_t>(probes.size() - 1);
+    }
+    void name_map(uint32_t map, const std::string& name) override { maps[map].name = name; }
+    void name_event(uint32_t event, const std::string& name) override { events[event].name = name; }
+    Result<void> control(std::span<const uint32_t> ids, kpl_control_op op) override {
+        last_control = std::to_string(ids.size()) + ":" + std::to_string(op);
+        return {};
+    }
+    Result<ProbeStatus> status(uint32_t) override {
+        ProbeStatus s;
+        s.state = "ftrace";
+        s.returns = true;
+        s.entry.hits = uint64_t{1} << 60;
+        s.ret.missed = 7;
+        return s;
+    }
+    const MapDecl& map(uint32_t map) override { return maps[map]; }
+    Result<std::vector<KeyedValue>> rows(uint32_t) override {
+        AggValue two, nine;
+        two.n = 2, nine.n = 9;
+        return std::vector<KeyedValue>{{{std::string("sh")}, two}, {{std::string("cat")}, nine}};
+    }
+    Result<AggValue> value(uint32_t, const std::vector<Datum>& key) override {
+        AggValue v;
+        v.n = key.size();
+        return v;
+    }
+    Result<void> clear(uint32_t) override { return Error{Errc::system, "no module"}; }
+    Result<std::string> text(uint32_t) override { return std::string("drawn"); }
+    Result<void> on_event(uint32_t, CallbackId callback) override {
+        callbacks.push_back(callback);
+        return {};
+    }
+    void every(double, CallbackId callback) override { callbacks.push_back(callback); }
+    void at_exit(CallbackId callback) override { exits.push_back(callback); }
+    void exit(int c) override { code = c; }
+    void write(std::string_view text) override { output += text; }
+};
+
+struct Fixture {
+    std::optional<LuaHost> host;  // closed after the session's references to its values are gone
+    FakeSession session;
+    Fixture() { host.emplace(LuaHost::create(session).value()); }
+    Result<void> run(const std::string& code, std::vector<std::string> args = {}) {
+        return host->run_string(code, "@script.lua", args);
+    }
+    std::string error(const std::string& code) {
+        auto ran = run(code);
+        return ran ? "" : ran.error().message();
+    }
+};
+
+}  // namespace
+
+TEST_CASE_METHOD(Fixture, "declarations reach the session") {
+    REQUIRE(run(R"(
+        local n = count()
+        kprobe("vfs_read", function() n:add() end)
+        kretprobe { { "a", "b" }, maxactive = 20, entry = function() end, ret = function() end, when = { pid = 7, comm = "cat" } }
+        jprobe("vfs_write", function(file) end)
+        kprobe { 0xffffffff81000000ULL, post = function() end, enabled = false }
+    )"));
+    REQUIRE(session.probes.size() == 4);
+    CHECK(session.maps[0].kind == KPL_MAP_COUNT);
+    CHECK(std::get<std::string>(session.probes[0].targets[0]) == "vfs_read");
+    CHECK(session.probes[0].at == SourceLoc{"script.lua", 3});
+    CHECK(session.probes[1].kind == ProbeKind::Kretprobe);
+    CHECK(session.probes[1].targets.size() == 2);
+    CHECK(session.probes[1].maxactive == 20);
+    CHECK(session.probes[1].handlers[0]);
+    CHECK(session.probes[1].handlers[1]);
+    CHECK(session.probes[1].when.mask == (KPL_WHEN_PID | KPL_WHEN_COMM));
+    CHECK(session.probes[1].when.pid == 7);
+    CHECK(session.probes[2].kind == ProbeKind::Jprobe);
+    CHECK(std::get<uint64_t>(session.probes[3].targets[0]) == 0xffffffff81000000u);
+    CHECK_FALSE(session.probes[3].handlers[0]);
+    CHECK(session.probes[3].handlers[1]);
+    CHECK_FALSE(session.probes[3].enabled);
+}
+
+TEST_CASE_METHOD(Fixture, "wrong declarations are refused at the script's line") {
+    const std::pair<const char*, const char*> rows[] = {
+        {"kprobe()", "script.lua:1: kprobe(target, fn): fn must be a function"},
+        {"\nkprobe('x', 3)", "script.lua:2: kprobe(target, fn): fn must be a function"},
+        {"kprobe { 'x' }", "script.lua:1: kprobe has no handler"},
+        {"kprobe { 'x', pre = 1 }", "script.lua:1: kprobe: 'pre' must be a function"},
+        {"kprobe { 'x', prre = print, pre = print }", "script.lua:1: kprobe has no option 'prre'; it has: budget, enabled, fault, "
+                                                      "optional, post, pre, via, when"},
+        {"kprobe({}, print)", "script.lua:1: kprobe needs a target"},
+        {"kprobe(true, print)", "script.lua:1: kprobe: a target is \"symbol\", \"symbol+0x1a\", \"module:symbol\", an address, a glob, "
+                                "or a list of these"},
+        {"kretprobe { 'x', ret = print, maxactive = -1 }", "script.lua:1: kretprobe: 'maxactive' must be a whole number, 0 or more"},
+        {"kprobe { 'x', pre = print, when = { user = 1 } }", "script.lua:1: kprobe: when has no option 'user'; it has: cgroup, comm, "
+                                                             "cpu, pid, tid"},
+        {"kprobe { 'x', pre = print, when = { comm = 'sixteen-bytes-xx' } }",
+         "script.lua:1: when: comm 'sixteen-bytes-xx' is longer than the 15 bytes that the kernel keeps"},
+        {"lhist(0, 10, 3)", "script.lua:1: lhist(lo, hi, step): hi must be over lo by a multiple of step, and step over 0"},
+        {"count(3)", "script.lua:1: count takes no argument, or a table such as { max = 10000 }"},
+        {"event():each(1)", "script.lua:1: each takes a function"},
+        {"event()()", "script.lua:1: an event is sent by a handler; user space receives it: e:each(function(e) … end)"},
+        {"count():add()", "script.lua:1: add is for handlers; user space has value, pairs, top and clear"},
+        {"pid()", "script.lua:1: pid() runs in a handler, at a probe hit"},
+        {"every(0, print)", "script.lua:1: every(seconds, fn): seconds must be over 0"},
+        {"exit(256)", "script.lua:1: exit takes a status from 0 to 255"},
+        {"batch { 1 }", "script.lua:1: batch: element 1 is not a probe"},
+    };
+    for (const auto& [code, text] : rows) {
+        CAPTURE(code);
+        CHECK(error(code) == text);
+    }
+    CHECK(session.probes.size() == 0);
+}
+
+TEST_CASE_METHOD(Fixture, "an error of the script is one line with its place") {
+    CHECK(error("local x = = 1").starts_with("script.lua:1: unexpected symbol near '='"));
+    CHECK(error("\nnonesuch()") == "script.lua:2: attempt to call global 'nonesuch' (a nil value)");
+    CHECK(error("error({})") == "error object is table");
+    CHECK(error("count():clear()") == "no module");
+}
+
+TEST_CASE_METHOD(Fixture, "arguments, output and the end") {
+    REQUIRE(run("print(arg[0], arg[1], ...) printf('%03d\\n', 7) exit(3)", {"one"}));
+    CHECK(session.output == "-e\tone\tone\n007\n");
+    CHECK(session.code == 3);
+}
+
+TEST_CASE_METHOD(Fixture, "captured values are what the compiler sees") {
+    REQUIRE(run(R"(
+        local n, opens, limit, name, helper, cfg = count(), event(), 12, "x", function() end, { port = 80, deep = { on = true } }
+        kprobe("f", function() return n, opens, limit, name, helper, cfg, 5LL end)
+    )"));
+    const FunctionRef& f = *session.probes[0].handlers[0];
+    REQUIRE(f.proto());
+    CHECK(std::get<MapRef>(f.upvalue(0)).id == 0);
+    CHECK(session.maps[0].name == "n");
+    CHECK(std::get<EventRef>(f.upvalue(1)).id == 0);
+    CHECK(std::get<double>(f.upvalue(2)) == 12);
+    CHECK(std::get<std::string>(f.upvalue(3)) == "x");
+    CHECK(std::get<FunctionPtr>(f.upvalue(4))->proto());
+    auto table = std::get<std::shared_ptr<const TableRef>>(f.upvalue(5));
+    CHECK(std::get<double>(table->get("port")) == 80);
+    auto deep = std::get<std::shared_ptr<const TableRef>>(table->get("deep"));
+    CHECK(std::get<bool>(deep->get("on")));
+    CHECK(std::holds_alternative<Nil>(table->get("absent")));
+}
+
+TEST_CASE_METHOD(Fixture, "globals of handlers are known by identity") {
+    REQUIRE(run("kprobe('f', function() end)"));
+    const FunctionRef& f = *session.probes[0].handlers[0];
+    for (const char* name : {"pid", "now", "print", "printf", "tostring", "exit"}) {
+        CAPTURE(name);
+        CHECK(std::get<BuiltinRef>(f.global(name)).name == name);
+    }
+    auto bit = std::get<std::shared_ptr<const TableRef>>(f.global("bit"));
+    CHECK(std::get<BuiltinRef>(bit->get("band")).name == "bit.band");
+    auto ffi = std::get<std::shared_ptr<const TableRef>>(f.global("ffi"));
+    CHECK(std::get<BuiltinRef>(ffi->get("cast")).name == "ffi.cast");
+    CHECK(std::holds_alternative<Nil>(f.global("nonesuch")));
+}
+
+TEST_CASE_METHOD(Fixture, "64-bit integers and cdata") {
+    REQUIRE(run("i, u, s, c = -5LL, 0xffffffffffffffffULL, 'a', ffi.typeof('int[2]') kprobe('f', function() end)"));
+    const FunctionRef& f = *session.probes[0].handlers[0];
+    CHECK(std::get<int64_t>(f.global("i")) == -5);
+    CHECK(std::get<uint64_t>(f.global("u")) == UINT64_MAX);
+    CHECK(std::holds_alternative<OpaqueRef>(f.global("c")));
+}
+
+TEST_CASE_METHOD(Fixture, "records reach callbacks as tables") {
+    REQUIRE(run("event():each(function(e) print(e.pid, e.path, tostring(e.big), e.gone, e.time, e.cpu, e.stack) end)"));
+    Layout layout;
+    for (const char* name : {"pid", "path", "big", "gone", "stack"}) layout.fields.emplace_back().name = name;
+    const std::vector<Datum> values = {int64_t{12}, std::string("/x"), INT64_MIN, Nil{}, StackDatum{{{1, "a+0x1"}, {2, "b"}}}};
+    REQUIRE(host->deliver(session.callbacks[0], layout, values, 1000, 1));
+    CHECK(session.output == "12\t/x\t-9223372036854775808LL\tnil\t1000\t1\t\n    a+0x1\n    b\n");
+}
+
+TEST_CASE_METHOD(Fixture, "maps are read from scripts") {
+    REQUIRE(run(R"(
+        local m = count()
+        for k, v in m:pairs() do print(k, v) end
+        print(m:value(), m:value("x"), m:value { 1, "y" })
+        print(m:top(1)[1].key, #m:top(1), m)
+    )"));
+    CHECK(session.output == "sh\t2\ncat\t9\n0\t1\t2\ncat\t1\tdrawn\n");
+}
+
+TEST_CASE_METHOD(Fixture, "probe objects") {
+    REQUIRE(run(R"(
+        local p = kretprobe { "f", ret = function() end }
+        local g = batch { p, kprobe("g", function() end) }
+        g:disable()
+        print(p.state, p:stats().hits, p:stats().returns.missed, g.enabled)
+    )"));
+    CHECK(session.last_control == "2:0");
+    CHECK(session.output == "ftrace\t1152921504606846976ULL\t7\tfalse\n");
+}
+
+TEST_CASE_METHOD(Fixture, "an error in a callback has the script's place") {
+    REQUIRE(run("at_exit(function()\n error('no') end)"));
+    auto called = host->call(session.exits[0]);
+    REQUIRE_FALSE(called);
+    CHECK(called.error().message() == "script.lua:2: no");
+}

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: MIT
+// Decoding of records and keys, printf, histograms and tables.
+#include <catch2/catch.hpp>
+#include <cstring>
+
+#include "output/datum.hpp"
+#include "output/printf.hpp"
+#include "output/render.hpp"
+
+using namespace kpl;
+
+namespace {
+
+FieldLayout field(std::string name, FieldKind kind, uint32_t offset, uint32_t limit = 0, bool nilable = false) {
+    FieldLayout f;
+    f.name = std::move(name), f.kind = kind, f.offset = offset, f.limit = limit, f.nilable = nilable;
+    return f;
+}
+
+// A record as the module lays it out: header, fixed part, tail.
+struct RecordBuilder {
+    std::vector<uint8_t> bytes = std::vector<uint8_t>(sizeof(kpl_rec));
+    explicit RecordBuilder(size_t fixed) { bytes.resize(bytes.size() + fixed); }
+    template <class T>
+    void put(size_t offset, const T& value) {
+        std::memcpy(bytes.data() + sizeof(kpl_rec) + offset, &value, sizeof value);
+    }
+    void put_string(size_t offset, const std::string& text) {
+        put(offset, kpl_rec_str{static_cast<uint32_t>(bytes.size()), static_cast<uint32_t>(text.size())});
+        bytes.insert(bytes.end(), text.begin(), text.end());
+        bytes.resize((bytes.size() + 7) & ~size_t{7});
+    }
+};
+
+MapDecl map_of(kpl_map_kind kind, std::string name, bool keyed) {
+    MapDecl map;
+    map.kind = kind;
+    map.name = std::move(name);
+    map.keyed = keyed;
+    return map;
+}
+
+}  // namespace
+
+TEST_CASE("printf conversions") {
+    struct Row {
+        const char* format;
+        std::vector<Datum> values;
+        const char* text;
+    };
+    const Row rows[] = {
+        {"%d", {int64_t{-5}}, "-5"},
+        {"%5d|%-5d|%05d", {int64_t{42}, int64_t{42}, int64_t{42}}, "   42|42   |00042"},
+        {"%u", {int64_t{-1}}, "18446744073709551615"},
+        {"%d", {uint64_t{18446744073709551615u}}, "18446744073709551615"},
+        {"%x %#x %X %o", {int64_t{255}, int64_t{255}, int64_t{255}, int64_t{8}}, "ff 0xff FF 10"},
+        {"%c%c", {int64_t{'o'}, int64_t{'k'}}, "ok"},
+        {"%s|%8s|%-8s|%.2s", {std::string("abc"), std::string("abc"), std::string("abc"), std::string("abc")},
+         "abc|     abc|abc     |ab"},
+        {"%s %s", {true, Nil{}}, "true nil"},
+        {"%s", {SymbolDatum{0x1000, "vfs_read"}}, "vfs_read"},
+        {"%p", {uint64_t{0xffff0000}}, "0xffff0000"},
+        {"100%%, %d%%", {int64_t{3}}, "100%, 3%"},
+        {"%lld", {int64_t{9}}, "9"},
+    };
+    for (const Row& row : rows) {
+        CAPTURE(row.format);
+        CHECK(format_printf(row.format, row.values) == row.text);
+    }
+}
+
+TEST_CASE("printf keeps the bytes of a string") {
+    CHECK(format_printf("%s", {std::string("a\0b\xff", 4)}) == std::string("a\0b\xff", 4));
+}
+
+TEST_CASE("print joins by tabs") { CHECK(format_print({int64_t{1}, std::string("a"), Nil{}}) == "1\ta\tnil\n"); }
+
+TEST_CASE("records are decoded by their layout") {
+    Kallsyms symbols("/nonexistent");
+    const Decoder decoder(symbols);
+    Layout layout;
+    layout.size = 40;
+    layout.presence_offset = 32;
+    layout.fields = {field("n", FieldKind::I64, 0), field("u", FieldKind::U64, 8), field("path", FieldKind::String, 16, 255),
+                     field("maybe", FieldKind::I64, 24, 0, true)};
+    RecordBuilder record(40);
+    record.put(0, int64_t{-7});
+    record.put(8, uint64_t{1} << 63);
+    record.put(24, int64_t{99});
+    record.put(32, uint64_t{0});
+    record.put_string(16, "/etc/passwd");
+
+    auto values = decoder.record(layout, record.bytes);
+    REQUIRE(values.size() == 4);
+    CHECK(std::get<int64_t>(values[0]) == -7);
+    CHECK(std::get<uint64_t>(values[1]) == uint64_t{1} << 63);
+    CHECK(std::get<std::string>(values[2]) == "/etc/passwd");
+    CHECK(std::holds_alternative<Nil>(values[3]));
+
+    record.put(32, uint64_t{1} << 3);
+    CHECK(std::get<int64_t>(decoder.record(layout, record.bytes)[3]) == 99);
+}
+
+TEST_CASE("a truncated record never reads beyond its bytes") {
+    Kallsyms symbols("/nonexistent");
+    const Decoder decoder(symbols);
+    Layout layout;
+    layout.size = 8;
+    layout.fields = {field("s", FieldKind::String, 0, 255)};
+    RecordBuilder record(8);
+    record.put(0, kpl_rec_str{24, 0xffffffff});
+    for (size_t size = sizeof(kpl_rec); size <= record.bytes.size(); size++)
+        CHECK_NOTHROW(decoder.record(layout, std::span(record.bytes).first(size)));
+}
+
+TEST_CASE("keys go both ways") {
+    Kallsyms symbols("/nonexistent");
+    const Decoder decoder(symbols);
+    Layout layout;
+    layout.size = 8 + KPL_STR_SIZE(16);
+    layout.fields = {field("1", FieldKind::I64, 0), field("2", FieldKind::String, 8, 16)};
+    const auto bytes = encode(layout, {int64_t{12}, std::string("cat")});
+    REQUIRE(bytes);
+    REQUIRE(bytes->size() == layout.size);
+    const auto values = decoder.fixed(layout, std::span(reinterpret_cast<const uint8_t*>(bytes->data()), bytes->size()));
+    CHECK(std::get<int64_t>(values[0]) == 12);
+    CHECK(std::get<std::string>(values[1]) == "cat");
+
+    CHECK(encode(layout, {int64_t{12}}).error().text == "the key has 2 elements, 1 given");
+    CHECK(encode(layout, {int64_t{12}, int64_t{3}}).error().text == "element 2 of the key should be a string");
+    CHECK(encode(layout, {std::string("x"), std::string("y")}).error().text == "element 1 of the key should be a number");
+    CHECK_FALSE(encode(layout, {int64_t{12}, std::string(17, 'x')}));
+}
+
+TEST_CASE("histograms are drawn as bpftrace draws them") {
+    MapDecl map = map_of(KPL_MAP_HIST, "lat", false);
+    AggValue value;
+    value.slots.assign(66, 0);
+    value.slots[6] = 12;  // [16, 32)
+    value.slots[7] = 6;
+    value.slots[12] = 3;  // [1K, 2K)
+    const std::string text = draw_histogram(map, value);
+    CHECK(text.starts_with("[16, 32)               12 |" + std::string(52, '@') + "|\n"));
+    CHECK(text.find("[32, 64)                6 |" + std::string(26, '@') + std::string(26, ' ') + "|\n") != std::string::npos);
+    CHECK(text.find("[1K, 2K)                3 |") != std::string::npos);
+    CHECK(std::count(text.begin(), text.end(), '\n') == 7);
+}
+
+TEST_CASE("labels of the first and last buckets") {
+    MapDecl map = map_of(KPL_MAP_HIST, "", false);
+    AggValue value;
+    value.slots.assign(66, 1);
+    const std::string text = draw_histogram(map, value);
+    CHECK(text.starts_with("(..., 0) "));
+    CHECK(text.find("\n[0] ") != std::string::npos);
+    CHECK(text.find("\n[1] ") != std::string::npos);
+    CHECK(text.find("\n[2, 4) ") != std::string::npos);
+    CHECK(text.find("\n[4E, 8E) ") != std::string::npos);
+    CHECK(text.find("\n[8E, ...) ") != std::string::npos);
+
+    map.kind = KPL_MAP_LHIST;
+    map.lo = 0, map.hi = 20, map.step = 10;
+    value.slots.assign(4, 1);
+    const std::string linear = draw_histogram(map, value);
+    CHECK(linear.starts_with("(..., 0) "));
+    CHECK(linear.find("\n[0, 10) ") != std::string::npos);
+    CHECK(linear.find("\n[10, 20) ") != std::string::npos);
+    CHECK(linear.find("\n[20, ...) ") != std::string::npos);
+}
+
+TEST_CASE("tables are sorted by value, smallest first") {
+    const MapDecl map = map_of(KPL_MAP_COUNT, "reads", true);
+    AggValue three, one;
+    three.n = 3;
+    one.n = 1;
+    CHECK(render(map, {{{std::string("cat")}, three}, {{std::string("sh")}, one}}) == "@reads[sh]: 1\n@reads[cat]: 3\n");
+    CHECK(render(map_of(KPL_MAP_COUNT, "", false), {{{}, three}}) == "@: 3\n");
+}
+
+TEST_CASE("a tuple key prints its elements") {
+    const MapDecl map = map_of(KPL_MAP_SUM, "t", true);
+    AggValue v;
+    v.sum = -4;
+    CHECK(render(map, {{{SymbolDatum{1, "vfs_read"}, std::string("dd")}, v}}) == "@t[vfs_read, dd]: -4\n");
+}
