@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT
+#include "guest/console.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+namespace kpl {
+namespace {
+
+// As the kernel prints them: lib/bug.c, kernel/panic.c, arch/x86/kernel/dumpstack.c, mm/fault.c,
+// kernel/watchdog.c, kernel/rcu/tree_stall.h, kernel/hung_task.c, lib/refcount.c, lib/list_debug.c,
+// lib/ubsan.c, mm/kasan, mm/kfence. "WARNING:" only starts a line: boot messages contain it ("Spectre V2 :
+// WARNING: Unprivileged eBPF is enabled").
+constexpr std::string_view line_starts[] = {"WARNING:", "Oops", "UBSAN", "rcu: INFO:", "Call Trace:"};
+constexpr std::string_view anywhere[] = {
+    "BUG:",
+    "kernel BUG at",
+    "Kernel panic",
+    "KASAN",
+    "KFENCE:",
+    "general protection fault",
+    "unable to handle",
+    "divide error:",
+    "invalid opcode:",
+    "stack segment:",
+    "double fault:",
+    "soft lockup",
+    "hard LOCKUP",
+    "Hard LOCKUP",
+    "self-detected stall",
+    "detected stalls",
+    "detected expedited stalls",
+    "blocked for more than",
+    "refcount_t:",
+    "list_add corruption",
+    "list_del corruption",
+    "scheduling while atomic",
+    "sleeping function called from invalid context",
+    "suspicious RCU usage",
+    "stack-protector:",
+};
+
+// "[    1.234567] text" and, on some kernels, "[    1.234567][    T1] text".
+std::string_view without_stamp(std::string_view line) {
+    while (line.starts_with('[')) {
+        const auto end = line.find("] ");
+        const auto next = line.find("][");
+        if (next != std::string_view::npos && next < end)
+            line.remove_prefix(next + 1);
+        else if (end != std::string_view::npos)
+            line.remove_prefix(end + 2);
+        else
+            break;
+    }
+    return line;
+}
+
+}  // namespace
+
+bool is_splat(std::string_view line) {
+    line = without_stamp(line);
+    return std::any_of(std::begin(line_starts), std::end(line_starts),
+                       [line](std::string_view mark) { return line.starts_with(mark); }) ||
+           std::any_of(std::begin(anywhere), std::end(anywhere),
+                       [line](std::string_view mark) { return line.find(mark) != std::string_view::npos; });
+}
+
+void Console::append(std::string_view bytes) {
+    for (char c : bytes) {
+        if (c == '\n')
+            take_line(std::exchange(partial_, {}));
+        else if (c != '\r')
+            partial_.push_back(c);
+    }
+}
+
+void Console::take_line(std::string line) {
+    if (is_splat(line)) {
+        if (splats_.empty()) first_splat_ = lines_.size();
+        splats_.emplace_back(without_stamp(line));
+    }
+    lines_.push_back(std::move(line));
+}
+
+std::vector<std::string> Console::lines() const {
+    std::vector<std::string> all = lines_;
+    if (!partial_.empty()) all.push_back(partial_);
+    return all;
+}
+
+std::string Console::excerpt(std::size_t limit) const {
+    const std::vector<std::string> all = lines();
+    const std::size_t tail = all.size() > limit ? all.size() - limit : 0;
+    const std::size_t from = splats_.empty() ? tail : first_splat_;
+    std::string text;
+    for (std::size_t i = from; i < all.size() && i < from + limit; i++) text += "  " + all[i] + "\n";
+    return text;
+}
+
+}  // namespace kpl

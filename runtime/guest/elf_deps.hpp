@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT
+// What a program needs beside itself to run in another root.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+
+namespace kpl {
+
+struct ProgramNeeds {
+    std::string interpreter;  // the ELF loader or the script's interpreter; empty when there is none
+    bool is_elf = false;
+    std::vector<std::string> libraries;  // absolute paths, the loader included, as the loader would open them
+};
+
+// Reads the head of `path`: an ELF program or library (its loader is asked which libraries it maps; the
+// program itself is not run), a script with "#!", or neither (then all is empty).
+Result<ProgramNeeds> program_needs(const std::string& path);
+
+}  // namespace kpl

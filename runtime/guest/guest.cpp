@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: MIT
+#include "guest/guest.hpp"
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+
+#include "guest/image.hpp"
+#include "guest/kernels.hpp"
+#include "guest/process.hpp"
+#include "guest/protocol.h"
+#include "guest/qemu.hpp"
+#include "guest/relay.hpp"
+
+namespace kpl {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* input_path = "/.kpl/stdin";
+
+constexpr std::string_view passed_names[] = {"TERM", "COLORTERM", "NO_COLOR",  "LANG",     "TZ",
+                                             "HOME", "LUA_PATH",  "LUA_CPATH", "LUA_INIT", "LD_LIBRARY_PATH"};
+constexpr std::string_view passed_prefixes[] = {"KPROBE_LUA_", "LC_"};
+
+bool is_passed(std::string_view name) {
+    for (auto passed : passed_names)
+        if (name == passed) return true;
+    for (auto prefix : passed_prefixes)
+        if (name.starts_with(prefix)) return true;
+    return false;
+}
+
+bool same_file(int a, int b) {
+    struct stat x, y;
+    return fstat(a, &x) == 0 && fstat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+Result<void> add_files(const GuestSpec& spec, const std::string& program, GuestImage& image) {
+    TRY(image.add_host(program));
+    for (const auto& file : spec.files) TRY(image.add_host(fs::absolute(file)));
+    for (const auto& name : spec.add) TRY(image.add_host(TRY(find_host_file(name))));
+    for (const auto& dir : spec.lua_trees) TRY(image.add_lua_tree(fs::absolute(dir)));
+    for (const auto& [path, bytes] : spec.bytes) image.add_bytes(path, bytes);
+    return {};
+}
+
+// What the program sees as terminals inside is what is a terminal here.
+void configure_streams(const GuestSpec& spec, GuestImage& image) {
+    if (spec.on_output) return;
+    if (same_file(spec.out_fd, spec.err_fd)) image.configure(KPL_KEY_ONE_STREAM, "1");
+    if (isatty(spec.out_fd)) image.configure(KPL_KEY_TTY, "1");
+    if (isatty(spec.err_fd)) image.configure(KPL_KEY_TTY, "2");
+    winsize window;
+    if (ioctl(isatty(spec.out_fd) ? spec.out_fd : spec.err_fd, TIOCGWINSZ, &window) == 0)
+        image.configure(KPL_KEY_WINDOW, fmt::format("{} {}", window.ws_row, window.ws_col));
+}
+
+Result<std::string> build_image(const GuestSpec& spec, const GuestKernel& kernel) {
+    GuestImage image = TRY(GuestImage::create());
+    const std::string program = TRY(find_host_file(spec.program));
+    TRY(add_files(spec, program, image));
+    image.configure(KPL_KEY_PROGRAM, program);
+    image.configure(KPL_KEY_ARG, program);
+    for (const auto& arg : spec.argv) image.configure(KPL_KEY_ARG, arg);
+    for (const auto& variable : spec.env) image.configure(KPL_KEY_ENV, variable);
+    const std::string cwd = spec.cwd.empty() ? fs::current_path().string() : spec.cwd;
+    TRY(image.add_dir(cwd));
+    image.configure(KPL_KEY_CWD, cwd);
+    if (!kernel.module.empty()) {
+        TRY(image.add_host(fs::absolute(kernel.module)));
+        image.configure(KPL_KEY_MODULE, fs::absolute(kernel.module).string());
+    }
+    if (spec.input) {
+        image.add_bytes(input_path, *spec.input);
+        image.configure(KPL_KEY_STDIN, input_path);
+    }
+    for (const auto& path : spec.fetch) {
+        TRY(image.add_dir(fs::path(path).parent_path()));
+        image.configure(KPL_KEY_FETCH, path);
+    }
+    configure_streams(spec, image);
+    return image.serialize();
+}
+
+Result<UniqueFd> in_memory_file(const std::string& bytes) {
+    UniqueFd fd(memfd_create("initramfs", MFD_CLOEXEC));
+    if (!fd) return system_error("memfd_create", errno);
+    for (std::size_t done = 0; done < bytes.size();) {
+        const ssize_t n = write(fd.get(), bytes.data() + done, bytes.size() - done);
+        if (n < 0 && errno != EINTR) return system_error("the VM's image", errno);
+        if (n > 0) done += static_cast<std::size_t>(n);
+    }
+    return fd;
+}
+
+// The archive and its unpacked copy are both in memory while the kernel boots.
+int memory_for(const GuestSpec& spec, std::size_t image_size) {
+    return std::max(spec.memory_mib, static_cast<int>(512 + 3 * (image_size >> 20)));
+}
+
+std::string describe_failure(const GuestReport& report, const Qemu& qemu) {
+    if (!report.failure.empty()) return report.failure;
+    if (report.finished) return {};
+    const std::string complaints = qemu.complaints();
+    return complaints.empty() ? "the VM ended before the program did" : "QEMU: " + complaints;
+}
+
+}  // namespace
+
+std::vector<std::string> GuestSpec::guest_environment() {
+    const char* path = std::getenv("PATH");
+    std::vector<std::string> env{
+        fmt::format("PATH={}{}/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", path ? path : "",
+                    path ? ":" : "")};
+    for (char** variable = environ; *variable; variable++) {
+        const std::string_view text(*variable);
+        if (is_passed(text.substr(0, text.find('=')))) env.emplace_back(text);
+    }
+    return env;
+}
+
+Result<GuestReport> run_guest_report(const GuestSpec& spec) {
+    const GuestKernel kernel = TRY(pick_kernel(spec.kernel, spec.module_dir));
+    const std::string image = TRY(build_image(spec, kernel));
+    const UniqueFd initramfs = TRY(in_memory_file(image));
+    GuestReport report;
+    report.release = kernel.release;
+    Machine machine{kernel.image, spec.cpus, memory_for(spec, image.size()), spec.icount, spec.single_thread};
+    Qemu qemu = TRY(Qemu::start(machine, initramfs));
+    Relay(spec, qemu, report).run();
+    report.failure = describe_failure(report, qemu);
+    return report;
+}
+
+Result<int> run_guest(const GuestSpec& spec) {
+    const GuestReport report = TRY(run_guest_report(spec));
+    if (report.good()) return report.status;
+    if (report.status > 128 && !report.finished)
+        return report.status;  // ended by a signal: asked for, no fault
+    std::string text = fmt::format("VM with kernel {}: ", report.release);
+    if (!report.console.clean()) text += "its kernel reported: " + report.console.splats().front() + "; ";
+    if (!report.failure.empty()) text += report.failure + "; ";
+    for (const auto& left : report.left) text += left + "; ";
+    text.resize(text.size() - 2);
+    if (!report.console.clean() || !report.failure.empty()) {
+        const std::string excerpt = report.console.excerpt(report.console.clean() ? 12 : 60);
+        if (!excerpt.empty()) text += "; its console:\n" + excerpt;
+    }
+    if (text.ends_with('\n')) text.pop_back();
+    return Error{Errc::system, text};
+}
+
+}  // namespace kpl

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: MIT
+#include "guest/qemu.hpp"
+
+#include <cpuid.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <linux/kvm.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <utility>
+#include <vector>
+
+#include "guest/process.hpp"
+
+namespace kpl {
+namespace {
+
+constexpr const char* qemu_program = "qemu-system-x86_64";
+
+// Warnings must reach the console (WARN prints at level 4), chatter need not. An oops ends the machine at
+// once: the run has failed, and waiting for a half-dead kernel helps nobody.
+constexpr const char* kernel_command_line =
+    "console=ttyS0 loglevel=5 panic=-1 oops=panic 8250.nr_uarts=4 random.trust_cpu=on";
+
+bool in_path(const std::string& name) {
+    std::string dirs = std::getenv("PATH") ? std::getenv("PATH") : "/usr/bin:/bin";
+    for (std::size_t start = 0; start <= dirs.size();) {
+        const std::size_t end = std::min(dirs.find(':', start), dirs.size());
+        if (access((dirs.substr(start, end - start) + "/" + name).c_str(), X_OK) == 0) return true;
+        start = end + 1;
+    }
+    return false;
+}
+
+std::vector<std::string> accelerator(const Machine& machine) {
+    if (machine.icount) return {"-accel", "tcg,thread=single", "-icount", "shift=0,sleep=off"};
+    if (machine.single_thread) return {"-accel", "tcg,thread=single"};
+    if (kvm_works()) return {"-accel", "kvm", "-accel", "tcg,thread=multi"};
+    return {"-accel", "tcg,thread=multi"};
+}
+
+std::vector<std::string> command_line(const Machine& machine, int initramfs, const int (&ports)[port_count]) {
+    std::vector<std::string> argv{qemu_program, "-M", "pc", "-cpu", "max", "-nodefaults", "-no-user-config"};
+    const auto add = [&argv](std::initializer_list<std::string> more) { argv.insert(argv.end(), more); };
+    for (auto& word : accelerator(machine)) argv.push_back(std::move(word));
+    add({"-display", "none", "-no-reboot", "-nic", "none"});
+    add({"-smp", std::to_string(machine.icount ? 1 : machine.cpus), "-m",
+         fmt::format("{}M", machine.memory_mib)});
+    for (std::size_t i = 0; i < port_count; i++)
+        add({"-chardev", fmt::format("socket,id=port{},fd={}", i, ports[i]), "-serial",
+             fmt::format("chardev:port{}", i)});
+    add({"-kernel", machine.kernel_image, "-initrd", fmt::format("/proc/self/fd/{}", initramfs)});
+    add({"-append", kernel_command_line});
+    return argv;
+}
+
+// Between fork and exec: system calls only. The machine is not in our process group, so that a terminal's ^C
+// does not reach it, and dies with us.
+[[noreturn]] void exec_qemu(char* const* argv, int complaints, int initramfs,
+                            const int (&ports)[port_count]) {
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, nullptr);
+    setpgid(0, 0);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    const int null = open("/dev/null", O_RDWR);
+    dup2(null, 0);
+    dup2(null, 1);
+    dup2(complaints, 2);
+    fcntl(initramfs, F_SETFD, 0);
+    for (int port : ports) fcntl(port, F_SETFD, 0);
+    execvp(argv[0], argv);
+    _exit(127);
+}
+
+}  // namespace
+
+bool kvm_works() {
+    const UniqueFd kvm(open("/dev/kvm", O_RDWR | O_CLOEXEC));
+    if (!kvm || ioctl(kvm.get(), KVM_GET_API_VERSION, 0) != KVM_API_VERSION) return false;
+    // Some sandboxes offer a /dev/kvm without hardware behind it, which can't boot a distribution kernel.
+    unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+    const bool vmx = __get_cpuid(1, &eax, &ebx, &ecx, &edx) && (ecx & 1u << 5);
+    const bool svm = __get_cpuid(0x80000001, &eax, &ebx, &ecx, &edx) && (ecx & 1u << 2);
+    return vmx || svm;
+}
+
+Result<Qemu> Qemu::start(const Machine& machine, const UniqueFd& initramfs) {
+    if (!in_path(qemu_program))
+        return Error{Errc::system,
+                     fmt::format("no {}, to run a VM with: apt-get install qemu-system-x86", qemu_program)};
+    Qemu qemu;
+    std::array<UniqueFd, port_count> theirs;
+    int numbers[port_count];
+    for (std::size_t i = 0; i < port_count; i++) {
+        int ends[2];
+        if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
+            return system_error("socketpair", errno);
+        qemu.ports_[i].reset(ends[0]);
+        theirs[i].reset(ends[1]);
+        numbers[i] = ends[1];
+    }
+    qemu.stderr_.reset(memfd_create("qemu-stderr", MFD_CLOEXEC));
+    std::vector<std::string> words = command_line(machine, initramfs.get(), numbers);
+    std::vector<char*> argv;
+    for (auto& word : words) argv.push_back(word.data());
+    argv.push_back(nullptr);
+    qemu.pid_ = fork();
+    if (qemu.pid_ < 0) return system_error("fork", errno);
+    if (qemu.pid_ == 0) exec_qemu(argv.data(), qemu.stderr_.get(), initramfs.get(), numbers);
+    qemu.pidfd_.reset(static_cast<int>(syscall(SYS_pidfd_open, qemu.pid_, 0)));
+    if (!qemu.pidfd_) return system_error("pidfd_open", errno);
+    return qemu;
+}
+
+Qemu::Qemu(Qemu&& other) noexcept
+    : ports_(std::move(other.ports_)),
+      pidfd_(std::move(other.pidfd_)),
+      stderr_(std::move(other.stderr_)),
+      pid_(std::exchange(other.pid_, -1)) {}
+
+Qemu::~Qemu() {
+    end();
+}
+
+void Qemu::end() {
+    if (pid_ <= 0) return;
+    kill(pid_, SIGKILL);
+    while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) continue;
+    pid_ = -1;
+}
+
+std::string Qemu::complaints() const {
+    char bytes[1024];
+    const ssize_t n = pread(stderr_.get(), bytes, sizeof(bytes), 0);
+    return std::string(bytes, n > 0 ? static_cast<std::size_t>(n) : 0);
+}
+
+}  // namespace kpl

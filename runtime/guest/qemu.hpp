@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+// The QEMU process: a machine with four serial ports, each a socket on our side.
+#pragma once
+
+#include <sys/types.h>
+
+#include <array>
+#include <string>
+
+#include "base/result.hpp"
+#include "base/unique_fd.hpp"
+
+namespace kpl {
+
+struct Machine {
+    std::string kernel_image;
+    int cpus = 2;
+    int memory_mib = 1024;
+    bool icount = false;
+    bool single_thread = false;
+};
+
+enum class Port { console, out, err, control };
+constexpr std::size_t port_count = 4;
+
+class Qemu {
+  public:
+    // `initramfs` is an open file; QEMU reads it by its descriptor.
+    static Result<Qemu> start(const Machine& machine, const UniqueFd& initramfs);
+    Qemu(Qemu&&) noexcept;
+    Qemu& operator=(Qemu&&) = delete;
+    ~Qemu();  // ends the machine
+
+    int port(Port p) const { return ports_[static_cast<std::size_t>(p)].get(); }
+    int ended() const { return pidfd_.get(); }  // readable when the process has ended
+    void end();                                 // kills and reaps; the ports stay readable
+    std::string complaints() const;             // what QEMU wrote to its stderr
+
+  private:
+    Qemu() = default;
+    std::array<UniqueFd, port_count> ports_;
+    UniqueFd pidfd_;
+    UniqueFd stderr_;
+    pid_t pid_ = -1;
+};
+
+// Whether /dev/kvm is there, may be used and works.
+bool kvm_works();
+
+}  // namespace kpl

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: MIT
+#include "guest/relay.hpp"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <fstream>
+#include <iterator>
+#include <utility>
+
+#include "guest/protocol.h"
+
+namespace kpl {
+namespace {
+
+// A pipe that poll() reports writable takes this much without blocking (PIPE_BUF).
+constexpr std::size_t write_size = 4096;
+constexpr int tick_ms = 1000;  // how often the limits are looked at
+
+struct Forward {
+    int signal;
+    char ask;
+    bool ends;  // the second such signal ends the VM
+};
+constexpr Forward forwards[] = {
+    {SIGINT, KPL_ASK_INT, true},
+    {SIGTERM, KPL_ASK_TERM, true},
+    {SIGUSR1, KPL_ASK_USR1, false},
+};
+
+std::size_t number_at(std::string_view text) {
+    std::size_t value = 0;
+    std::from_chars(text.data(), text.data() + text.size(), value);
+    return value;
+}
+
+}  // namespace
+
+SignalsAsReads::SignalsAsReads() {
+    sigset_t wanted;
+    sigemptyset(&wanted);
+    for (const Forward& forward : forwards) {
+        struct sigaction now;
+        if (sigaction(forward.signal, nullptr, &now) == 0 && now.sa_handler != SIG_IGN)
+            sigaddset(&wanted, forward.signal);
+    }
+    sigprocmask(SIG_BLOCK, &wanted, &before_);
+    fd_.reset(signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK));
+    struct sigaction ignore {};
+    ignore.sa_handler = SIG_IGN;
+    sigaction(SIGPIPE, &ignore, &pipe_before_);
+}
+
+SignalsAsReads::~SignalsAsReads() {
+    sigaction(SIGPIPE, &pipe_before_, nullptr);
+    sigprocmask(SIG_SETMASK, &before_, nullptr);
+}
+
+int SignalsAsReads::next() {
+    signalfd_siginfo info;
+    return read(fd_.get(), &info, sizeof(info)) == sizeof(info) ? static_cast<int>(info.ssi_signo) : 0;
+}
+
+Relay::Relay(const GuestSpec& spec, Qemu& qemu, GuestReport& report)
+    : spec_(spec),
+      qemu_(qemu),
+      report_(report),
+      streams_{{Port::out, 1, spec.out_fd, KPL_ASK_CLOSE_STDOUT},
+               {Port::err, 2, spec.err_fd, KPL_ASK_CLOSE_STDERR}},
+      start_(Clock::now()),
+      heard_(start_),
+      output_(start_) {}
+
+void Relay::run() {
+    while (!over_ && step()) continue;
+    drain();
+    qemu_.end();
+}
+
+// One round of poll(); false when the VM has ended by itself.
+bool Relay::step() {
+    enum { ended, signals, console, control, first_stream };
+    pollfd fds[first_stream + 2 * stream_count] = {
+        {qemu_.ended(), POLLIN, 0},
+        {signals_.fd(), POLLIN, 0},
+        {qemu_.port(Port::console), POLLIN, 0},
+        {qemu_.port(Port::control), POLLIN, 0},
+    };
+    for (std::size_t i = 0; i < stream_count; i++) {
+        const Stream& s = streams_[i];
+        fds[first_stream + 2 * i] = {s.pending.empty() && !s.ended ? qemu_.port(s.port) : -1, POLLIN, 0};
+        fds[first_stream + 2 * i + 1] = {s.pending.empty() || s.gone ? -1 : s.to, POLLOUT, 0};
+    }
+    if (poll(fds, std::size(fds), tick_ms) < 0) return errno == EINTR;
+    if (fds[signals].revents) take_signal();
+    if (fds[console].revents) take_console();
+    for (std::size_t i = 0; i < stream_count; i++)
+        pump(streams_[i], fds[first_stream + 2 * i].revents != 0, fds[first_stream + 2 * i + 1].revents != 0);
+    if (fds[control].revents) take_control();
+    if (over_ || !check_limits()) return false;
+    return !fds[ended].revents;
+}
+
+bool Relay::check_limits() {
+    const auto now = Clock::now();
+    const auto past = [now](Clock::time_point since, int limit) {
+        return limit > 0 && now - since >= std::chrono::seconds(limit);
+    };
+    const GuestLimits& limits = spec_.limits;
+    if (!up_ && past(start_, limits.boot))
+        fail(fmt::format("the VM did not come up within {} s", limits.boot));
+    else if (past(start_, limits.run))
+        fail(fmt::format("the VM was ended: its time limit of {} s is over", limits.run));
+    else if (up_ && past(output_, limits.quiet))
+        fail(fmt::format("the VM was ended: the program wrote nothing for {} s", limits.quiet));
+    else if (up_ && past(heard_, limits.silence))
+        fail(fmt::format("the VM hangs: no sign of life for {} s", limits.silence));
+    else if (up_ && limits.silence > 0 && !asked_alive_ &&
+             now - heard_ >= std::chrono::seconds(limits.silence) / 3)
+        asked_alive_ = true, ask(KPL_ASK_ALIVE);
+    return !over_;
+}
+
+void Relay::fail(std::string text) {
+    if (report_.failure.empty()) report_.failure = std::move(text);
+    over_ = true;
+}
+
+void Relay::ask(char what) {
+    (void)!send(qemu_.port(Port::control), &what, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+// Appends what there is, without waiting; false at the end of the stream.
+bool Relay::read_port(Port port, std::string& bytes) {
+    char buffer[write_size];
+    const ssize_t n = recv(qemu_.port(port), buffer, sizeof(buffer), MSG_DONTWAIT);
+    if (n > 0) {
+        bytes.append(buffer, static_cast<std::size_t>(n));
+        heard_ = Clock::now();
+        asked_alive_ = false;
+    }
+    return n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR));
+}
+
+void Relay::pump(Stream& s, bool readable, bool writable) {
+    if (readable) {
+        std::string bytes;
+        s.ended = !read_port(s.port, bytes);
+        if (!bytes.empty()) output_ = heard_;
+        deliver(s, bytes);
+    }
+    if (!writable) return;
+    const ssize_t n = write(s.to, s.pending.data(), std::min(s.pending.size(), write_size));
+    if (n > 0) s.pending.erase(0, static_cast<std::size_t>(n));
+    if (n >= 0 || errno == EAGAIN || errno == EINTR) return;
+    s.gone = true;
+    s.pending.clear();
+    ask(s.closed_ask);
+}
+
+void Relay::deliver(Stream& s, std::string_view bytes) {
+    if (bytes.empty()) return;
+    if (spec_.on_output)
+        spec_.on_output(s.number, bytes);
+    else if (!s.gone)
+        s.pending.append(bytes);
+}
+
+void Relay::take_console() {
+    std::string bytes;
+    read_port(Port::console, bytes);
+    report_.console.append(bytes);
+    if (spec_.verbose && !bytes.empty()) {
+        std::erase(bytes, '\r');
+        (void)!write(spec_.err_fd, bytes.data(), bytes.size());
+    }
+}
+
+void Relay::take_control() {
+    read_port(Port::control, control_);
+    while (!over_) {
+        if (!file_path_.empty()) {
+            take_file_bytes();
+            if (!file_path_.empty()) return;
+        }
+        const auto end = control_.find('\n');
+        if (end == std::string::npos) return;
+        const std::string line = control_.substr(0, end);
+        control_.erase(0, end + 1);
+        take_line(line);
+    }
+}
+
+// "WORD TEXT", see protocol.h.
+void Relay::take_line(std::string_view line) {
+    const auto space = std::min(line.find(' '), line.size());
+    const std::string_view word = line.substr(0, space);
+    const std::string text(line.substr(std::min(space + 1, line.size())));
+    if (word == KPL_SAY_UP) {
+        up_ = true;
+        output_ = Clock::now();
+        if (spec_.verbose) {
+            const double s = std::chrono::duration<double>(Clock::now() - start_).count();
+            const std::string note = fmt::format("vm: {} is up after {:.1f} s\n", report_.release, s);
+            (void)!write(spec_.err_fd, note.data(), note.size());
+        }
+    } else if (word == KPL_SAY_FAIL) {
+        report_.failure = text;
+    } else if (word == KPL_SAY_EXIT) {
+        report_.status = static_cast<int>(number_at(text));
+    } else if (word == KPL_SAY_LEFT) {
+        report_.left.push_back(text);
+    } else if (word == KPL_SAY_FILE) {
+        file_size_ = number_at(text);
+        file_path_ = text.substr(std::min(text.find(' ') + 1, text.size()));
+    } else if (word == KPL_SAY_DONE) {
+        report_.finished = true;
+        over_ = true;
+    }
+}
+
+void Relay::take_file_bytes() {
+    const std::size_t n = std::min(file_size_ - file_bytes_.size(), control_.size());
+    file_bytes_.append(control_, 0, n);
+    control_.erase(0, n);
+    if (file_bytes_.size() < file_size_) return;
+    const std::string path = std::exchange(file_path_, {});
+    const std::string bytes = std::exchange(file_bytes_, {});
+    // Only what was asked for is written: the guest does not choose the host's files.
+    if (std::find(spec_.fetch.begin(), spec_.fetch.end(), path) == spec_.fetch.end()) return;
+    std::ofstream out(path, std::ios::binary | std::ios::trunc);
+    out << bytes;
+    out.close();
+    if (!out && report_.failure.empty()) report_.failure = fmt::format("can't write {}", path);
+}
+
+void Relay::take_signal() {
+    const int signal = signals_.next();
+    for (const Forward& forward : forwards) {
+        if (forward.signal != signal) continue;
+        // Before the program runs there is nothing to drain.
+        if (forward.ends && (++end_signals_ > 1 || !up_)) {
+            report_.status = 128 + signal;
+            fail("the VM was ended by a signal");
+            return;
+        }
+        ask(forward.ask);
+    }
+}
+
+// After the final marker, or after the VM's end: everything that was sent before it is in the sockets.
+void Relay::drain() {
+    for (std::string bytes = "x"; !bytes.empty();) {
+        bytes.clear();
+        read_port(Port::console, bytes);
+        report_.console.append(bytes);
+    }
+    for (Stream& s : streams_) {
+        for (bool more = true; more && !s.gone;) {
+            std::string bytes;
+            read_port(s.port, bytes);
+            more = !bytes.empty();
+            deliver(s, bytes);
+        }
+        while (!s.pending.empty() && !s.gone) {
+            pollfd fds[] = {{s.to, POLLOUT, 0}, {signals_.fd(), POLLIN, 0}};
+            if (poll(fds, 2, -1) < 0 && errno != EINTR) return;
+            if (fds[1].revents && signals_.next() != SIGUSR1) return;
+            pump(s, false, fds[0].revents != 0);
+        }
+    }
+}
+
+}  // namespace kpl
