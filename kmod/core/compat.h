@@ -21,21 +21,21 @@
 #include <assert.h>
 #include <errno.h>
 #include <linux/bpf.h>
-#include <linux/types.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
-typedef __u8 u8;
-typedef __u16 u16;
-typedef __u32 u32;
-typedef __u64 u64;
-typedef __s8 s8;
-typedef __s16 s16;
-typedef __s32 s32;
-typedef __s64 s64;
+typedef uint8_t u8;
+typedef uint16_t u16;
+typedef uint32_t u32;
+typedef uint64_t u64;
+typedef int8_t s8;
+typedef int16_t s16;
+typedef int32_t s32;
+typedef int64_t s64;
 
-#define S32_MAX	((s32)0x7fffffff)
-#define S32_MIN	(-S32_MAX - 1)
+#define S32_MAX	INT32_MAX
+#define S32_MIN	INT32_MIN
 
 #endif
 

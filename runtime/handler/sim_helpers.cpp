@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: MIT
+#include "handler/sim_helpers.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <cstring>
+#include <limits>
+
+namespace kpl {
+namespace {
+
+thread_local Simulator* current = nullptr;
+
+Simulator& sim() {
+    assert(current);
+    return *current;
+}
+
+}  // namespace
+
+SimHelpers::Current::Current(Simulator& simulator) {
+    assert(!current);
+    current = &simulator;
+}
+SimHelpers::Current::~Current() { current = nullptr; }
+
+const kpl_helper_fn* SimHelpers::table() {
+    static const kpl_helper_fn* const table = [] {
+        static kpl_helper_fn functions[KPL_H_END_] = {};
+#define HELPER(id, name, ...) functions[id] = name;
+#include "uapi/helpers.def"
+#undef HELPER
+        return functions;
+    }();
+    return table;
+}
+
+// Each helper's parameters are those of helpers.def; the names of unused ones are left out.
+#define HELPER_FN(name, a1, a2, a3, a4, a5)                                                                        \
+    uint64_t SimHelpers::name([[maybe_unused]] uint64_t a1, [[maybe_unused]] uint64_t a2,                          \
+                              [[maybe_unused]] uint64_t a3, [[maybe_unused]] uint64_t a4,                          \
+                              [[maybe_unused]] uint64_t a5)
+
+// ---- task and time
+
+HELPER_FN(now, , , , , ) { return sim().now; }
+HELPER_FN(pid, , , , , ) { return sim().task.pid; }
+HELPER_FN(tid, , , , , ) { return sim().task.tid; }
+HELPER_FN(ppid, , , , , ) { return sim().task.ppid; }
+HELPER_FN(uid, , , , , ) { return sim().task.uid; }
+HELPER_FN(gid, , , , , ) { return sim().task.gid; }
+HELPER_FN(task, , , , , ) { return sim().task.task; }
+HELPER_FN(cgroup, , , , , ) { return sim().task.cgroup; }
+
+HELPER_FN(comm, dst, limit, , , ) {
+    const std::string& comm = sim().task.comm;
+    std::span bytes(reinterpret_cast<const uint8_t*>(comm.data()), std::min<size_t>(comm.size(), 15));
+    return store_string(dst, limit, bytes.first(std::min<size_t>(bytes.size(), limit)));
+}
+
+// ---- memory
+
+template <class T>
+uint64_t SimHelpers::read(uint64_t address) {
+    uint8_t bytes[sizeof(T)];
+    T value = 0;
+    if (!sim().kernel.read(address, bytes)) {
+        sim().fail(KPL_STOP_READ, address);
+        return 0;
+    }
+    std::memcpy(&value, bytes, sizeof value);
+    return value;
+}
+
+HELPER_FN(read8, hit, address, , , ) { return read<uint8_t>(address); }
+HELPER_FN(read16, hit, address, , , ) { return read<uint16_t>(address); }
+HELPER_FN(read32, hit, address, , , ) { return read<uint32_t>(address); }
+HELPER_FN(read64, hit, address, , , ) { return read<uint64_t>(address); }
+
+HELPER_FN(read_mem, hit, dst, size, address, ) {
+    std::span out(sim().memory(dst, size, true), size);
+    if (sim().kernel.read(address, out)) return 0;
+    std::fill(out.begin(), out.end(), 0);
+    sim().fail(KPL_STOP_READ, address);
+    return KPL_STOP_READ;
+}
+
+// Writes a struct kpl_str of that limit, zeros to its end; the length.
+uint64_t SimHelpers::store_string(uint64_t dst, uint64_t limit, std::span<const uint8_t> bytes) {
+    assert(bytes.size() <= limit);
+    uint8_t* out = sim().memory(dst, KPL_STR_SIZE(limit), true);
+    // The source may be the destination itself.
+    ByteVector copy(bytes.begin(), bytes.end());
+    std::memset(out, 0, KPL_STR_SIZE(limit));
+    auto len = static_cast<uint32_t>(copy.size());
+    std::memcpy(out, &len, sizeof len);
+    std::copy(copy.begin(), copy.end(), out + sizeof(kpl_str));
+    return len;
+}
+
+// The handler wrote it: its length may be anything.
+std::span<const uint8_t> SimHelpers::load_string(uint64_t src, uint64_t limit) {
+    const uint8_t* str = sim().memory(src, KPL_STR_SIZE(limit), false);
+    uint32_t len = 0;
+    std::memcpy(&len, str, sizeof len);
+    return {str + sizeof(kpl_str), std::min<size_t>(len, limit)};
+}
+
+uint64_t SimHelpers::read_string(uint64_t dst, uint64_t limit, uint64_t address, const SimMemory& memory,
+                                 uint32_t stop) {
+    ByteVector bytes;
+    for (uint64_t i = 0;; i++) {
+        auto byte = memory.byte(address + i);
+        if (!byte) {
+            store_string(dst, limit, {});
+            sim().fail(stop, address + i);
+            return 0;
+        }
+        if (*byte == 0) break;
+        if (i == limit) {
+            sim().truncated++;
+            break;
+        }
+        bytes.push_back(*byte);
+    }
+    return store_string(dst, limit, bytes);
+}
+
+HELPER_FN(str, hit, dst, limit, address, ) { return read_string(dst, limit, address, sim().kernel, KPL_STOP_READ); }
+HELPER_FN(ustr, hit, dst, limit, address, ) {
+    return read_string(dst, limit, address, sim().user, KPL_STOP_USER_READ);
+}
+
+HELPER_FN(buf, hit, dst, limit, address, n) {
+    if (n > limit) sim().truncated++;
+    ByteVector bytes(std::min(n, limit));
+    if (!sim().kernel.read(address, bytes)) {
+        store_string(dst, limit, {});
+        sim().fail(KPL_STOP_READ, address);
+        return 0;
+    }
+    return store_string(dst, limit, bytes);
+}
+
+HELPER_FN(status_clear, hit, , , , ) { return std::exchange(sim().hit.status, 0); }
+
+// ---- strings
+
+HELPER_FN(str_copy, hit, dst, limit, src, src_limit) {
+    auto bytes = load_string(src, src_limit);
+    if (bytes.size() <= limit) return store_string(dst, limit, bytes);
+    store_string(dst, limit, {});
+    sim().fail(KPL_STOP_TOO_LONG);
+    return 0;
+}
+
+HELPER_FN(str_eq, a, a_limit, b, b_limit, ) {
+    auto left = load_string(a, a_limit), right = load_string(b, b_limit);
+    return std::equal(left.begin(), left.end(), right.begin(), right.end());
+}
+
+HELPER_FN(str_starts, s, s_limit, prefix, prefix_limit, ) {
+    auto text = load_string(s, s_limit), start = load_string(prefix, prefix_limit);
+    return text.size() >= start.size() && std::equal(start.begin(), start.end(), text.begin());
+}
+
+// ---- arithmetic
+
+HELPER_FN(sdiv, a, b, , , ) {
+    auto x = static_cast<int64_t>(a), y = static_cast<int64_t>(b);
+    if (y == 0) return 0;
+    if (y == -1) return -a;  // also for the one quotient that does not fit
+    return static_cast<uint64_t>(x / y);
+}
+
+HELPER_FN(smod, a, b, , , ) {
+    auto x = static_cast<int64_t>(a), y = static_cast<int64_t>(b);
+    if (y == 0) return a;
+    if (y == -1) return 0;
+    return static_cast<uint64_t>(x % y);
+}
+
+// ---- records
+
+HELPER_FN(rec_begin, hit, event, fixed, tail, ) {
+    assert(!sim().pending_);
+    if (sim().records.size() >= sim().ring_room) {
+        sim().sent++;
+        sim().lost++;
+        return 0;
+    }
+    sim().pending_.emplace();
+    auto& record = *sim().pending_;
+    record.event = static_cast<uint32_t>(event);
+    record.fixed = fixed;
+    record.used = sizeof(kpl_rec) + fixed;
+    record.bytes.resize(record.used + tail);
+    return reinterpret_cast<uint64_t>(record.bytes.data() + sizeof(kpl_rec));
+}
+
+// A tail that has no room left stops the handler: the verifier does not add the strings up.
+HELPER_FN(rec_str, hit, rec, slot, src, limit) {
+    auto bytes = load_string(src, limit);
+    auto& record = *sim().pending_;
+    assert(reinterpret_cast<uint8_t*>(rec) == record.bytes.data() + sizeof(kpl_rec) && slot + 8 <= record.fixed);
+    kpl_rec_str str{};
+    size_t padded = (bytes.size() + 7) & ~size_t{7};
+    if (padded <= record.bytes.size() - record.used) {
+        str = {static_cast<uint32_t>(record.used), static_cast<uint32_t>(bytes.size())};
+        std::copy(bytes.begin(), bytes.end(), record.bytes.begin() + static_cast<ptrdiff_t>(record.used));
+        record.used += padded;
+    } else {
+        sim().fail(KPL_STOP_TOO_LONG);
+    }
+    std::memcpy(record.bytes.data() + sizeof(kpl_rec) + slot, &str, sizeof str);
+    return 0;
+}
+
+HELPER_FN(rec_end, hit, rec, , , ) {
+    auto& record = *sim().pending_;
+    record.bytes.resize(record.used);
+    kpl_rec header{static_cast<uint32_t>(record.used), record.event, sim().sent++, sim().now};
+    std::memcpy(record.bytes.data(), &header, sizeof header);
+    sim().records.push_back({header.event, header.seq, header.time, std::move(record.bytes)});
+    sim().pending_.reset();
+    return 0;
+}
+
+HELPER_FN(rec_drop, hit, rec, , , ) {
+    sim().pending_.reset();
+    return 0;
+}
+
+// ---- maps
+
+ByteVector SimHelpers::key_of(const SimMap& map, uint64_t key) {
+    if (map.key_size == 0) return {};
+    const uint8_t* bytes = sim().memory(key, map.key_size, false);
+    return {bytes, bytes + map.key_size};
+}
+
+// The value at a key, zeros if it is new; nullptr if the map is full.
+ByteVector* SimHelpers::cell(SimMap& map, uint64_t key) {
+    ByteVector bytes = key_of(map, key);
+    auto found = map.cells.find(bytes);
+    if (found != map.cells.end()) return &found->second;
+    if (map.cells.size() >= map.max_entries) {
+        map.lost++;
+        return nullptr;
+    }
+    return &map.cells.emplace(std::move(bytes), ByteVector(map.value_size)).first->second;
+}
+
+HELPER_FN(agg_add, hit, map_value, key, n, ) {
+    SimMap& map = sim().map(map_value);
+    ByteVector* value = cell(map, key);
+    if (!value) return 0;
+    std::vector<uint64_t> words(value->size() / 8);
+    std::memcpy(words.data(), value->data(), value->size());
+    agg_update(map, words, static_cast<int64_t>(n));
+    std::memcpy(value->data(), words.data(), value->size());
+    return 1;
+}
+
+HELPER_FN(map_get, hit, map_value, key, dst, ) {
+    SimMap& map = sim().map(map_value);
+    uint8_t* out = sim().memory(dst, map.value_size, true);
+    auto found = map.cells.find(key_of(map, key));
+    std::memset(out, 0, map.value_size);
+    if (found == map.cells.end()) return 0;
+    std::copy(found->second.begin(), found->second.end(), out);
+    return 1;
+}
+
+HELPER_FN(map_set, hit, map_value, key, src, ) {
+    SimMap& map = sim().map(map_value);
+    const uint8_t* bytes = sim().memory(src, map.value_size, false);
+    ByteVector* value = cell(map, key);
+    if (!value) return 0;
+    value->assign(bytes, bytes + map.value_size);
+    return 1;
+}
+
+HELPER_FN(map_delete, hit, map_value, key, , ) {
+    SimMap& map = sim().map(map_value);
+    return map.cells.erase(key_of(map, key));
+}
+
+HELPER_FN(map_add, hit, map_value, key, n, ) {
+    ByteVector* value = cell(sim().map(map_value), key);
+    if (!value) return 0;
+    uint64_t sum = 0;
+    std::memcpy(&sum, value->data(), std::min(sizeof sum, value->size()));
+    sum += n;
+    std::memcpy(value->data(), &sum, std::min(sizeof sum, value->size()));
+    return 1;
+}
+
+// ---- stacks and the end
+
+uint64_t SimHelpers::copy_stack(uint64_t dst, uint64_t size, const std::vector<uint64_t>& stack) {
+    uint8_t* out = sim().memory(dst, size, true);
+    size_t depth = std::min<size_t>(stack.size(), size / 8);
+    std::memset(out, 0, size);
+    if (depth) std::memcpy(out, stack.data(), depth * 8);
+    return depth;
+}
+
+HELPER_FN(kstack, hit, dst, size, , ) { return copy_stack(dst, size, sim().task.kstack); }
+HELPER_FN(ustack, hit, dst, size, , ) { return copy_stack(dst, size, sim().task.ustack); }
+
+HELPER_FN(exit, hit, code, , , ) {
+    if (!sim().exit_code) sim().exit_code = static_cast<int32_t>(code);
+    return 0;
+}
+
+}  // namespace kpl
