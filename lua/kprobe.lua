@@ -205,7 +205,7 @@ end
 
 function Map:clear() core.clear(self.id) end
 
-local handler_only = "%s is for handlers; user space has value, pairs, top and clear"
+local handler_only = "%s is for handlers; user space reads with value and pairs"
 function Map.add() fail(handler_only, "add") end
 
 local function declare_map(kind, decl)
@@ -231,10 +231,58 @@ function kprobe.lhist(lo, hi, step)
   return declare_map("lhist", { max = 0, lo = lo, hi = hi, step = step })
 end
 
+-- map(): state that handlers and user space share.
+local Shared = {}
+Shared.__index = Shared
+Shared.__tostring = function(map)
+  local lines = {}
+  for key, value in map:pairs() do
+    if type(key) == "table" then
+      for i, element in ipairs(key) do key[i] = tostring(element) end
+      key = table.concat(key, ", ")
+    end
+    if type(value) == "table" then
+      local fields = {}
+      for name, field in pairs(value) do fields[#fields + 1] = name .. " = " .. tostring(field) end
+      table.sort(fields)
+      value = "{ " .. table.concat(fields, ", ") .. " }"
+    end
+    lines[#lines + 1] = string.format("[%s]: %s", tostring(key), tostring(value))
+  end
+  return table.concat(lines, "\n")
+end
+
+-- The value of a key, or nil: a table when handlers store tables. It is a copy.
+function Shared:get(key) return core.get(self.id, key_elements(key)) end
+Shared.value = Shared.get
+
+-- Sets a key; nil deletes it.
+function Shared:set(key, value)
+  if value == nil then return self:delete(key) end
+  core.set(self.id, key_elements(key), value)
+end
+
+-- Deletes a key; false when there was none.
+function Shared:delete(key) return core.erase(self.id, key_elements(key)) end
+
+function Shared:pairs()
+  local entries, i = core.entries(self.id), 0
+  return function()
+    i = i + 1
+    if entries[i] then return entries[i].key, entries[i].value end
+  end
+end
+
+function Shared:clear()
+  for _, entry in ipairs(core.entries(self.id)) do core.erase(self.id, key_elements(entry.key)) end
+end
+
+function Shared.add() fail(handler_only, "add") end
+
 function kprobe.map(decl)
   if decl ~= nil and type(decl) ~= "table" then fail "map takes no argument, or a table such as { max = 10000 }" end
   check_options("map", decl or {}, { max = "count" })
-  return declare_map("map", { max = decl and decl.max or 0 })
+  return setmetatable(declare_map("map", { max = decl and decl.max or 0 }), Shared)
 end
 
 -- ---------------------------------------------------------------- events
@@ -312,7 +360,7 @@ for name, fn in pairs(_G) do
 end
 registry.builtins = builtins
 
-registry.Map, registry.Event, registry.Probe = Map, Event, Probe
+registry.Map, registry.Shared, registry.Event, registry.Probe = Map, Shared, Event, Probe
 registry.Stack = { __tostring = function(stack) return "\n    " .. table.concat(stack, "\n    ") end }
 
 function registry.int64(high, low) return bit.bor(bit.lshift(ffi.cast("int64_t", high), 32), ffi.cast("int64_t", low)) end

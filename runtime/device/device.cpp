@@ -3,6 +3,8 @@
 
 #include <fcntl.h>
 #include <sys/ioctl.h>
+#include <sys/utsname.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -20,21 +22,29 @@ Result<T> call(int fd, unsigned long request, T argument, const char* what) {
     return argument;
 }
 
+constexpr const char* elsewhere =
+    "; or run the script in a throwaway VM with --vm. `kprobe-lua doctor` says what is missing";
+
+Error absent_error() {
+    if (::access("/proc/modules", F_OK) != 0)
+        return {Errc::system, std::string("this kernel can't load modules, so it can't be probed: boot one that can") + elsewhere};
+    utsname name{};
+    ::uname(&name);
+    return {Errc::system, std::string("the kprobe_lua module is not loaded: insmod build/kmod/") + name.release +
+                              "/kprobe_lua.ko" + elsewhere};
+}
+
 Error open_error(int error) {
     switch (error) {
         case ENOENT:
         case ENXIO:
-        case ENODEV:
-            return {Errc::system,
-                    "the kprobe_lua module is not loaded in this kernel: load it (insmod build/kmod/$(uname "
-                    "-r)/kprobe_lua.ko), or run the script in a throwaway VM with --vm; "
-                    "`kprobe-lua doctor` says what is missing"};
+        case ENODEV: return absent_error();
         case EPERM:
         case EACCES:
             return {Errc::system,
                     "no right to open " KPL_DEVICE
-                    ": run as root (CAP_SYS_ADMIN, or CAP_PERFMON with CAP_BPF) on a kernel that is not locked down, "
-                    "or use --vm; `kprobe-lua doctor` says what is missing"};
+                    ": run as root (CAP_SYS_ADMIN, or CAP_PERFMON with CAP_BPF) on a kernel that is not locked down" +
+                        std::string(elsewhere)};
         default:
             return errno_error(KPL_DEVICE, error);
     }
@@ -87,7 +97,7 @@ Result<kpl_map_info> Device::map_info(uint32_t id) const {
     return call(fd(), KPL_IOC_MAP_INFO, request, "map information");
 }
 
-Result<bool> Device::map_op(kpl_map_op request) const {
+Result<bool> Device::map_op(kpl_map_op& request) const {
     if (::ioctl(fd(), KPL_IOC_MAP_OP, &request) == 0) return true;
     if (errno == ENOENT || errno == ENOSPC) return false;
     return errno_error("map", errno);

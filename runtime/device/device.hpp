@@ -36,7 +36,7 @@ class Device {
     Result<kpl_map_clear> clear_map(uint32_t id) const;
     Result<kpl_map_info> map_info(uint32_t id) const;
     // False: no such key (GET, DELETE), full (SET) or the end (NEXT).
-    Result<bool> map_op(kpl_map_op request) const;
+    Result<bool> map_op(kpl_map_op& request) const;
     Result<LoadedProgram> load(kpl_prog_load request) const;
     // All or none. On failure each element's `error` is set, and the result is false.
     Result<bool> attach(std::span<kpl_attach> probes) const;

@@ -282,6 +282,73 @@ int value(lua_State* L) {
     });
 }
 
+// A value of map(): a table of its fields, or the one value that has no name.
+void push_map_value(lua_State* L, const MapDecl& map, const std::vector<Datum>& value) {
+    if (!map.struct_value) return value.empty() ? lua_pushnil(L) : push_datum(L, value[0]);
+    lua_createtable(L, 0, static_cast<int>(value.size()));
+    for (size_t i = 0; i < value.size(); i++) {
+        push_datum(L, value[i]);
+        lua_setfield(L, -2, map.value.fields[i].name.c_str());
+    }
+}
+
+int entries(lua_State* L) {
+    return guarded(L, [&](LuaHost::Impl& host) -> Result<int> {
+        const std::vector<MapEntry> entries = TRY(host.api->entries(map_id(L)));
+        const MapDecl& map = host.api->map(map_id(L));
+        lua_createtable(L, static_cast<int>(entries.size()), 0);
+        for (size_t i = 0; i < entries.size(); i++) {
+            lua_createtable(L, 0, 2);
+            push_key(L, map, entries[i].key);
+            lua_setfield(L, -2, "key");
+            push_map_value(L, map, entries[i].value);
+            lua_setfield(L, -2, "value");
+            lua_rawseti(L, -2, static_cast<int>(i + 1));
+        }
+        return 1;
+    });
+}
+
+int get(lua_State* L) {
+    return guarded(L, [&](LuaHost::Impl& host) -> Result<int> {
+        const auto value = TRY(host.api->get(map_id(L), TRY(key_elements(L, 2))));
+        if (value)
+            push_map_value(L, host.api->map(map_id(L)), *value);
+        else
+            lua_pushnil(L);
+        return 1;
+    });
+}
+
+Result<NamedValues> named_values(lua_State* L, int index) {
+    NamedValues values;
+    if (!lua_istable(L, index)) {
+        values.emplace_back("", TRY(to_datum(L, index)));
+        return values;
+    }
+    lua_pushnil(L);
+    while (lua_next(L, index)) {
+        if (lua_type(L, -2) != LUA_TSTRING) return Error{Errc::script, "a struct value has named fields: { at = 1 }"};
+        values.emplace_back(lua_tostring(L, -2), TRY(to_datum(L, lua_gettop(L))));
+        lua_pop(L, 1);
+    }
+    return values;
+}
+
+int set(lua_State* L) {
+    return guarded(L, [&](LuaHost::Impl& host) -> Result<int> {
+        TRY(host.api->set(map_id(L), TRY(key_elements(L, 2)), TRY(named_values(L, 3))));
+        return 0;
+    });
+}
+
+int erase(lua_State* L) {
+    return guarded(L, [&](LuaHost::Impl& host) -> Result<int> {
+        lua_pushboolean(L, TRY(host.api->erase(map_id(L), TRY(key_elements(L, 2)))));
+        return 1;
+    });
+}
+
 int clear(lua_State* L) {
     return guarded(L, [&](LuaHost::Impl& host) -> Result<int> {
         TRY(host.api->clear(map_id(L)));
@@ -337,6 +404,7 @@ int now(lua_State* L) {
 constexpr luaL_Reg functions[] = {
     {"map", declare_map}, {"event", declare_event}, {"probe", declare_probe}, {"control", control}, {"state", state},
     {"stats", stats},     {"rows", rows},           {"value", value},         {"clear", clear},     {"text", text},
+    {"entries", entries}, {"get", get},             {"set", set},           {"erase", erase},
     {"each", each},       {"every", every},         {"at_exit", at_exit},     {"exit", exit_script}, {"write", write},
     {"now", now},         {nullptr, nullptr},
 };

@@ -88,7 +88,7 @@ class LuaTable : public TableRef {
 const char* class_of(lua_State* L, int index) {
     StackGuard guard(L);
     if (!lua_getmetatable(L, index)) return nullptr;
-    for (const char* name : {reg::map_class, reg::event_class, reg::probe_class}) {
+    for (const char* name : {reg::map_class, reg::shared_class, reg::event_class, reg::probe_class}) {
         lua_getfield(L, LUA_REGISTRYINDEX, name);
         const bool same = lua_rawequal(L, -1, -2);
         lua_pop(L, 1);
@@ -110,7 +110,7 @@ Captured capture_table(lua_State* L, int index, const std::string& name) {
     if (!cls) return std::make_shared<const LuaTable>(L, index);
     ScriptApi& api = *LuaHost::Impl::of(L).api;
     const uint32_t id = object_id(L, index);
-    if (std::strcmp(cls, reg::map_class) == 0) {
+    if (std::strcmp(cls, reg::map_class) == 0 || std::strcmp(cls, reg::shared_class) == 0) {
         api.name_map(id, name);
         return MapRef{id};
     }

@@ -44,6 +44,13 @@ struct ProbeStatus {
     uint64_t outstanding = 0, dropped = 0;
 };
 
+// One entry of a map().
+struct MapEntry {
+    std::vector<Datum> key, value;
+};
+// A value that a script gives: by field name; "" is a value without fields.
+using NamedValues = std::vector<std::pair<std::string, Datum>>;
+
 using CallbackId = int;  // a Lua function that the host keeps
 
 // Implemented by the session. Numbers are those that declare_* gave.
@@ -65,6 +72,12 @@ class ScriptApi {
     virtual Result<AggValue> value(uint32_t map, const std::vector<Datum>& key) = 0;
     virtual Result<void> clear(uint32_t map) = 0;
     virtual Result<std::string> text(uint32_t map) = 0;
+
+    // map(): shared with handlers. A value has the fields of its layout; without a struct value, one.
+    virtual Result<std::vector<MapEntry>> entries(uint32_t map) = 0;
+    virtual Result<std::optional<std::vector<Datum>>> get(uint32_t map, const std::vector<Datum>& key) = 0;
+    virtual Result<void> set(uint32_t map, const std::vector<Datum>& key, const NamedValues& value) = 0;
+    virtual Result<bool> erase(uint32_t map, const std::vector<Datum>& key) = 0;
 
     virtual Result<void> on_event(uint32_t event, CallbackId callback) = 0;
     virtual void every(double seconds, CallbackId callback) = 0;

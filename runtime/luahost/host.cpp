@@ -35,8 +35,8 @@ Result<void> load_lua_side(lua_State* L) {
     lua_pushvalue(L, -1);
     lua_insert(L, -4);  // keep the registry table below the call
     TRY(protected_call(L, 2, 0));
-    for (const char* name : {reg::builtins, reg::map_class, reg::event_class, reg::probe_class, reg::int64, reg::uint64,
-                             reg::cdata_kind, reg::stack_class}) {
+    for (const char* name : {reg::builtins, reg::map_class, reg::shared_class, reg::event_class, reg::probe_class, reg::int64,
+                             reg::uint64, reg::cdata_kind, reg::stack_class}) {
         lua_getfield(L, -1, std::strchr(name, '.') + 1);
         lua_setfield(L, LUA_REGISTRYINDEX, name);
     }

@@ -66,6 +66,7 @@ namespace reg {
 inline constexpr const char* impl = "kpl.impl";
 inline constexpr const char* builtins = "kpl.builtins";    // function → its name in handlers
 inline constexpr const char* map_class = "kpl.Map";        // metatables of the objects that handlers may capture
+inline constexpr const char* shared_class = "kpl.Shared";
 inline constexpr const char* event_class = "kpl.Event";
 inline constexpr const char* probe_class = "kpl.Probe";
 inline constexpr const char* int64 = "kpl.int64";          // (high, low) → int64_t cdata

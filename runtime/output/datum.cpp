@@ -101,32 +101,61 @@ std::vector<Datum> Decoder::fixed(const Layout& layout, std::span<const uint8_t>
     return values;
 }
 
+namespace {
+
+// Puts one value where its field lies. False: it is of another type.
+bool put_field(std::string& bytes, const FieldLayout& f, const Datum& value) {
+    auto put = [&](uint64_t word) {
+        std::memcpy(bytes.data() + f.offset, &word, 8);
+        return true;
+    };
+    if (f.kind == FieldKind::String) {
+        auto* text = std::get_if<std::string>(&value);
+        if (!text) return false;
+        put(text->size());
+        std::memcpy(bytes.data() + f.offset + 8, text->data(), text->size());
+        return true;
+    }
+    if (auto* n = std::get_if<int64_t>(&value)) return put(static_cast<uint64_t>(*n));
+    if (auto* u = std::get_if<uint64_t>(&value)) return put(*u);
+    if (auto* symbol = std::get_if<SymbolDatum>(&value)) return put(symbol->address);
+    if (auto* b = std::get_if<bool>(&value); b && f.kind == FieldKind::Bool) return put(*b);
+    return false;
+}
+
+Result<void> put_checked(std::string& bytes, const FieldLayout& f, const Datum& value, const std::string& what) {
+    if (auto* text = std::get_if<std::string>(&value); text && f.kind == FieldKind::String && text->size() > f.limit)
+        return Error{Errc::script, fmt::format("'{}' is longer than the {} bytes of {}", *text, f.limit, what)};
+    if (put_field(bytes, f, value)) return {};
+    const char* wanted = f.kind == FieldKind::String ? "a string" : f.kind == FieldKind::Bool ? "true or false" : "a number";
+    return Error{Errc::script, fmt::format("{} should be {}", what, wanted)};
+}
+
+}  // namespace
+
 Result<std::string> encode(const Layout& layout, const std::vector<Datum>& values) {
     if (values.size() != layout.fields.size())
         return Error{Errc::script, fmt::format("the key has {} elements, {} given", layout.fields.size(), values.size())};
     std::string bytes(layout.size, '\0');
-    for (size_t i = 0; i < values.size(); i++) {
-        const FieldLayout& f = layout.fields[i];
-        auto put = [&](uint64_t word) { std::memcpy(bytes.data() + f.offset, &word, 8); };
-        const bool wants_string = f.kind == FieldKind::String;
-        if (auto* s = std::get_if<std::string>(&values[i]); s && wants_string) {
-            if (s->size() > f.limit)
-                return Error{Errc::script, fmt::format("'{}' is longer than the key's {} bytes", *s, f.limit)};
-            put(s->size());
-            std::memcpy(bytes.data() + f.offset + 8, s->data(), s->size());
-        } else if (auto* n = std::get_if<int64_t>(&values[i]); n && !wants_string) {
-            put(static_cast<uint64_t>(*n));
-        } else if (auto* u = std::get_if<uint64_t>(&values[i]); u && !wants_string) {
-            put(*u);
-        } else if (auto* sym = std::get_if<SymbolDatum>(&values[i]); sym && !wants_string) {
-            put(sym->address);
-        } else if (auto* b = std::get_if<bool>(&values[i]); b && f.kind == FieldKind::Bool) {
-            put(*b);
-        } else {
-            return Error{Errc::script, fmt::format("element {} of the key should be {}", i + 1,
-                                                   wants_string ? "a string" : "a number")};
-        }
+    for (size_t i = 0; i < values.size(); i++)
+        TRY(put_checked(bytes, layout.fields[i], values[i], fmt::format("element {} of the key", i + 1)));
+    return bytes;
+}
+
+Result<std::string> encode_named(const Layout& layout, const std::vector<std::pair<std::string, Datum>>& values) {
+    std::string bytes(layout.size, '\0');
+    uint64_t present = 0;
+    for (const auto& [name, value] : values) {
+        const auto at = std::find_if(layout.fields.begin(), layout.fields.end(), [&](const FieldLayout& f) { return f.name == name; });
+        if (at == layout.fields.end()) return Error{Errc::script, fmt::format("the map's values have no field '{}'", name)};
+        if (std::holds_alternative<Nil>(value) && at->nilable) continue;
+        TRY(put_checked(bytes, *at, value, name.empty() ? "the value" : fmt::format("field '{}'", name)));
+        present |= uint64_t{1} << (at - layout.fields.begin());
     }
+    for (size_t i = 0; i < layout.fields.size(); i++)
+        if (!(present >> i & 1) && !layout.fields[i].nilable)
+            return Error{Errc::script, fmt::format("field '{}' is missing", layout.fields[i].name)};
+    if (layout.presence_offset >= 0) std::memcpy(bytes.data() + layout.presence_offset, &present, 8);
     return bytes;
 }
 

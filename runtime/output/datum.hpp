@@ -47,6 +47,9 @@ class Decoder {
 // The bytes of a key from values that user space gives, in the layout's order. An error names the element.
 Result<std::string> encode(const Layout& layout, const std::vector<Datum>& values);
 
+// The bytes of a map's value from fields by name; a field that is not named is nil. An error names the field.
+Result<std::string> encode_named(const Layout& layout, const std::vector<std::pair<std::string, Datum>>& values);
+
 // As `print` shows it: numbers in decimal, nil, true, 0x…, names, strings, stacks one frame a line.
 std::string to_text(const Datum& datum);
 

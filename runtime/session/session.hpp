@@ -41,6 +41,10 @@ class Session final : public ScriptApi {
     Result<AggValue> value(uint32_t map, const std::vector<Datum>& key) override;
     Result<void> clear(uint32_t map) override;
     Result<std::string> text(uint32_t map) override;
+    Result<std::vector<MapEntry>> entries(uint32_t map) override;
+    Result<std::optional<std::vector<Datum>>> get(uint32_t map, const std::vector<Datum>& key) override;
+    Result<void> set(uint32_t map, const std::vector<Datum>& key, const NamedValues& value) override;
+    Result<bool> erase(uint32_t map, const std::vector<Datum>& key) override;
     Result<void> on_event(uint32_t event, CallbackId callback) override;
     void every(double seconds, CallbackId callback) override;
     void at_exit(CallbackId callback) override { at_exit_.push_back(callback); }
@@ -76,6 +80,10 @@ class Session final : public ScriptApi {
     Result<void> account();
     Result<std::string> render_map(uint32_t map);
     bool done() const { return exit_code_ || failure_ || sink_.broken() || ended_; }
+
+    // shared_maps.cpp
+    Result<std::string> map_key(uint32_t map, const std::vector<Datum>& key) const;
+    Result<bool> map_op(uint32_t map, kpl_map_op_kind op, std::string& key, std::string& value, uint64_t* cursor) const;
 
     // arm.cpp
     Result<void> arm();  // everything that was declared and is not yet armed: all or none

@@ -55,6 +55,19 @@ struct FakeSession : ScriptApi {
     }
     Result<void> clear(uint32_t) override { return Error{Errc::system, "no module"}; }
     Result<std::string> text(uint32_t) override { return std::string("drawn"); }
+    NamedValues stored;
+    Result<std::vector<MapEntry>> entries(uint32_t) override {
+        return std::vector<MapEntry>{{{int64_t{7}}, {int64_t{1}, std::string("x")}}};
+    }
+    Result<std::optional<std::vector<Datum>>> get(uint32_t, const std::vector<Datum>& key) override {
+        if (key.empty()) return std::optional<std::vector<Datum>>();
+        return std::optional(std::vector<Datum>{int64_t{5}, std::string("y")});
+    }
+    Result<void> set(uint32_t, const std::vector<Datum>&, const NamedValues& value) override {
+        stored = value;
+        return {};
+    }
+    Result<bool> erase(uint32_t, const std::vector<Datum>&) override { return true; }
     Result<void> on_event(uint32_t, CallbackId callback) override {
         callbacks.push_back(callback);
         return {};
@@ -126,7 +139,7 @@ TEST_CASE_METHOD(Fixture, "wrong declarations are refused at the script's line")
         {"count(3)", "script.lua:1: count takes no argument, or a table such as { max = 10000 }"},
         {"event():each(1)", "script.lua:1: each takes a function"},
         {"event()()", "script.lua:1: an event is sent by a handler; user space receives it: e:each(function(e) … end)"},
-        {"count():add()", "script.lua:1: add is for handlers; user space has value, pairs, top and clear"},
+        {"count():add()", "script.lua:1: add is for handlers; user space reads with value and pairs"},
         {"pid()", "script.lua:1: pid() runs in a handler, at a probe hit"},
         {"every(0, print)", "script.lua:1: every(seconds, fn): seconds must be over 0"},
         {"exit(256)", "script.lua:1: exit takes a status from 0 to 255"},
@@ -211,6 +224,23 @@ TEST_CASE_METHOD(Fixture, "maps are read from scripts") {
         print(m:top(1)[1].key, #m:top(1), m)
     )"));
     CHECK(session.output == "sh\t2\ncat\t9\n0\t1\t2\ncat\t1\tdrawn\n");
+}
+
+TEST_CASE_METHOD(Fixture, "shared maps are read and written from scripts") {
+    REQUIRE(run("m = map()"));
+    session.maps[0].struct_value = true;
+    session.maps[0].value.fields.resize(2);
+    session.maps[0].value.fields[0].name = "at";
+    session.maps[0].value.fields[1].name = "who";
+    REQUIRE(run(R"(
+        print(m:get(1).at, m:get(1).who, m:get(nil), m:delete(1), m)
+        m:set(1, { at = 3 })
+    )"));
+    CHECK(session.output == "5\ty\tnil\ttrue\t[7]: { at = 1, who = x }\n");
+    REQUIRE(session.stored.size() == 1);
+    CHECK(session.stored[0].first == "at");
+    CHECK(std::get<int64_t>(session.stored[0].second) == 3);
+    CHECK(error("m:set(1, { 3 })") == "a struct value has named fields: { at = 1 }");
 }
 
 TEST_CASE_METHOD(Fixture, "probe objects") {
