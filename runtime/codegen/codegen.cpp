@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+#include "codegen/codegen.hpp"
+
+#include "codegen/allocate.hpp"
+#include "codegen/cleanup.hpp"
+#include "codegen/emit.hpp"
+#include "codegen/lower.hpp"
+
+namespace kpl {
+namespace {
+
+// The handler needs `need` of something of which there is `limit`.
+Result<void> check_limit(const ir::Function& function, size_t need, size_t limit, const char* what) {
+    if (need <= limit) return {};
+    return Error{Errc::script, function.name + ": handler is too large: it needs " + std::to_string(need) + " " +
+                                   what + ", the limit is " + std::to_string(limit)};
+}
+
+}  // namespace
+
+Result<HandlerProgram> generate(const ir::Function& function) {
+    mir::Function machine = lower(function);
+    TRY(check_limit(function, machine.scratch_size, KPL_MAX_SCRATCH, "bytes of memory for strings and keys"));
+    remove_dead(machine);
+    TRY(allocate(machine));
+    TRY(check_limit(function, machine.areas + 8 * machine.spill_slots, KPL_MAX_STACK, "bytes of stack"));
+    remove_redundant_copies(machine);
+    thread_jumps(machine);
+
+    HandlerProgram program;
+    program.name = function.name;
+    program.kind = function.kind;
+    program.data_size = function.data_size;
+    program.scratch_size = machine.scratch_size;
+    program.budget = function.budget;
+    program.flags = function.full_regs ? KPL_PROG_F_FULL_REGS : 0;
+    emit(machine, program);
+    TRY(check_limit(function, program.insns.size(), KPL_MAX_INSNS, "instructions"));
+    TRY(check_limit(function, program.labels.size(), KPL_MAX_LABELS, "loops"));
+    return program;
+}
+
+}  // namespace kpl

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: MIT
+// Where values are: in registers, in immediates, or not computed before they are used.
+#include <linux/bpf.h>
+
+#include <algorithm>
+#include <cstddef>
+
+#include "codegen/lowering.hpp"
+
+namespace kpl {
+
+using ir::Opcode;
+using mir::Kind;
+
+namespace {
+
+// Fields of the hit that helpers change.
+bool is_volatile(int64_t field) {
+    return field == offsetof(kpl_hit, status) || field == offsetof(kpl_hit, bad_addr);
+}
+
+uint8_t hit_field_size(int64_t field) {
+    return field == offsetof(kpl_hit, status) || field == offsetof(kpl_hit, cpu) ? 4 : 8;
+}
+
+// A mask whose only use is a test for 0.
+bool tests_mask(const ir::Function& function, ir::ValueId mask, const Uses& use) {
+    auto zero = [&](ir::ValueId value) {
+        return function.insts[value].op == Opcode::Const && function.insts[value].imm == 0;
+    };
+    ir::Cmp cmp;
+    ir::ValueId a, b;
+    if (use.user == ir::no_value) {
+        const auto& branch = std::get<ir::Branch>(function.blocks[use.block].end);
+        cmp = branch.cmp, a = branch.a, b = branch.b;
+    } else if (function.insts[use.user].op == Opcode::Compare) {
+        const ir::Inst& compare = function.insts[use.user];
+        cmp = compare.cmp, a = compare.args[0], b = compare.args[1];
+    } else {
+        return false;
+    }
+    return (cmp == ir::Cmp::Eq || cmp == ir::Cmp::Ne) && a == mask && zero(b);
+}
+
+}  // namespace
+
+// Which values are not computed where they stand.
+void Lowering::classify() {
+    for (ir::BlockId id : order_.blocks) {
+        for (ValueId value : in_.blocks[id].insts) {
+            const ir::Inst& v = inst(value);
+            const Uses& uses = uses_[value];
+            bool once = uses.count == 1 && !uses.in_phi && uses.block == id;
+            switch (v.op) {
+                case Opcode::HitField:
+                    again_[value] = !is_volatile(v.imm) && uses.depth <= order_.depth[id];
+                    break;
+                case Opcode::Reg:
+                    again_[value] = uses.depth <= order_.depth[id];
+                    break;
+                case Opcode::Compare:
+                case Opcode::SExt:
+                case Opcode::ZExt:
+                    folds_[value] = once;
+                    break;
+                case Opcode::And:
+                    folds_[value] = once && tests_mask(in_, value, uses);
+                    break;
+                case Opcode::LoadData:
+                case Opcode::LoadSlot:
+                    folds_[value] = true;
+                    break;
+                default:
+                    break;
+            }
+        }
+    }
+}
+
+bool Lowering::deferred(ValueId value) const { return is_const(value) || again_[value] || folds_[value]; }
+
+Lowering::Reg Lowering::reg_of(ValueId value) {
+    if (is_const(value)) {
+        Reg reg = out_.new_vreg();
+        move_imm(reg, inst(value).imm);
+        return reg;
+    }
+    if (again_[value]) return read_again(value);
+    if (value_reg_[value] == mir::no_reg) {
+        assert(folds_[value]);
+        lower_value(value);
+    }
+    return value_reg_[value];
+}
+
+Lowering::Reg Lowering::reg_of(const Operand& operand) {
+    if (operand.reg != mir::no_reg) return operand.reg;
+    Reg reg = out_.new_vreg();
+    move_imm(reg, operand.imm);
+    return reg;
+}
+
+Lowering::Operand Lowering::operand_of(ValueId value) {
+    if (is_const(value) && mir::fits_s32(inst(value).imm)) return {mir::no_reg, inst(value).imm};
+    return {reg_of(value), 0};
+}
+
+Lowering::Reg Lowering::read_again(ValueId value) {
+    for (auto [known, reg] : region_values_)
+        if (known == value) return reg;
+    const ir::Inst& v = inst(value);
+    Reg base = v.op == Opcode::Reg ? object(Object::Regs) : hit_;
+    uint8_t size = v.op == Opcode::Reg ? 8 : hit_field_size(v.imm);
+    Reg reg = load(base, static_cast<int32_t>(v.imm), size);
+    region_values_.push_back({value, reg});
+    return reg;
+}
+
+// What the hit points to.
+Lowering::Reg Lowering::object(Object object) {
+    constexpr size_t field[] = {offsetof(kpl_hit, regs), offsetof(kpl_hit, data), offsetof(kpl_hit, scratch)};
+    auto index = static_cast<size_t>(object);
+    Reg& reg = region_objects_[index];
+    if (reg == mir::no_reg) reg = load(hit_, static_cast<int32_t>(field[index]), 8, mir::Holds::Pointer);
+    return reg;
+}
+
+// A new block, or the registers that calls lose are lost.
+void Lowering::start_region() {
+    region_values_.clear();
+    region_objects_.fill(mir::no_reg);
+}
+
+// The loads that still wait happen now: memory is about to be written, or control to split.
+void Lowering::flush_loads(bool single_uses) {
+    for (ValueId value : loads_) {
+        if (value_reg_[value] != mir::no_reg || uses_[value].count == 0) continue;
+        if (single_uses || uses_[value].count > 1) lower_value(value);
+    }
+    if (single_uses) loads_.clear();
+}
+
+void Lowering::move(Reg dst, ValueId value) {
+    if (is_const(value))
+        move_imm(dst, inst(value).imm);
+    else
+        move_reg(dst, reg_of(value));
+}
+
+void Lowering::move_imm(Reg dst, int64_t imm) { emit({.kind = Kind::MovImm, .dst = dst, .imm = imm}); }
+
+void Lowering::move_reg(Reg dst, Reg src) { emit({.kind = Kind::Mov, .dst = dst, .a = src}); }
+
+Lowering::Reg Lowering::load(Reg base, int32_t off, uint8_t size, mir::Holds holds) {
+    Reg reg = out_.new_vreg(holds);
+    emit({.kind = Kind::Load, .size = size, .dst = reg, .a = base, .off = off});
+    return reg;
+}
+
+void Lowering::alu(uint8_t op, Reg dst, Operand b) {
+    emit({.kind = Kind::Alu, .op = op, .dst = dst, .b = b.reg, .imm = b.imm});
+}
+
+}  // namespace kpl

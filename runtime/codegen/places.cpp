@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: MIT
+#include "codegen/places.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "codegen/helpers.hpp"
+
+namespace kpl {
+namespace {
+
+using ir::FieldStore;
+using ir::Inst;
+using ir::Opcode;
+using ir::SlotId;
+using ir::StrRef;
+using ir::ValueId;
+
+constexpr uint32_t max_on_stack = 64;  // bytes of a key or a value
+constexpr int none = -1;
+
+// A piece of scratch memory that gets an offset of its own.
+struct Area {
+    uint32_t size = 0;
+    uint32_t uses = 0;
+};
+
+const StrRef* slot_string(const FieldStore& field) {
+    const auto* str = std::get_if<StrRef>(&field.value);
+    return str && str->where == StrRef::Where::Slot ? str : nullptr;
+}
+
+class Assignment {
+  public:
+    explicit Assignment(const ir::Function& function)
+        : function_(function),
+          slots_(function.slots.size()),
+          area_of_slot_(function.slots.size(), none),
+          offset_in_area_(function.slots.size()) {
+        result_.key.resize(function.insts.size());
+        result_.value.resize(function.insts.size());
+    }
+
+    Places run() {
+        for (const ir::Block& block : function_.blocks)
+            for (ValueId id : block.insts) scan(function_.insts[id]);
+        for (const ir::Block& block : function_.blocks)
+            for (ValueId id : block.insts) place_fields(id);
+        place_slots();
+        lay_out();
+        return std::move(result_);
+    }
+
+  private:
+    struct SlotUse {
+        uint32_t uses = 0;
+        uint32_t writers = 0;
+        uint32_t comm_limit = 0;  // of the comm() that writes it, when that is the only writer
+    };
+
+    // A field that waits for the offsets of areas.
+    struct Pending {
+        Place* place;
+        int area;
+        uint32_t offset;
+    };
+
+    void write(SlotId slot, uint32_t comm_limit = 0) {
+        slots_[slot].uses++;
+        slots_[slot].writers++;
+        slots_[slot].comm_limit = comm_limit;
+    }
+
+    // Where the slots of an instruction are used. comm() is the one helper that fills a string to its limit.
+    void scan(const Inst& inst) {
+        if (inst.op == Opcode::LoadSlot) slots_[inst.slot].uses++;
+        if (inst.op == Opcode::StoreSlot || inst.op == Opcode::MapGet) write(inst.slot);
+        for (size_t i = 0; i < inst.operands.size(); i++) {
+            const bool writes = inst.op == Opcode::Call && helper_writes(inst.helper, i);
+            if (const auto* memory = std::get_if<ir::SlotOperand>(&inst.operands[i])) {
+                slots_[memory->slot].uses++;
+                slots_[memory->slot].writers += writes;
+            }
+            const auto* string = std::get_if<ir::StrOperand>(&inst.operands[i]);
+            if (!string || string->str.where != StrRef::Where::Slot) continue;
+            if (writes)
+                write(string->str.index, inst.helper == KPL_H_comm ? string->str.limit : 0);
+            else
+                slots_[string->str.index].uses++;
+        }
+        for (const auto* fields : {&inst.fields, &inst.value_fields})
+            for (const FieldStore& field : *fields)
+                if (const StrRef* str = slot_string(field))
+                    slots_[str->index].uses += !inline_literal(function_, field) || inst.op == Opcode::Emit;
+    }
+
+    // Does the string's own helper write exactly what the field is to hold?
+    bool fills_field(const FieldStore& field) const {
+        const StrRef* str = slot_string(field);
+        if (!str) return false;
+        const SlotUse& use = slots_[str->index];
+        return use.writers == 1 && use.comm_limit == field.limit && str->limit == field.limit;
+    }
+
+    int new_area(uint32_t size) {
+        areas_.push_back({size, 0});
+        return static_cast<int>(areas_.size()) - 1;
+    }
+
+    int shared_area(int& shared, uint32_t size) {
+        if (shared == none) shared = new_area(0);
+        areas_[shared].size = std::max(areas_[shared].size, size);
+        return shared;
+    }
+
+    void place_fields(ValueId id) {
+        const Inst& inst = function_.insts[id];
+        switch (inst.op) {
+            case Opcode::MapSet:
+                place(inst.value_fields, inst.value_size, result_.value[id], shared_value_, stack_value_);
+                [[fallthrough]];
+            case Opcode::AggAdd:
+            case Opcode::MapGet:
+            case Opcode::MapDelete:
+            case Opcode::MapAdd:
+                place(inst.fields, inst.size, result_.key[id], shared_key_, stack_key_);
+                break;
+            default:
+                break;
+        }
+    }
+
+    void place(const std::vector<FieldStore>& fields, uint32_t size, Place& place, int& shared,
+               uint32_t& stack) {
+        if (size == 0) return;
+        bool copies = std::any_of(fields.begin(), fields.end(), [&](const FieldStore& field) {
+            return std::holds_alternative<StrRef>(field.value) && !inline_literal(function_, field);
+        });
+        if (!copies && size <= max_on_stack) {
+            place.where = Place::Where::Stack;
+            place.offset = -static_cast<int32_t>(size);
+            stack = std::max(stack, size);
+            return;
+        }
+        place.where = Place::Where::Scratch;
+        int area = none;
+        uint32_t offset = 0;
+        for (size_t i = 0; i < fields.size() && area == none; i++) {
+            if (!fills_field(fields[i])) continue;
+            SlotId slot = slot_string(fields[i])->index;
+            bool whole = fields[i].offset == 0 && field_size(fields[i]) == size;
+            if (area_of_slot_[slot] == none) {
+                area_of_slot_[slot] = new_area(size);
+                offset_in_area_[slot] = fields[i].offset;
+            } else if (!whole) {
+                continue;
+            }
+            area = area_of_slot_[slot];
+            offset = offset_in_area_[slot] - fields[i].offset;
+            place.in_place = static_cast<int>(i);
+        }
+        if (area == none) area = shared_area(shared, size);
+        areas_[area].uses++;
+        pending_.push_back({&place, area, offset});
+    }
+
+    void place_slots() {
+        for (SlotId slot = 0; slot < slots_.size(); slot++) {
+            if (slots_[slot].uses == 0) continue;
+            if (area_of_slot_[slot] == none) area_of_slot_[slot] = new_area(function_.slots[slot].size);
+            areas_[area_of_slot_[slot]].uses += slots_[slot].uses;
+        }
+    }
+
+    // What is used most lies first: the address at offset 0 costs an instruction less.
+    void lay_out() {
+        std::vector<int> order(areas_.size());
+        std::iota(order.begin(), order.end(), 0);
+        std::stable_sort(order.begin(), order.end(),
+                         [&](int a, int b) { return areas_[a].uses > areas_[b].uses; });
+        std::vector<uint32_t> offset(areas_.size());
+        uint64_t size = 0;
+        for (int area : order) {
+            offset[area] = static_cast<uint32_t>(size);
+            size += (areas_[area].size + 7) & ~7u;
+            size = std::min<uint64_t>(size, UINT32_MAX / 2);
+        }
+        result_.slot.assign(slots_.size(), 0);
+        for (SlotId slot = 0; slot < slots_.size(); slot++)
+            if (area_of_slot_[slot] != none)
+                result_.slot[slot] = offset[area_of_slot_[slot]] + offset_in_area_[slot];
+        for (const Pending& pending : pending_)
+            pending.place->offset = static_cast<int32_t>(offset[pending.area] + pending.offset);
+        for (Place& value : result_.value)
+            if (value.where == Place::Where::Stack) value.offset -= static_cast<int32_t>(stack_key_);
+        result_.scratch_size = static_cast<uint32_t>(size);
+        result_.stack_size = stack_key_ + stack_value_;
+    }
+
+    const ir::Function& function_;
+    std::vector<SlotUse> slots_;
+    std::vector<int> area_of_slot_;
+    std::vector<uint32_t> offset_in_area_;
+    std::vector<Area> areas_;
+    std::vector<Pending> pending_;
+    int shared_key_ = none, shared_value_ = none;
+    uint32_t stack_key_ = 0, stack_value_ = 0;
+    Places result_;
+};
+
+}  // namespace
+
+Places assign_places(const ir::Function& function) { return Assignment(function).run(); }
+
+const std::string* inline_literal(const ir::Function& function, const ir::FieldStore& field) {
+    const StrRef* str = slot_string(field);
+    if (!str || field_size(field) > max_inline_literal) return nullptr;
+    const ir::Slot& slot = function.slots[str->index];
+    return slot.is_literal && slot.literal.size() <= field.limit ? &slot.literal : nullptr;
+}
+
+uint32_t field_size(const ir::FieldStore& field) {
+    bool number = std::holds_alternative<ValueId>(field.value) ||
+                  (std::holds_alternative<std::monostate>(field.value) && field.limit == 0);
+    return number ? 8 : KPL_STR_SIZE(field.limit);
+}
+
+}  // namespace kpl

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+// Where the slots, keys and values of a handler lie: in scratch memory, or at the top of the stack frame.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "ir/ir.hpp"
+
+namespace kpl {
+
+// Memory that a key or a value is built in.
+struct Place {
+    enum class Where : uint8_t {
+        Nowhere,  // no bytes at all
+        Stack,    // offset is negative, from r10
+        Scratch,
+    } where = Where::Nowhere;
+    int32_t offset = 0;
+    int in_place = -1;  // index of the field whose string is written there by its own helper
+};
+
+struct Places {
+    std::vector<uint32_t> slot;   // by SlotId: offset in scratch
+    std::vector<Place> key;       // by ValueId of the instruction
+    std::vector<Place> value;
+    uint32_t scratch_size = 0;
+    uint32_t stack_size = 0;      // bytes below r10
+};
+
+Places assign_places(const ir::Function& function);
+
+// Literal fields up to this size are stored as numbers; longer ones are copied from their slot.
+inline constexpr uint32_t max_inline_literal = 128;
+
+// The bytes of a field whose string is a literal to be stored as numbers; nullptr for every other field.
+const std::string* inline_literal(const ir::Function& function, const ir::FieldStore& field);
+
+// Bytes that a field takes in a key or a value.
+uint32_t field_size(const ir::FieldStore& field);
+
+}  // namespace kpl

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT
+#include "codegen/uses.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+
+namespace kpl {
+namespace {
+
+using ir::FieldStore;
+using ir::Inst;
+using ir::Opcode;
+using ir::ValueId;
+
+class Finder {
+  public:
+    Finder(const ir::Function& function, const std::vector<uint32_t>& depth)
+        : function_(function), depth_(depth), uses_(function.insts.size()) {}
+
+    std::vector<Uses> run() {
+        for (ir::BlockId id = 0; id < function_.blocks.size(); id++) {
+            const ir::Block& block = function_.blocks[id];
+            for (ValueId user : block.insts) scan(id, user);
+            if (const auto* branch = std::get_if<ir::Branch>(&block.end)) {
+                add(branch->a, {1, id, ir::no_value});
+                add(branch->b, {1, id, ir::no_value});
+            }
+        }
+        return std::move(uses_);
+    }
+
+  private:
+    void add(ValueId value, Uses use) {
+        if (value == ir::no_value) return;
+        Uses& uses = uses_[value];
+        use.count = uses.count + 1;
+        use.depth = std::max(uses.depth, depth_[use.block]);
+        use.in_phi = use.in_phi || (uses.count && uses.in_phi);
+        uses = use;
+    }
+
+    void scan(ir::BlockId id, ValueId user) {
+        const Inst& inst = function_.insts[user];
+        for (size_t i = 0; i < inst.args.size(); i++) {
+            bool phi = inst.op == Opcode::Phi;
+            add(inst.args[i], {1, phi ? function_.blocks[id].preds[i] : id, user, phi});
+        }
+        for (const ir::Operand& operand : inst.operands)
+            if (const auto* value = std::get_if<ValueId>(&operand)) add(*value, {1, id, user});
+        for (const auto* fields : {&inst.fields, &inst.value_fields})
+            for (const FieldStore& field : *fields)
+                if (const auto* value = std::get_if<ValueId>(&field.value)) add(*value, {1, id, user});
+    }
+
+    const ir::Function& function_;
+    const std::vector<uint32_t>& depth_;
+    std::vector<Uses> uses_;
+};
+
+constexpr uint32_t all_bits = 64;
+
+uint32_t width(int64_t value) { return std::bit_width(static_cast<uint64_t>(value)); }
+
+uint32_t call_bits(kpl_helper helper) {
+    switch (helper) {
+        case KPL_H_pid:
+        case KPL_H_tid:
+        case KPL_H_ppid:
+        case KPL_H_uid:
+        case KPL_H_gid:
+            return 32;
+        case KPL_H_str_eq:
+        case KPL_H_str_starts:
+            return 1;
+        default:
+            return all_bits;
+    }
+}
+
+uint32_t bits_of(const ir::Function& function, ValueId value, int levels) {
+    const Inst& inst = function.insts[value];
+    if (inst.op == Opcode::Const) return width(inst.imm);
+    if (levels == 0) return all_bits;
+    auto arg = [&](size_t i) { return bits_of(function, inst.args[i], levels - 1); };
+    switch (inst.op) {
+        case Opcode::HitField:
+            return inst.imm == offsetof(kpl_hit, cpu) || inst.imm == offsetof(kpl_hit, status) ? 32 : all_bits;
+        case Opcode::Read:
+        case Opcode::SoftRead:
+            return static_cast<uint32_t>(inst.imm) * 8;
+        case Opcode::ZExt:
+            return std::min<uint32_t>(inst.imm, arg(0));
+        case Opcode::And:
+            return std::min(arg(0), arg(1));
+        case Opcode::Or:
+        case Opcode::Xor:
+            return std::max(arg(0), arg(1));
+        case Opcode::Add:
+            return std::min(all_bits, std::max(arg(0), arg(1)) + 1);
+        case Opcode::Mul:
+            return std::min(all_bits, arg(0) + arg(1));
+        case Opcode::UDiv:
+            return arg(0);
+        case Opcode::UMod:
+            return std::min(arg(0), arg(1));
+        case Opcode::Shr: {
+            const Inst& count = function.insts[inst.args[1]];
+            if (count.op != Opcode::Const) return arg(0);
+            uint32_t shift = count.imm & 63, bits = arg(0);
+            return bits > shift ? bits - shift : 0;
+        }
+        case Opcode::Compare:
+            return 1;
+        case Opcode::Select:
+            return std::max(arg(1), arg(2));
+        case Opcode::Call:
+            return call_bits(inst.helper);
+        default:
+            return all_bits;
+    }
+}
+
+}  // namespace
+
+std::vector<Uses> find_uses(const ir::Function& function, const std::vector<uint32_t>& depth) {
+    return Finder(function, depth).run();
+}
+
+uint32_t significant_bits(const ir::Function& function, ValueId value) {
+    return bits_of(function, value, 6);
+}
+
+}  // namespace kpl
