@@ -9,13 +9,15 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "symbols/name_index.hpp"
 
 struct btf;
 struct btf_type;
 
 namespace kpl {
 
-// Ids here are the file's own: a module's begin where vmlinux's end, and name vmlinux's types by vmlinux's ids.
+// Ids here are the file's own: a module's begin where vmlinux's end, and name vmlinux's types by vmlinux's
+// ids.
 class BtfFile {
   public:
     // `base`: vmlinux, for a module. Reads all of the file.
@@ -26,8 +28,8 @@ class BtfFile {
 
     uint32_t first_id() const { return first_id_; }  // of this file's own types
     uint32_t end_id() const { return end_id_; }
-    const btf_type* type(uint32_t id) const;         // nullptr: no such type
-    std::string_view name(uint32_t offset) const;    // of a string by its offset
+    const btf_type* type(uint32_t id) const;       // nullptr: no such type
+    std::string_view name(uint32_t offset) const;  // of a string by its offset
 
     // Own types of that name whose kind is in `kinds` (a bit for each BTF_KIND), in the order of the file.
     std::vector<uint32_t> find(std::string_view name, uint32_t kinds) const;
@@ -37,14 +39,14 @@ class BtfFile {
         void operator()(btf* b) const;
     };
     BtfFile(btf* b, const BtfFile* base);
-    void build_index() const;
 
     std::unique_ptr<btf, Free> btf_;
     uint32_t first_id_ = 1, end_id_ = 1;
-    // Chains of types whose names share a bucket, by id - first_id; 0 ends a chain. Built with the first find().
-    mutable std::vector<uint32_t> buckets_, next_;
+    mutable NameIndex index_;  // of own types, by id - first_id; built with the first find()
 };
 
-constexpr uint32_t kind_bit(unsigned kind) { return 1u << kind; }
+constexpr uint32_t kind_bit(unsigned kind) {
+    return 1u << kind;
+}
 
 }  // namespace kpl

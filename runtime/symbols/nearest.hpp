@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -10,8 +11,9 @@
 
 namespace kpl {
 
-// Collects candidates and keeps the best. A name counts as near if at most a third of the wanted one, and at
-// least one character, has to be inserted, deleted, replaced or swapped with its neighbour.
+// Collects candidates and keeps the best. A candidate is near when a few characters of it have to be
+// inserted, deleted, replaced or swapped with their neighbour: one in a name of two letters, at most three in
+// any.
 class Nearest {
   public:
     explicit Nearest(std::string wanted, size_t keep = 3);
@@ -21,12 +23,14 @@ class Nearest {
     std::vector<std::string> names() const;
 
   private:
-    size_t distance(std::string_view candidate, size_t limit);
+    bool hopeless(std::string_view candidate) const;
+    size_t distance(std::string_view candidate);
 
     std::string wanted_;
     size_t keep_;
     size_t limit_;  // edits that the next candidate may need at most
     std::vector<std::pair<size_t, std::string>> best_;
+    uint64_t letters_;  // which bytes, modulo 64, the wanted name has
     std::vector<size_t> rows_[3];
 };
 

@@ -35,6 +35,7 @@ struct Field {
     uint32_t offset = 0;      // bytes from the start of the outer struct
     uint8_t bit_offset = 0;   // bit fields: first bit within the `bit_bytes` bytes at offset (little endian)
     uint8_t bit_size = 0;     // 0: no bit field
+    uint8_t bit_bytes = 0;    // bit fields: 1, 2, 4 or 8 bytes to read; they lie within the struct
 };
 
 struct Param {
@@ -59,14 +60,18 @@ class Types {
     Types& operator=(Types&&) noexcept;
 
     // Each loads what it needs; an Error says what is missing (no BTF: which kernel option or file).
-    Result<std::optional<Signature>> function(std::string_view name, std::string_view module = {});  // nullopt: BTF knows no such function
+    // Without `module`, only vmlinux is searched. nullopt: BTF knows no such function, has no such module, or has
+    // several (static) functions of that name with different parameters.
+    Result<std::optional<Signature>> function(std::string_view name, std::string_view module = {});
+    // A Forward that comes out has no definition anywhere.
     Result<TypeInfo> resolve(TypeId id);
     // nullopt: no such member. Type must resolve to Struct or Union.
     Result<std::optional<Field>> field(TypeId type, std::string_view name);
     // Parses "struct sk_buff *", "unsigned long", "u32", "char[16]", "const struct file*", typedef names.
     Result<TypeId> parse(std::string_view c_declaration);
     Result<TypeId> pointer_to(TypeId type);
-    // An enum constant by name, searched in all enums; nullopt if there is none.
+    // An enum constant by name, searched in all enums of vmlinux and of the modules that were asked for; nullopt if
+    // there is none, an Error if two enums give it different values.
     Result<std::optional<int64_t>> enumerator(std::string_view name);
     // C spelling for messages: "struct file *".
     Result<std::string> spell(TypeId type);

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: MIT
+// The table is read once, as text, and stays text: a line is "ffffffff81000000 T name" with "\t[module]"
+// behind. What needs more than one pass over it builds an index, and only then.
+#include "symbols/kallsyms.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "base/unique_fd.hpp"
+#include "symbols/glob.hpp"
+#include "symbols/name_index.hpp"
+#include "symbols/nearest.hpp"
+
+namespace kpl {
+namespace {
+
+constexpr size_t addr_digits = 16;  // 64-bit kernels
+constexpr size_t name_column = addr_digits + 3;
+
+struct Line {
+    const char* digits;  // of the address: most lines are passed over without need of it
+    char kind;
+    std::string_view name, module;
+
+    uint64_t addr() const {
+        uint64_t value = 0;
+        for (size_t i = 0; i < addr_digits; i++)
+            value = value << 4 | static_cast<uint64_t>((digits[i] & 0xf) + (digits[i] > '9' ? 9 : 0));
+        return value;
+    }
+    bool is_text() const { return kind == 't' || kind == 'T' || kind == 'w' || kind == 'W'; }
+    // Programs and trampolines that the kernel lists as if they were of a module: no probe can be put there.
+    bool is_generated() const { return module == "bpf" || module.starts_with("__builtin__"); }
+    bool is_function() const { return is_text() && !is_generated(); }
+    bool is_in(std::string_view wanted) const {
+        return wanted.empty() || module == (wanted == "vmlinux" ? "" : wanted);
+    }
+};
+
+Symbol symbol_of(const Line& line) {
+    return {std::string(line.name), std::string(line.module), line.addr(), line.kind};
+}
+
+// More searches by name than this are worth an index: it costs about as much as three searches.
+constexpr int searches_before_index = 3;
+
+// No function reaches further behind its symbol: what is beyond lies between modules.
+constexpr uint64_t max_cover = 1 << 20;
+
+}  // namespace
+
+struct Kallsyms::Impl {
+    explicit Impl(std::string p) : path(std::move(p)) {}
+
+    std::string path;
+    std::unique_ptr<char[]> data;
+    size_t size = 0;
+    bool loaded = false;
+    bool hidden = false;
+
+    int searches = 0;
+    std::vector<uint32_t> functions;  // where the lines of functions begin; the index is over these
+    NameIndex by_name;
+
+    struct Start {
+        uint64_t addr;
+        uint32_t line;
+    };
+    std::vector<Start> by_addr;  // kernel addresses, ascending
+
+    Result<void> load();
+    Result<void> load_addresses();  // an Error if they are hidden
+    Result<void> read_all();
+    Line line_at(size_t begin, size_t end) const;
+    Line line_at(size_t begin) const { return line_at(begin, end_of_line(begin)); }
+    size_t end_of_line(size_t begin) const {
+        const void* end = memchr(data.get() + begin, '\n', size - begin);
+        return end ? static_cast<size_t>(static_cast<const char*>(end) - data.get()) : size;
+    }
+    template <class Visit>
+    void each_line(Visit visit) const {  // visit(line, where it begins); false ends
+        for (size_t begin = 0; begin < size;) {
+            const size_t end = end_of_line(begin);
+            if (end - begin > name_column && !visit(line_at(begin, end), static_cast<uint32_t>(begin)))
+                return;
+            begin = end + 1;
+        }
+    }
+    template <class Visit>
+    void search(std::string_view name, Visit visit) const;
+    void build_by_name();
+    void build_by_addr();
+};
+
+Kallsyms::Kallsyms(std::string path) : impl_(std::make_unique<Impl>(std::move(path))) {}
+Kallsyms::~Kallsyms() = default;
+Kallsyms::Kallsyms(Kallsyms&&) noexcept = default;
+Kallsyms& Kallsyms::operator=(Kallsyms&&) noexcept = default;
+
+// ---- reading
+
+Result<void> Kallsyms::Impl::read_all() {
+    UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    if (!fd) return Error{Errc::system, fmt::format("{}: {}", path, strerror(errno))};
+    size_t capacity = 0;
+    size = 0;
+    for (;;) {
+        if (capacity - size < 65536) {
+            capacity = std::max<size_t>(capacity * 2, 4 << 20);
+            auto larger = std::make_unique_for_overwrite<char[]>(capacity);
+            if (size) memcpy(larger.get(), data.get(), size);
+            data = std::move(larger);
+        }
+        const ssize_t n = ::read(fd.get(), data.get() + size, capacity - size);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) return Error{Errc::system, fmt::format("{}: {}", path, strerror(errno))};
+        if (n == 0) return {};
+        size += static_cast<size_t>(n);
+        if (size > UINT32_MAX) return Error{Errc::system, fmt::format("{}: too large", path)};
+    }
+}
+
+Result<void> Kallsyms::Impl::load() {
+    if (loaded) return {};
+    TRY(read_all());
+    // Per-CPU symbols have small addresses, 0 among them; a function never has.
+    bool any = false;
+    each_line([&](const Line& line, uint32_t) {
+        any = line.is_text();
+        hidden = any && line.addr() == 0;
+        return !any;
+    });
+    if (!any) return Error{Errc::system, fmt::format("{}: no functions in it", path)};
+    loaded = true;
+    return {};
+}
+
+Result<void> Kallsyms::Impl::load_addresses() {
+    TRY(load());
+    if (!hidden) return {};
+    const char* mend =
+        ::geteuid() == 0 ? "allow them with 'sysctl -w kernel.kptr_restrict=1'" : "run as root";
+    return Error{Errc::system,
+                 fmt::format("{} hides the addresses of the kernel's functions: {}", path, mend)};
+}
+
+Line Kallsyms::Impl::line_at(size_t begin, size_t end) const {
+    const char* text = data.get() + begin;
+    const std::string_view rest(text + name_column, end - begin - name_column);
+    const size_t tab = rest.find('\t');
+    Line line{text, text[addr_digits + 1], rest.substr(0, tab), {}};
+    if (tab != std::string_view::npos && rest.size() > tab + 2)
+        line.module = rest.substr(tab + 2, rest.size() - tab - 3);
+    return line;
+}
+
+// ---- by name
+
+// One search, without an index: every place where the name stands behind a blank, ends there and is in a
+// name's column.
+template <class Visit>
+void Kallsyms::Impl::search(std::string_view name, Visit visit) const {
+    const std::string wanted = " " + std::string(name);
+    const char *at = data.get(), *end = at + size;
+    while ((at = static_cast<const char*>(
+                memmem(at, static_cast<size_t>(end - at), wanted.data(), wanted.size())))) {
+        const size_t column = static_cast<size_t>(at + 1 - data.get());
+        at += wanted.size();
+        if (at != end && *at != '\n' && *at != '\t') continue;
+        if (column < name_column) continue;
+        const size_t begin = column - name_column;
+        if (begin == 0 || data[begin - 1] == '\n') visit(line_at(begin));
+    }
+}
+
+void Kallsyms::Impl::build_by_name() {
+    if (by_name.built()) return;
+    each_line([&](const Line& line, uint32_t begin) {
+        if (line.is_function()) functions.push_back(begin);
+        return true;
+    });
+    by_name.build(static_cast<uint32_t>(functions.size()),
+                  [&](uint32_t i) { return line_at(functions[i]).name; });
+}
+
+Result<std::vector<Symbol>> Kallsyms::find(std::string_view name, std::string_view module) {
+    TRY(impl_->load_addresses());
+    std::vector<Symbol> found;
+    auto take = [&](const Line& line) {
+        if (line.name == name && line.is_function() && line.is_in(module)) found.push_back(symbol_of(line));
+    };
+    if (!impl_->by_name.built() && ++impl_->searches <= searches_before_index) {
+        impl_->search(name, take);
+    } else {
+        impl_->build_by_name();
+        impl_->by_name.each_candidate(name, [&](uint32_t i) { take(impl_->line_at(impl_->functions[i])); });
+    }
+    return found;
+}
+
+Result<std::vector<Symbol>> Kallsyms::glob(std::string_view pattern, std::string_view module) {
+    TRY(impl_->load_addresses());
+    std::vector<Symbol> found;
+    impl_->each_line([&](const Line& line, uint32_t) {
+        if (line.is_function() && line.is_in(module) && glob_match(pattern, line.name))
+            found.push_back(symbol_of(line));
+        return true;
+    });
+    std::sort(found.begin(), found.end(), [](const Symbol& a, const Symbol& b) {
+        return std::tie(a.name, a.addr) < std::tie(b.name, b.addr);
+    });
+    return found;
+}
+
+Result<std::vector<std::string>> Kallsyms::near(std::string_view name) {
+    TRY(impl_->load());
+    Nearest nearest{std::string(name)};
+    impl_->each_line([&](const Line& line, uint32_t) {
+        if (line.is_function()) nearest.offer(line.name);
+        return true;
+    });
+    return nearest.names();
+}
+
+// ---- by address
+
+void Kallsyms::Impl::build_by_addr() {
+    if (!by_addr.empty()) return;
+    each_line([&](const Line& line, uint32_t begin) {
+        if (const uint64_t addr = line.addr(); addr >> 63) by_addr.push_back({addr, begin});
+        return true;
+    });
+    // The table is in order but for modules. Stable: of several symbols at one address the first counts, as
+    // it does in the kernel's own messages.
+    auto before = [](const Start& a, const Start& b) { return a.addr < b.addr; };
+    if (!std::is_sorted(by_addr.begin(), by_addr.end(), before))
+        std::stable_sort(by_addr.begin(), by_addr.end(), before);
+}
+
+Result<Symbol> Kallsyms::at(uint64_t addr) {
+    TRY(impl_->load_addresses());
+    impl_->build_by_addr();
+    const auto& starts = impl_->by_addr;
+    auto after =
+        std::upper_bound(starts.begin(), starts.end(), addr,
+                         [](uint64_t value, const Impl::Start& start) { return value < start.addr; });
+    if (after == starts.begin() || addr - (after - 1)->addr >= max_cover) return Symbol{};
+    auto first =
+        std::lower_bound(starts.begin(), after, (after - 1)->addr,
+                         [](const Impl::Start& start, uint64_t value) { return start.addr < value; });
+    return symbol_of(impl_->line_at(first->line));
+}
+
+std::string Kallsyms::name_of(uint64_t addr) {
+    auto symbol = at(addr);
+    if (!symbol || symbol->name.empty()) return fmt::format("{:#x}", addr);
+    std::string text = symbol->name;
+    if (addr != symbol->addr) text += fmt::format("+{:#x}", addr - symbol->addr);
+    if (!symbol->module.empty()) text += fmt::format(" [{}]", symbol->module);
+    return text;
+}
+
+}  // namespace kpl
