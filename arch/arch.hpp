@@ -10,7 +10,7 @@
 namespace kpl {
 
 struct RegisterRow {
-    std::string_view name;  // as struct pt_regs names it: "di", "ip", "flags"; also its usual alias
+    std::string_view name;  // as struct pt_regs names it: "di", "ip", "flags"; its usual alias has a row of its own
     uint16_t offset;        // bytes in struct pt_regs
     bool at_entry;          // valid on the ftrace path without all registers
 };
