@@ -38,7 +38,9 @@
 #define KPL_MAX_HIST_SLOTS	1024
 #define KPL_MAX_MAPS		256
 #define KPL_MAX_PROGS		1024
-#define KPL_MAX_PROBES		65536
+#define KPL_MAX_PROBES		65536	/* attached in a session's life */
+#define KPL_MAX_RING		(64u << 20)	/* data bytes for each CPU */
+#define KPL_MAX_ACTIVE		16384	/* return instances of a probe */
 #define KPL_DEFAULT_BUDGET	10000
 #define KPL_MAX_BUDGET		1000000
 
@@ -292,8 +294,11 @@ struct kpl_map_clear {
 /* KPL_IOC_MAP_INFO */
 struct kpl_map_info {
 	__u32 id;		/* in */
-	__u32 active;		/* out: bank written now */
+	__u32 active;		/* out: AGG: bank written now */
 	__u64 memory;		/* out: bytes held */
+	__u64 entries;		/* out: HASH: keys in it */
+	__u64 lost;		/* out: HASH: updates refused because it was full */
+	__u64 busy;		/* out: HASH: accesses given up because a bucket stayed locked */
 };
 
 /* KPL_IOC_MAP_OP: user space's access to a KPL_MAP_HASH. */
@@ -324,7 +329,7 @@ struct kpl_map_op {
  *   a record that wraps is contiguous.
  */
 struct kpl_ring_setup {
-	__u32 size;		/* in: data bytes for each CPU, a power of two, >= 4096 */
+	__u32 size;		/* in: data bytes for each CPU, a power of two, >= the page size */
 	__u32 nr_cpus;		/* out: possible CPUs, rings */
 	__u64 ctl_off;		/* out */
 	__u64 ctl_stride;	/* out */
@@ -456,10 +461,12 @@ struct kpl_counts {
 struct kpl_probe_stats {
 	__u32 id;		/* in */
 	__u32 state;		/* out: enum kpl_probe_state */
-	struct kpl_counts entry;	/* out: KPROBE's handlers, or KRETPROBE's entry */
-	struct kpl_counts ret;		/* out: KRETPROBE's return */
+	struct kpl_counts entry;	/* out: KPROBE's pre handler, or KRETPROBE's entry */
+	struct kpl_counts ret;		/* out: KPROBE's post handler, or KRETPROBE's return */
 	__u64 outstanding;	/* out: KRETPROBE: calls whose return is still to come */
-	__u64 dropped;		/* out: KRETPROBE: instances that entry gave up */
+	__u64 dropped;		/* out: KRETPROBE: instances given up because entry stopped */
+	__u64 declined;		/* out: KRETPROBE: entry returned KPL_RET_SKIP (handled, too) */
+	__u64 truncated;	/* out: strings cut at their limit */
 };
 
 /* KPL_IOC_STATS */

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * Aggregations: each CPU has cells of its own, so an update takes no lock and
+ * no atomic operation; the reader merges what it sees in its mapping.
+ *
+ * Cells are handed out one after the other; the index that finds the cell of
+ * a key is the kernel's alone.  There are two banks: a clear empties the idle
+ * one, lets all CPUs go on with it, and leaves the other to the reader.
+ */
+#include <linux/bitops.h>
+#include <linux/minmax.h>
+#include <linux/slab.h>
+#include <linux/vmalloc.h>
+
+#include "map.h"
+#include "probe.h"
+
+#define KPL_MAX_STEPS	128	/* of a search in the index, which is at most half full */
+
+struct kpl_value_minmax {	/* MIN, MAX */
+	u64 n;
+	s64 bound;
+};
+
+struct kpl_value_stats {	/* AVG: the first two */
+	u64 n;
+	s64 sum, min, max;
+};
+
+u32 kpl_agg_value_size(const struct kpl_map *map)
+{
+	switch (map->kind) {
+	case KPL_MAP_COUNT:
+	case KPL_MAP_SUM:
+		return 8;
+	case KPL_MAP_AVG:
+	case KPL_MAP_MIN:
+	case KPL_MAP_MAX:
+		return 16;
+	case KPL_MAP_STATS:
+		return sizeof(struct kpl_value_stats);
+	default:
+		return 8 * map->nr_slots;
+	}
+}
+
+/* ------------------------------------------------------------------- update */
+
+static __always_inline struct kpl_agg_cell *kpl_cell(const struct kpl_map *map,
+						     const struct kpl_agg_view *view, u32 nr)
+{
+	return (void *)(view->bank + 1) + (u64)nr * map->agg.cell_size;
+}
+
+static noinline struct kpl_agg_cell *kpl_cell_new(const struct kpl_map *map,
+						  const struct kpl_agg_view *view, u64 *slot,
+						  const u64 *key, u64 hash)
+{
+	u64 used = view->bank->used;
+	struct kpl_agg_cell *cell;
+
+	if (used == map->max_entries) {
+		WRITE_ONCE(view->bank->lost, view->bank->lost + 1);
+		return NULL;
+	}
+	cell = kpl_cell(map, view, used);
+	memcpy(cell + 1, key, map->key_size);
+	*slot = (hash >> 32) << 32 | (used + 1);
+	/* The reader sees the key of each cell that counts. */
+	smp_store_release(&cell->hash, (u32)(hash >> 32));
+	smp_store_release(&view->bank->used, used + 1);
+	return cell;
+}
+
+/* The cell of a key, made if there is none; NULL when there is no room. */
+static struct kpl_agg_cell *kpl_cell_of(const struct kpl_map *map, const struct kpl_agg_view *view,
+					const u64 *key)
+{
+	u64 hash = kpl_key_hash(map, key);
+	u32 mask = map->agg.index_size - 1;
+	u32 at = hash & mask, steps;
+
+	for (steps = 0; steps < KPL_MAX_STEPS; steps++, at = (at + 1) & mask) {
+		u64 slot = view->index[at];
+		struct kpl_agg_cell *cell;
+
+		if (!slot)
+			return kpl_cell_new(map, view, &view->index[at], key, hash);
+		if (slot >> 32 != hash >> 32)
+			continue;
+		cell = kpl_cell(map, view, (u32)slot - 1);
+		if (kpl_key_equal(map, (u64 *)(cell + 1), key))
+			return cell;
+	}
+	WRITE_ONCE(view->bank->lost, view->bank->lost + 1);
+	return NULL;
+}
+
+/* Values of several words: the sequence count tells the reader what to trust. */
+static void kpl_update_wide(const struct kpl_map *map, struct kpl_agg_cell *cell, u64 *value, s64 n)
+{
+	struct kpl_value_minmax *bound = (void *)value;
+	struct kpl_value_stats *stats = (void *)value;
+	bool first = !stats->n;
+
+	WRITE_ONCE(cell->seq, cell->seq + 1);
+	smp_wmb();
+	stats->n++;
+	switch (map->kind) {
+	case KPL_MAP_MIN:
+		bound->bound = first ? n : min(n, bound->bound);
+		break;
+	case KPL_MAP_MAX:
+		bound->bound = first ? n : max(n, bound->bound);
+		break;
+	case KPL_MAP_STATS:
+		stats->min = first ? n : min(n, stats->min);
+		stats->max = first ? n : max(n, stats->max);
+		fallthrough;
+	case KPL_MAP_AVG:
+		stats->sum = (u64)stats->sum + n;
+		break;
+	}
+	smp_wmb();
+	WRITE_ONCE(cell->seq, cell->seq + 1);
+}
+
+static __always_inline u32 kpl_hist_slot(s64 n)
+{
+	return n > 0 ? fls64(n) + 1 : n == 0;
+}
+
+static u32 kpl_lhist_slot(const struct kpl_map *map, s64 n)
+{
+	u64 step;
+
+	if (n < map->lo)
+		return 0;
+	step = div64_u64((u64)n - (u64)map->lo, map->step);
+	return min_t(u64, step + 1, map->nr_slots - 1);
+}
+
+u64 kpl_h_agg_add(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
+{
+	const struct kpl_map *map = (const struct kpl_map *)r2;
+	const struct kpl_agg_view *view = this_cpu_read(map->agg.cpu->now);
+	struct kpl_agg_cell *cell = (void *)(view->bank + 1);
+	u64 *value;
+
+	if (map->key_size) {
+		cell = kpl_cell_of(map, view, (const u64 *)r3);
+		if (unlikely(!cell))
+			return 0;
+	}
+	value = (void *)(cell + 1) + map->key_size;
+	switch (map->kind) {
+	case KPL_MAP_COUNT:
+	case KPL_MAP_SUM:
+		WRITE_ONCE(*value, *value + r4);
+		break;
+	case KPL_MAP_HIST:
+		value += kpl_hist_slot(r4);
+		WRITE_ONCE(*value, *value + 1);
+		break;
+	case KPL_MAP_LHIST:
+		value += kpl_lhist_slot(map, r4);
+		WRITE_ONCE(*value, *value + 1);
+		break;
+	default:
+		kpl_update_wide(map, cell, value, r4);
+	}
+	return 1;
+}
+
+/* ------------------------------------------------------------------- memory */
+
+static struct kpl_area_plan kpl_agg_plan(const struct kpl_map *map)
+{
+	u32 cpu_pages = map->agg.bank_size * KPL_BANKS / PAGE_SIZE;
+
+	return (struct kpl_area_plan) {
+		.pages = cpu_pages * nr_cpu_ids,
+		.twice_from = cpu_pages * nr_cpu_ids,
+		.cpu_pages = cpu_pages,
+	};
+}
+
+u64 kpl_agg_memory(struct kpl_map *map)
+{
+	struct kpl_agg *agg = &map->agg;
+	u64 nr_cells = map->key_size ? map->max_entries : 1, pages;
+	struct kpl_area_plan plan;
+
+	agg->cell_size = sizeof(struct kpl_agg_cell) + map->key_size + map->value_size;
+	agg->bank_size = sizeof(struct kpl_agg_bank) + nr_cells * agg->cell_size;
+	/* A CPU's banks fill whole pages, which no other CPU writes. */
+	agg->bank_size = ALIGN(agg->bank_size, PAGE_SIZE / KPL_BANKS);
+	pages = agg->bank_size * KPL_BANKS / PAGE_SIZE * nr_cpu_ids;
+	if (pages * PAGE_SIZE > KPL_MAP_STRIDE)
+		return U64_MAX;
+	if (map->key_size)
+		agg->index_size = roundup_pow_of_two(2 * max(map->max_entries, 4u));
+	plan = kpl_agg_plan(map);
+	return kpl_area_memory(&plan) +
+	       (u64)agg->index_size * sizeof(u64) * KPL_BANKS * nr_cpu_ids;
+}
+
+static void kpl_bank_empty(const struct kpl_map *map, const struct kpl_agg_view *view, u64 epoch)
+{
+	memset(view->bank, 0, map->agg.bank_size);
+	view->bank->epoch = epoch;
+	if (map->key_size) {
+		memset(view->index, 0, map->agg.index_size * sizeof(u64));
+		return;
+	}
+	view->bank->used = 1;
+	((struct kpl_agg_cell *)(view->bank + 1))->hash = 1;
+}
+
+static void kpl_agg_views(struct kpl_map *map)
+{
+	struct kpl_agg *agg = &map->agg;
+	u32 cpu, bank;
+
+	for_each_possible_cpu(cpu) {
+		struct kpl_agg_cpu *c = per_cpu_ptr(agg->cpu, cpu);
+
+		for (bank = 0; bank < KPL_BANKS; bank++) {
+			u64 nr = (u64)cpu * KPL_BANKS + bank;
+
+			c->view[bank].bank = agg->area.addr + nr * agg->bank_size;
+			c->view[bank].index = agg->index + nr * agg->index_size;
+			kpl_bank_empty(map, &c->view[bank], 0);
+		}
+		c->now = &c->view[0];
+	}
+}
+
+int kpl_agg_alloc(struct kpl_map *map)
+{
+	struct kpl_agg *agg = &map->agg;
+	struct kpl_area_plan plan = kpl_agg_plan(map);
+	int err = kpl_area_alloc(&agg->area, &plan);
+
+	if (err)
+		return err;
+	agg->cpu = alloc_percpu_gfp(struct kpl_agg_cpu, GFP_KERNEL_ACCOUNT);
+	agg->index = vzalloc(max_t(u64, 1, agg->index_size) * sizeof(u64) * KPL_BANKS * nr_cpu_ids);
+	if (!agg->cpu || !agg->index)
+		return -ENOMEM;
+	kpl_agg_views(map);
+	return 0;
+}
+
+void kpl_agg_free(struct kpl_map *map)
+{
+	kpl_area_free(&map->agg.area);
+	free_percpu(map->agg.cpu);
+	vfree(map->agg.index);
+}
+
+void kpl_agg_clear(struct kpl_map *map)
+{
+	struct kpl_agg *agg = &map->agg;
+	u32 next = !agg->active, cpu;
+
+	agg->epoch++;
+	for_each_possible_cpu(cpu) {
+		struct kpl_agg_cpu *c = per_cpu_ptr(agg->cpu, cpu);
+
+		kpl_bank_empty(map, &c->view[next], agg->epoch);
+		/* An interrupted update of the old bank ends before the grace period does. */
+		smp_store_release(&c->now, &c->view[next]);
+		cond_resched();
+	}
+	kpl_hits_drain();
+	agg->active = next;
+}

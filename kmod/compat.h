@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * What differs between kernels.  Kbuild compiles a few lines for each feature
+ * and defines KPL_HAVE_*: versions are never compared.
+ */
+#ifndef KPL_COMPAT_H
+#define KPL_COMPAT_H
+
+#include <linux/kprobes.h>
+#include <linux/mm.h>
+
+#if !defined(CONFIG_KRETPROBES) || !defined(CONFIG_MMU_NOTIFIER) || !defined(CONFIG_64BIT)
+#error "kprobe_lua needs CONFIG_KRETPROBES, CONFIG_MMU_NOTIFIER and a 64-bit kernel"
+#endif
+
+#ifndef KPL_HAVE_VM_FLAGS_SET
+static inline void vm_flags_set(struct vm_area_struct *vma, unsigned long flags)
+{
+	vma->vm_flags |= flags;
+}
+
+static inline void vm_flags_clear(struct vm_area_struct *vma, unsigned long flags)
+{
+	vma->vm_flags &= ~flags;
+}
+#endif
+
+/* The innermost return instance of this task: it changes when one is hooked. */
+static __always_inline const void *kpl_top_return(void)
+{
+#ifdef CONFIG_KRETPROBE_ON_RETHOOK
+	return current->rethooks.first;
+#else
+	return current->kretprobe_instances.first;
+#endif
+}
+
+/*
+ * Where the function that was just entered will return to.  On x86, another
+ * return probe of the same call may have put its trampoline on the stack: its
+ * instance, of the same frame, knows the way.
+ */
+static __always_inline unsigned long kpl_return_address(struct pt_regs *regs)
+{
+#if defined(CONFIG_X86)
+	unsigned long addr = *(unsigned long *)kernel_stack_pointer(regs);
+#ifdef CONFIG_KRETPROBE_ON_RETHOOK
+	const struct llist_node *at = current->rethooks.first;
+
+	for (; unlikely(at); at = at->next) {
+		const struct rethook_node *node = llist_entry(at, struct rethook_node, llist);
+
+		if (node->frame != kernel_stack_pointer(regs))
+			break;
+		addr = node->ret_addr;
+	}
+#endif
+	return addr;
+#elif defined(CONFIG_ARM64)
+	return procedure_link_pointer(regs);
+#else
+#error "where does this architecture keep the return address?"
+#endif
+}
+
+#endif

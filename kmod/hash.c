@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * The map that handlers and user space share: chains of preallocated entries
+ * under a raw lock for each bucket.  Nobody waits for long: whoever can't get
+ * a lock within the bound gives up, and that is counted.  A holder is never
+ * interrupted by another handler of its CPU: the guard is held.
+ */
+#include <linux/atomic.h>
+#include <linux/processor.h>
+#include <linux/slab.h>
+#include <linux/vmalloc.h>
+
+#include "map.h"
+
+#define KPL_MAX_SPINS	2000	/* tries for a lock */
+#define KPL_MAX_CHAIN	64	/* entries looked at */
+
+struct kpl_bucket {
+	u32 locked;
+	u32 first;	/* entry; 0: none */
+};
+
+/* Followed by key and value. */
+struct kpl_entry {
+	u32 next;	/* in the chain or in the free list; 0: none */
+	u32 bucket;	/* where it is chained, if in use */
+	u32 hash;	/* upper half of the key's hash */
+	u32 used;
+};
+
+static __always_inline struct kpl_entry *kpl_entry(const struct kpl_map *map, u32 at)
+{
+	return map->hash.entries + (u64)at * map->hash.stride;
+}
+
+static __always_inline u64 *kpl_entry_key(struct kpl_entry *entry)
+{
+	return (u64 *)(entry + 1);
+}
+
+static __always_inline u64 *kpl_entry_value(const struct kpl_map *map, struct kpl_entry *entry)
+{
+	return (void *)(entry + 1) + map->key_size;
+}
+
+static __always_inline void kpl_copy(u64 *to, const u64 *from, u32 size)
+{
+	u32 i;
+
+	for (i = 0; i < size / 8; i++)
+		to[i] = from[i];
+}
+
+static bool kpl_lock(struct kpl_map *map, struct kpl_bucket *bucket)
+{
+	u32 spins;
+
+	for (spins = 0; spins < KPL_MAX_SPINS; spins++) {
+		if (!READ_ONCE(bucket->locked) && !cmpxchg_acquire(&bucket->locked, 0, 1))
+			return true;
+		cpu_relax();
+	}
+	atomic64_inc(&map->hash.busy);
+	return false;
+}
+
+static void kpl_unlock(struct kpl_bucket *bucket)
+{
+	smp_store_release(&bucket->locked, 0);
+}
+
+/* --------------------------------------------------------------- free entries */
+
+/* The tag changes with each take, so that a list which only looks the same is noticed. */
+static u32 kpl_entry_take(struct kpl_map *map)
+{
+	struct kpl_hash *h = &map->hash;
+	u64 head = READ_ONCE(h->free);
+	u32 tries;
+
+	for (tries = 0; tries < KPL_MAX_SPINS && (u32)head; tries++) {
+		u64 tag = (head >> 32) + 1;
+		u64 next = tag << 32 | READ_ONCE(kpl_entry(map, (u32)head)->next);
+		u64 found = cmpxchg(&h->free, head, next);
+
+		if (found == head) {
+			atomic_inc(&h->used);
+			return (u32)head;
+		}
+		head = found;
+	}
+	return 0;
+}
+
+/* Unbounded, yet each failure is another CPU's success. */
+static void kpl_entry_give(struct kpl_map *map, u32 at)
+{
+	struct kpl_hash *h = &map->hash;
+	u64 head = READ_ONCE(h->free), found;
+
+	atomic_dec(&h->used);
+	for (;; head = found) {
+		WRITE_ONCE(kpl_entry(map, at)->next, (u32)head);
+		found = cmpxchg(&h->free, head, (head >> 32) << 32 | at);
+		if (found == head)
+			return;
+	}
+}
+
+/* ----------------------------------------------------------------- operations */
+
+/* What a search found; the bucket is locked. */
+struct kpl_place {
+	struct kpl_bucket *bucket;
+	u32 *link;		/* what points to the entry, or the end of the chain */
+	struct kpl_entry *entry;	/* NULL: absent */
+	u64 hash;
+};
+
+static bool kpl_find(struct kpl_map *map, const u64 *key, struct kpl_place *p)
+{
+	u32 steps;
+
+	p->hash = kpl_key_hash(map, key);
+	p->bucket = &map->hash.buckets[p->hash & map->hash.mask];
+	p->entry = NULL;
+	if (!kpl_lock(map, p->bucket))
+		return false;
+	p->link = &p->bucket->first;
+	for (steps = 0; *p->link && steps < KPL_MAX_CHAIN; steps++) {
+		struct kpl_entry *entry = kpl_entry(map, *p->link);
+
+		if (entry->hash == p->hash >> 32 && kpl_key_equal(map, kpl_entry_key(entry), key)) {
+			p->entry = entry;
+			break;
+		}
+		p->link = &entry->next;
+	}
+	return true;
+}
+
+/* A new entry at the end of the chain, its value 0; NULL: no room. */
+static struct kpl_entry *kpl_insert(struct kpl_map *map, const u64 *key, struct kpl_place *p)
+{
+	u32 at = *p->link ? 0 : kpl_entry_take(map);
+	struct kpl_entry *entry;
+
+	if (!at) {
+		atomic64_inc(&map->hash.lost);
+		return NULL;
+	}
+	entry = kpl_entry(map, at);
+	entry->next = 0;
+	entry->hash = p->hash >> 32;
+	kpl_copy(kpl_entry_key(entry), key, map->key_size);
+	memset(kpl_entry_value(map, entry), 0, map->value_size);
+	WRITE_ONCE(entry->bucket, p->hash & map->hash.mask);
+	smp_store_release(&entry->used, 1);
+	*p->link = at;
+	return entry;
+}
+
+enum kpl_hash_result kpl_hash_read(struct kpl_map *map, const u64 *key, u64 *value)
+{
+	struct kpl_place p;
+
+	if (!kpl_find(map, key, &p))
+		return KPL_HASH_BUSY;
+	if (p.entry)
+		kpl_copy(value, kpl_entry_value(map, p.entry), map->value_size);
+	kpl_unlock(p.bucket);
+	return p.entry ? KPL_HASH_DONE : KPL_HASH_ABSENT;
+}
+
+enum kpl_hash_result kpl_hash_write(struct kpl_map *map, const u64 *key, const u64 *value)
+{
+	struct kpl_place p;
+
+	if (!kpl_find(map, key, &p))
+		return KPL_HASH_BUSY;
+	if (!p.entry)
+		p.entry = kpl_insert(map, key, &p);
+	if (p.entry)
+		kpl_copy(kpl_entry_value(map, p.entry), value, map->value_size);
+	kpl_unlock(p.bucket);
+	return p.entry ? KPL_HASH_DONE : KPL_HASH_FULL;
+}
+
+static enum kpl_hash_result kpl_hash_add(struct kpl_map *map, const u64 *key, u64 n)
+{
+	struct kpl_place p;
+
+	if (!kpl_find(map, key, &p))
+		return KPL_HASH_BUSY;
+	if (!p.entry)
+		p.entry = kpl_insert(map, key, &p);
+	if (p.entry)
+		*kpl_entry_value(map, p.entry) += n;
+	kpl_unlock(p.bucket);
+	return p.entry ? KPL_HASH_DONE : KPL_HASH_FULL;
+}
+
+enum kpl_hash_result kpl_hash_delete(struct kpl_map *map, const u64 *key)
+{
+	struct kpl_place p;
+	u32 at;
+
+	if (!kpl_find(map, key, &p))
+		return KPL_HASH_BUSY;
+	if (p.entry) {
+		at = *p.link;
+		*p.link = p.entry->next;
+		WRITE_ONCE(p.entry->used, 0);
+		kpl_entry_give(map, at);
+	}
+	kpl_unlock(p.bucket);
+	return p.entry ? KPL_HASH_DONE : KPL_HASH_ABSENT;
+}
+
+enum kpl_hash_result kpl_hash_entry(struct kpl_map *map, u32 at, u64 *key, u64 *value)
+{
+	struct kpl_entry *entry = kpl_entry(map, at);
+	enum kpl_hash_result result = KPL_HASH_ABSENT;
+	struct kpl_bucket *bucket;
+
+	if (!smp_load_acquire(&entry->used))
+		return result;
+	bucket = &map->hash.buckets[READ_ONCE(entry->bucket)];
+	if (!kpl_lock(map, bucket))
+		return KPL_HASH_BUSY;
+	/* It may have been freed, and used again elsewhere, before the lock was ours. */
+	if (entry->used && bucket == &map->hash.buckets[entry->bucket]) {
+		kpl_copy(key, kpl_entry_key(entry), map->key_size);
+		kpl_copy(value, kpl_entry_value(map, entry), map->value_size);
+		result = KPL_HASH_DONE;
+	}
+	kpl_unlock(bucket);
+	return result;
+}
+
+/* --------------------------------------------------------------------- memory */
+
+u64 kpl_hash_memory(struct kpl_map *map)
+{
+	struct kpl_hash *h = &map->hash;
+
+	h->stride = sizeof(struct kpl_entry) + map->key_size + map->value_size;
+	h->nr_entries = map->max_entries + 1;
+	h->mask = roundup_pow_of_two(map->max_entries) - 1;
+	return (u64)h->nr_entries * h->stride + (h->mask + 1ull) * sizeof(struct kpl_bucket);
+}
+
+int kpl_hash_alloc(struct kpl_map *map)
+{
+	struct kpl_hash *h = &map->hash;
+	u32 at;
+
+	h->buckets = vzalloc((h->mask + 1ull) * sizeof(*h->buckets));
+	h->entries = vzalloc((u64)h->nr_entries * h->stride);
+	if (!h->buckets || !h->entries)
+		return -ENOMEM;
+	for (at = 1; at + 1 < h->nr_entries; at++)
+		kpl_entry(map, at)->next = at + 1;
+	h->free = 1;
+	return 0;
+}
+
+void kpl_hash_free(struct kpl_map *map)
+{
+	vfree(map->hash.buckets);
+	vfree(map->hash.entries);
+}
+
+/* -------------------------------------------------------------------- helpers */
+
+/* The verifier takes the destination for written, whatever the result. */
+u64 kpl_h_map_get(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
+{
+	struct kpl_map *map = (struct kpl_map *)r2;
+
+	if (kpl_hash_read(map, (const u64 *)r3, (u64 *)r4) == KPL_HASH_DONE)
+		return 1;
+	memset((void *)r4, 0, map->value_size);
+	return 0;
+}
+
+u64 kpl_h_map_set(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
+{
+	return kpl_hash_write((struct kpl_map *)r2, (const u64 *)r3, (u64 *)r4) == KPL_HASH_DONE;
+}
+
+u64 kpl_h_map_delete(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
+{
+	return kpl_hash_delete((struct kpl_map *)r2, (const u64 *)r3) == KPL_HASH_DONE;
+}
+
+u64 kpl_h_map_add(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
+{
+	return kpl_hash_add((struct kpl_map *)r2, (const u64 *)r3, r4) == KPL_HASH_DONE;
+}

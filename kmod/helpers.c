@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/* The helpers on task, time and arithmetic, and the table of all.  Any context, preemption off. */
+#include <linux/cgroup.h>
+#include <linux/cred.h>
+#include <linux/sched.h>
+#include <linux/timekeeping.h>
+
+#include "hit.h"
+#include "probe.h"
+#include "session.h"
+
+/* Arguments and result as in helpers.def; what a helper does not take, it ignores. */
+#define KPL_HELPER(name) \
+	u64 kpl_h_##name(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
+
+KPL_HELPER(now)
+{
+	return ktime_get_mono_fast_ns();
+}
+
+KPL_HELPER(pid)
+{
+	return current->tgid;
+}
+
+KPL_HELPER(tid)
+{
+	return current->pid;
+}
+
+/* Preemption is off: the parent can't go away. */
+KPL_HELPER(ppid)
+{
+	return rcu_dereference_raw(current->real_parent)->tgid;
+}
+
+KPL_HELPER(uid)
+{
+	return __kuid_val(current_uid());
+}
+
+KPL_HELPER(gid)
+{
+	return __kgid_val(current_gid());
+}
+
+KPL_HELPER(task)
+{
+	return (unsigned long)current;
+}
+
+KPL_HELPER(cgroup)
+{
+#ifdef CONFIG_CGROUPS
+	return cgroup_id(task_dfl_cgroup(current));
+#else
+	return 0;
+#endif
+}
+
+KPL_HELPER(status_clear)
+{
+	struct kpl_hit *hit = (struct kpl_hit *)r1;
+	u32 status = hit->status;
+
+	hit->status = 0;
+	return status;
+}
+
+KPL_HELPER(sdiv)
+{
+	s64 a = r1, b = r2;
+
+	if (!b)
+		return 0;
+	return b == -1 ? -r1 : (u64)(a / b);
+}
+
+KPL_HELPER(smod)
+{
+	s64 a = r1, b = r2;
+
+	if (!b)
+		return r1;
+	return b == -1 ? 0 : (u64)(a % b);
+}
+
+/* The first exit counts; from the next hit on, nothing is delivered. */
+KPL_HELPER(exit)
+{
+	struct kpl_session *s = kpl_ctx_of(r1)->probe->session;
+
+	if (atomic_xchg(&s->exit_claimed, 1))
+		return 0;
+	s->exit_code = r2;
+	smp_store_release(&s->exiting, 1);
+	kpl_session_wake(s);
+	return 0;
+}
+
+const kpl_helper_fn kpl_helpers[KPL_H_END_] = {
+#define HELPER(id, name, ...) [id] = kpl_h_##name,
+#include "uapi/helpers.def"
+#undef HELPER
+};

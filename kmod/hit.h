@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * A hit: the state of the handler that runs on a CPU, and the counting of how
+ * it ended.  Everything here runs with preemption off, in any context.
+ */
+#ifndef KPL_HIT_H
+#define KPL_HIT_H
+
+#include <linux/percpu.h>
+
+#include "core/core.h"
+
+struct kpl_probe;
+struct kpl_prog;
+struct kpl_session;
+
+/* How a hit ended, and what happened on the way.  One cache line for each CPU. */
+enum kpl_count {
+	KPL_C_HANDLED,
+	KPL_C_SKIPPED,
+	KPL_C_MISSED,
+	KPL_C_FAULT,
+	KPL_C_ERROR,
+	KPL_C_OVERRUN,
+	KPL_C_TRUNCATED,	/* strings cut at their limit */
+	KPL_C_DECLINED,		/* entry handler wanted no return */
+	KPL_C_END
+};
+
+struct kpl_counters {
+	u64 n[KPL_C_END];
+};
+
+/* The two sides of a probe: pre and post handler, or entry and return. */
+enum kpl_side {
+	KPL_SIDE_FIRST,
+	KPL_SIDE_SECOND,
+	KPL_SIDES
+};
+
+struct kpl_outcomes {
+	struct kpl_counters side[KPL_SIDES];
+} __aligned(64);
+
+/*
+ * One for each CPU.  `busy` is the guard: it is set by whoever runs a handler,
+ * of any session; a hit that finds it set is missed.  Plain accesses do:
+ * whatever interrupts between them leaves the guard as it found it.
+ */
+struct kpl_ctx {
+	u32 busy;
+	u8 entered;			/* this return instance's entry handler ran */
+	const struct kpl_probe *probe;
+	struct kpl_hit hit;
+};
+
+DECLARE_PER_CPU(struct kpl_ctx, kpl_ctx);
+
+static __always_inline struct kpl_ctx *kpl_ctx_of(u64 hit)
+{
+	return container_of((struct kpl_hit *)hit, struct kpl_ctx, hit);
+}
+
+/* Guard for user space's accesses; preemption is off in between. */
+struct kpl_ctx *kpl_guard_get(void);
+void kpl_guard_put(struct kpl_ctx *ctx);
+
+/* Prepares the hit's fields that all kinds of handlers have. */
+void kpl_hit_prepare(struct kpl_ctx *ctx, const struct kpl_probe *pr, struct pt_regs *regs);
+
+void kpl_hit_init(void);
+
+/* A helper failed: what and where. */
+static __always_inline void kpl_fail(u64 hit, u32 reason, u64 addr)
+{
+	struct kpl_hit *h = (struct kpl_hit *)hit;
+
+	h->status = reason;
+	h->bad_addr = addr;
+}
+
+/* The helpers, by id; the engines call them. */
+#define HELPER(id, name, ...) \
+	u64 kpl_h_##name(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5);
+#include "uapi/helpers.def"
+#undef HELPER
+
+extern const kpl_helper_fn kpl_helpers[KPL_H_END_];
+
+#endif

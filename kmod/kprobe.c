@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/* Probes on any instruction, by the kernel's kprobes.  Process context. */
+#include <linux/uaccess.h>
+
+#include "probe.h"
+#include "prog.h"
+#include "unregister.h"
+
+static int kpl_kprobe_add_one(struct kpl_probe *pr)
+{
+	struct kprobe *kp = &pr->rp.kp;
+
+	kp->addr = (kprobe_opcode_t *)pr->addr;
+	kp->flags = KPROBE_FLAG_DISABLED;
+	/* A handler that does nothing would still cost, and a post handler forbids optimization. */
+	if (pr->prog[KPL_SIDE_FIRST])
+		kp->pre_handler = kpl_hit_pre;
+	if (pr->prog[KPL_SIDE_SECOND])
+		kp->post_handler = kpl_hit_post;
+	return register_kprobe(kp);
+}
+
+static void kpl_kprobe_add(struct kpl_probe **prs, u32 nr)
+{
+	u32 i;
+
+	for (i = 0; i < nr; i++) {
+		prs[i]->error = signal_pending(current) ? -EINTR : kpl_kprobe_add_one(prs[i]);
+		prs[i]->added = !prs[i]->error;
+		cond_resched();
+	}
+}
+
+void kpl_kprobe_arm(struct kpl_probe **prs, u32 nr)
+{
+	u32 i;
+
+	for (i = 0; i < nr; i++) {
+		prs[i]->error = signal_pending(current) ? -EINTR : enable_kprobe(&prs[i]->rp.kp);
+		cond_resched();
+	}
+}
+
+void kpl_kprobe_disarm(struct kpl_probe **prs, u32 nr)
+{
+	u32 i;
+
+	for (i = 0; i < nr; i++) {
+		prs[i]->error = disable_kprobe(&prs[i]->rp.kp);
+		cond_resched();
+	}
+}
+
+KPL_UNREGISTER(kpl_kprobe_remove, struct kprobe, rp.kp, unregister_kprobes)
+
+/*
+ * The flag of an optimized probe is the kernel's own; what shows is the jump
+ * in the place of the breakpoint.
+ */
+static enum kpl_probe_state kpl_armed_state(const struct kprobe *kp)
+{
+	u8 opcode;
+
+	if (!IS_ENABLED(CONFIG_OPTPROBES) || !IS_ENABLED(CONFIG_X86) ||
+	    copy_from_kernel_nofault(&opcode, kp->addr, 1))
+		return KPL_STATE_INT3;
+	return opcode == 0xe9 ? KPL_STATE_OPTIMIZED : KPL_STATE_INT3;
+}
+
+enum kpl_probe_state kpl_kprobe_state(struct kpl_probe *pr)
+{
+	struct kprobe *kp = &pr->rp.kp;
+
+	if (kprobe_gone(kp))
+		return KPL_STATE_GONE;
+	if (kprobe_disabled(kp))
+		return KPL_STATE_DISABLED;
+	return kprobe_ftrace(kp) ? KPL_STATE_FTRACE : kpl_armed_state(kp);
+}
+
+/* Each handler is missed when the kernel finds the CPU in another kprobe. */
+static void kpl_kprobe_stats(struct kpl_probe *pr, struct kpl_probe_stats *out)
+{
+	u64 nmissed = READ_ONCE(pr->rp.kp.nmissed);
+
+	kpl_counts_read(pr, KPL_SIDE_FIRST, &out->entry);
+	kpl_counts_read(pr, KPL_SIDE_SECOND, &out->ret);
+	if (pr->prog[KPL_SIDE_FIRST])
+		kpl_counts_miss(&out->entry, nmissed);
+	if (pr->prog[KPL_SIDE_SECOND])
+		kpl_counts_miss(&out->ret, nmissed);
+}
+
+const struct kpl_probe_ops kpl_kprobe_ops = {
+	.kinds = { KPL_PROG_PRE, KPL_PROG_POST, KPL_PROG_FAULT },
+	.run[KPL_OP_ADD] = kpl_kprobe_add,
+	.run[KPL_OP_ARM] = kpl_kprobe_arm,
+	.run[KPL_OP_DISARM] = kpl_kprobe_disarm,
+	.run[KPL_OP_REMOVE] = kpl_kprobe_remove,
+	.state = kpl_kprobe_state,
+	.stats = kpl_kprobe_stats,
+};

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * Return probes, by the kernel's kretprobes.  Process context.
+ *
+ * The kernel owns the instances (our data is their tail).  Unregistering
+ * disconnects those of functions that still sleep: when they return, the
+ * kernel frees the instance and calls nothing of ours, so the module may be
+ * gone by then.
+ */
+#include <linux/build_bug.h>
+
+#include "probe.h"
+#include "prog.h"
+#include "unregister.h"
+
+static_assert(KPL_MAX_DATA <= KRETPROBE_MAX_DATA_SIZE);
+static_assert(offsetof(struct kretprobe_instance, data) % 8 == 0);
+
+static u32 kpl_data_size(const struct kpl_prog *prog)
+{
+	return prog ? prog->data_size : 0;
+}
+
+static int kpl_kretprobe_add_one(struct kpl_probe *pr)
+{
+	struct kretprobe *rp = &pr->rp;
+	int err;
+
+	rp->kp.addr = (kprobe_opcode_t *)pr->addr;
+	rp->kp.flags = KPROBE_FLAG_DISABLED;
+	rp->maxactive = pr->maxactive;
+	rp->data_size = max(kpl_data_size(pr->prog[KPL_SIDE_FIRST]),
+			    kpl_data_size(pr->prog[KPL_SIDE_SECOND]));
+	rp->handler = kpl_hit_return;
+	if (pr->prog[KPL_SIDE_FIRST])
+		rp->entry_handler = kpl_hit_entry;
+	err = register_kretprobe(rp);
+	if (err)
+		return err;
+	/* Not armed yet: nothing runs while our handler takes the place of the kernel's. */
+	kpl_hook_return = rp->kp.pre_handler;
+	rp->kp.pre_handler = kpl_hit_call;
+	return 0;
+}
+
+static void kpl_kretprobe_add(struct kpl_probe **prs, u32 nr)
+{
+	u32 i;
+
+	for (i = 0; i < nr; i++) {
+		prs[i]->error = signal_pending(current) ? -EINTR : kpl_kretprobe_add_one(prs[i]);
+		prs[i]->added = !prs[i]->error;
+		cond_resched();
+	}
+}
+
+KPL_UNREGISTER(kpl_kretprobe_remove, struct kretprobe, rp, unregister_kretprobes)
+
+/* The return is read first: it never seems to be ahead of the entry. */
+static void kpl_kretprobe_stats(struct kpl_probe *pr, struct kpl_probe_stats *out)
+{
+	struct kpl_counts *entry = &out->entry;
+	u64 hooked;
+
+	kpl_counts_read(pr, KPL_SIDE_SECOND, &out->ret);
+	smp_rmb();
+	out->declined = kpl_counter_read(pr, KPL_SIDE_FIRST, KPL_C_DECLINED);
+	kpl_counts_read(pr, KPL_SIDE_FIRST, entry);
+	kpl_counts_miss(entry, READ_ONCE(pr->rp.kp.nmissed));
+	out->dropped = entry->faults + entry->errors + entry->overruns;
+	hooked = pr->prog[KPL_SIDE_SECOND] ? entry->handled - out->declined : 0;
+	out->outstanding = hooked > out->ret.hits ? hooked - out->ret.hits : 0;
+}
+
+const struct kpl_probe_ops kpl_kretprobe_ops = {
+	.kinds = { KPL_PROG_ENTRY, KPL_PROG_RET, KPL_PROG_KINDS },
+	.run[KPL_OP_ADD] = kpl_kretprobe_add,
+	.run[KPL_OP_ARM] = kpl_kprobe_arm,
+	.run[KPL_OP_DISARM] = kpl_kprobe_disarm,
+	.run[KPL_OP_REMOVE] = kpl_kretprobe_remove,
+	.state = kpl_kprobe_state,
+	.stats = kpl_kretprobe_stats,
+};

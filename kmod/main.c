@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/* The device: open, ioctl, poll and mmap of /dev/kprobe-lua. */
+#include <linux/fs.h>
+#include <linux/miscdevice.h>
+#include <linux/module.h>
+#include <linux/uaccess.h>
+
+#include "hit.h"
+#include "map.h"
+#include "memory.h"
+#include "probe.h"
+#include "prog.h"
+#include "ring.h"
+#include "session.h"
+
+/* Every argument structure of an ioctl: they are small and copied as a whole. */
+union kpl_param {
+	struct kpl_info info;
+	struct kpl_ring_setup ring_setup;
+	struct kpl_map_create map_create;
+	struct kpl_map_clear map_clear;
+	struct kpl_map_info map_info;
+	struct kpl_map_op map_op;
+	struct kpl_prog_load prog_load;
+	struct kpl_prog_run prog_run;
+	struct kpl_prog_sites prog_sites;
+	struct kpl_attach_batch attach;
+	struct kpl_control control;
+	struct kpl_stats stats;
+};
+
+/* The session's lock is held; the result is copied back whatever it says. */
+#define IOCTL(nr, name)								\
+	static int kpl_do_##name(struct kpl_session *s, union kpl_param *arg)		\
+	{										\
+		return kpl_##name(s, &arg->name);					\
+	}
+#include "ioctls.def"
+#undef IOCTL
+
+static const struct {
+	unsigned int cmd;
+	int (*fn)(struct kpl_session *s, union kpl_param *arg);
+} kpl_ioctls[] = {
+#define IOCTL(nr, name)								\
+	[_IOC_NR(KPL_IOC_##nr)] = { KPL_IOC_##nr, kpl_do_##name },
+#include "ioctls.def"
+#undef IOCTL
+};
+
+static int kpl_call(struct kpl_session *s, unsigned int nr, union kpl_param *arg)
+{
+	int err = kpl_session_permit(s);
+
+	if (err)
+		return err;
+	if (mutex_lock_killable(&s->lock))
+		return -EINTR;
+	err = s->closed ? -ESHUTDOWN : kpl_ioctls[nr].fn(s, arg);
+	mutex_unlock(&s->lock);
+	return err;
+}
+
+static long kpl_ioctl(struct file *file, unsigned int cmd, unsigned long ptr)
+{
+	struct kpl_session *s = file->private_data;
+	void __user *user = (void __user *)ptr;
+	unsigned int nr = _IOC_NR(cmd);
+	union kpl_param arg;
+	int err;
+
+	if (cmd == KPL_IOC_INFO) {
+		kpl_session_info(s, &arg.info);
+		return copy_to_user(user, &arg.info, sizeof(arg.info)) ? -EFAULT : 0;
+	}
+	if (nr >= ARRAY_SIZE(kpl_ioctls) || !kpl_ioctls[nr].fn || kpl_ioctls[nr].cmd != cmd)
+		return -ENOTTY;
+	if (copy_from_user(&arg, user, _IOC_SIZE(cmd)))
+		return -EFAULT;
+	err = kpl_call(s, nr, &arg);
+	if ((_IOC_DIR(cmd) & _IOC_READ) && copy_to_user(user, &arg, _IOC_SIZE(cmd)))
+		return -EFAULT;
+	return err;
+}
+
+static int kpl_open(struct inode *inode, struct file *file)
+{
+	struct kpl_session *s;
+	int err = kpl_capable();
+
+	if (err)
+		return err;
+	s = kpl_session_open();
+	if (IS_ERR(s))
+		return PTR_ERR(s);
+	file->private_data = s;
+	return stream_open(inode, file);
+}
+
+/* Called at each close() of a descriptor: that of the opener ends the session. */
+static int kpl_flush(struct file *file, fl_owner_t id)
+{
+	struct kpl_session *s = file->private_data;
+
+	if (current->mm == s->mm && current->tgid == s->tgid)
+		kpl_session_close(s);
+	return 0;
+}
+
+static int kpl_release(struct inode *inode, struct file *file)
+{
+	kpl_session_release(file->private_data);
+	return 0;
+}
+
+static __poll_t kpl_poll(struct file *file, poll_table *table)
+{
+	return kpl_session_poll(file->private_data, file, table);
+}
+
+static int kpl_mmap(struct file *file, struct vm_area_struct *vma)
+{
+	return kpl_session_mmap(file->private_data, vma);
+}
+
+static const struct file_operations kpl_fops = {
+	.owner = THIS_MODULE,	/* no unloading while a session lives */
+	.open = kpl_open,
+	.flush = kpl_flush,
+	.release = kpl_release,
+	.unlocked_ioctl = kpl_ioctl,
+	.compat_ioctl = compat_ptr_ioctl,
+	.poll = kpl_poll,
+	.mmap = kpl_mmap,
+};
+
+static struct miscdevice kpl_device = {
+	.minor = MISC_DYNAMIC_MINOR,
+	.name = "kprobe-lua",
+	.fops = &kpl_fops,
+	.mode = 0600,
+};
+
+static int __init kpl_module_init(void)
+{
+	kpl_memory_init();
+	kpl_hit_init();
+	kpl_prog_init();
+	return misc_register(&kpl_device);
+}
+
+static void __exit kpl_module_exit(void)
+{
+	misc_deregister(&kpl_device);
+}
+
+module_init(kpl_module_init);
+module_exit(kpl_module_exit);
+
+MODULE_DESCRIPTION("Runs verified probe handlers of kprobe-lua");
+MODULE_LICENSE("Dual MIT/GPL");

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/* Maps as user space sees them: created, mapped, cleared, accessed.  Process context. */
+#include <linux/mm.h>
+#include <linux/random.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "map.h"
+
+#define KPL_BUSY_TRIES	100	/* of user space's own access to a locked bucket */
+
+struct kpl_map *kpl_map_get(struct kpl_session *s, u32 id)
+{
+	return xa_load(&s->maps, id);
+}
+
+/* ----------------------------------------------------------------- creation */
+
+static int kpl_map_check_lhist(const struct kpl_map_create *arg)
+{
+	u64 steps;
+
+	if (arg->kind != KPL_MAP_LHIST)
+		return arg->lo || arg->hi || arg->step ? -EINVAL : 0;
+	if (arg->step <= 0 || arg->hi <= arg->lo)
+		return -EINVAL;
+	steps = div64_u64((u64)arg->hi - (u64)arg->lo, arg->step);
+	if (!steps)
+		return -EINVAL;
+	return steps <= KPL_MAX_HIST_SLOTS - 2 ? 0 : -E2BIG;
+}
+
+static int kpl_map_check(const struct kpl_session *s, const struct kpl_map_create *arg)
+{
+	bool hash = arg->kind == KPL_MAP_HASH;
+
+	if (arg->kind >= KPL_MAP_KINDS || arg->key_size % 8 || arg->value_size % 8)
+		return -EINVAL;
+	if (hash ? !arg->key_size || !arg->value_size : arg->value_size)
+		return -EINVAL;
+	if (arg->key_size > KPL_MAX_KEY || arg->value_size > KPL_MAX_VALUE ||
+	    arg->max_entries > KPL_MAX_ENTRIES || s->nr_maps == KPL_MAX_MAPS)
+		return -E2BIG;
+	return kpl_map_check_lhist(arg);
+}
+
+static void kpl_map_init(struct kpl_map *map, const struct kpl_map_create *arg)
+{
+	map->kind = arg->kind;
+	map->key_size = arg->key_size;
+	map->max_entries = arg->max_entries ?: KPL_DEFAULT_ENTRIES;
+	map->lo = arg->lo;
+	map->step = arg->step;
+	map->seed = get_random_u64();
+	if (map->kind == KPL_MAP_HIST)
+		map->nr_slots = 66;
+	if (map->kind == KPL_MAP_LHIST)
+		map->nr_slots = div64_u64((u64)arg->hi - (u64)arg->lo, arg->step) + 2;
+	map->value_size = kpl_map_is_agg(map) ? kpl_agg_value_size(map) : arg->value_size;
+}
+
+static void kpl_map_free(struct kpl_session *s, struct kpl_map *map)
+{
+	if (kpl_map_is_agg(map))
+		kpl_agg_free(map);
+	else
+		kpl_hash_free(map);
+	kpl_uncharge(s, map->charged);
+	kfree(map);
+}
+
+static struct kpl_map *kpl_map_alloc(struct kpl_session *s, const struct kpl_map_create *arg)
+{
+	struct kpl_map *map = kzalloc(sizeof(*map), GFP_KERNEL_ACCOUNT);
+	u64 memory;
+	int err;
+
+	if (!map)
+		return ERR_PTR(-ENOMEM);
+	kpl_map_init(map, arg);
+	memory = kpl_map_is_agg(map) ? kpl_agg_memory(map) : kpl_hash_memory(map);
+	err = kpl_charge(s, memory);
+	if (err) {
+		kfree(map);
+		return ERR_PTR(err);
+	}
+	map->charged = memory;
+	err = kpl_map_is_agg(map) ? kpl_agg_alloc(map) : kpl_hash_alloc(map);
+	if (err) {
+		kpl_map_free(s, map);
+		return ERR_PTR(err);
+	}
+	return map;
+}
+
+static u64 kpl_map_mapped(const struct kpl_map *map)
+{
+	return map->agg.bank_size * KPL_BANKS * nr_cpu_ids;
+}
+
+static void kpl_map_describe(const struct kpl_map *map, struct kpl_map_create *arg)
+{
+	arg->value_size = map->value_size;
+	arg->max_entries = map->max_entries;
+	arg->nr_cells = arg->cell_size = arg->nr_banks = 0;
+	arg->bank_size = arg->mmap_off = arg->mmap_size = 0;
+	if (!kpl_map_is_agg(map))
+		return;
+	arg->nr_cells = map->key_size ? map->max_entries : 1;
+	arg->cell_size = map->agg.cell_size;
+	arg->nr_banks = KPL_BANKS;
+	arg->bank_size = map->agg.bank_size;
+	arg->mmap_off = KPL_OFF(KPL_OFF_MAP, arg->id, KPL_MAP_STRIDE);
+	arg->mmap_size = kpl_map_mapped(map);
+}
+
+int kpl_map_create(struct kpl_session *s, struct kpl_map_create *arg)
+{
+	struct kpl_map *map;
+	int err = kpl_map_check(s, arg);
+
+	if (err)
+		return err;
+	map = kpl_map_alloc(s, arg);
+	if (IS_ERR(map))
+		return PTR_ERR(map);
+	err = xa_err(xa_store(&s->maps, s->nr_maps, map, GFP_KERNEL_ACCOUNT));
+	if (err) {
+		kpl_map_free(s, map);
+		return err;
+	}
+	arg->id = s->nr_maps++;
+	kpl_map_describe(map, arg);
+	return 0;
+}
+
+void kpl_maps_free(struct kpl_session *s)
+{
+	struct kpl_map *map;
+	unsigned long id;
+
+	xa_for_each(&s->maps, id, map)
+		kpl_map_free(s, map);
+	xa_destroy(&s->maps);
+}
+
+/* mmap_lock is held; maps live as long as the file. */
+int kpl_map_mmap(struct kpl_session *s, struct vm_area_struct *vma, u64 off)
+{
+	struct kpl_map *map = kpl_map_get(s, off / KPL_MAP_STRIDE);
+
+	if (!map || !kpl_map_is_agg(map) || off % KPL_MAP_STRIDE)
+		return -EINVAL;
+	return kpl_area_mmap(&map->agg.area, vma, false);
+}
+
+int kpl_map_clear(struct kpl_session *s, struct kpl_map_clear *arg)
+{
+	struct kpl_map *map = kpl_map_get(s, arg->id);
+
+	if (!map || !kpl_map_is_agg(map) || arg->reserved)
+		return -EINVAL;
+	arg->bank = map->agg.active;
+	kpl_agg_clear(map);
+	arg->active = map->agg.active;
+	return 0;
+}
+
+int kpl_map_info(struct kpl_session *s, struct kpl_map_info *arg)
+{
+	struct kpl_map *map = kpl_map_get(s, arg->id);
+
+	if (!map)
+		return -EINVAL;
+	*arg = (struct kpl_map_info) { .id = arg->id, .memory = map->charged };
+	if (kpl_map_is_agg(map)) {
+		arg->active = map->agg.active;
+	} else {
+		arg->entries = atomic_read(&map->hash.used);
+		arg->lost = atomic64_read(&map->hash.lost);
+		arg->busy = atomic64_read(&map->hash.busy);
+	}
+	return 0;
+}
+
+/* ------------------------------------------------- user space's own accesses */
+
+static enum kpl_hash_result kpl_map_access(struct kpl_map *map, u32 op, u32 at, u64 *key, u64 *value)
+{
+	struct kpl_ctx *ctx = kpl_guard_get();
+	enum kpl_hash_result result;
+
+	switch (op) {
+	case KPL_MAP_GET:
+		result = kpl_hash_read(map, key, value);
+		break;
+	case KPL_MAP_SET:
+		result = kpl_hash_write(map, key, value);
+		break;
+	case KPL_MAP_DELETE:
+		result = kpl_hash_delete(map, key);
+		break;
+	default:
+		result = kpl_hash_entry(map, at, key, value);
+		break;
+	}
+	kpl_guard_put(ctx);
+	return result;
+}
+
+static enum kpl_hash_result kpl_map_try(struct kpl_map *map, u32 op, u32 at, u64 *key, u64 *value)
+{
+	enum kpl_hash_result result;
+	u32 tries;
+
+	for (tries = 0; tries < KPL_BUSY_TRIES; tries++) {
+		result = kpl_map_access(map, op, at, key, value);
+		if (result != KPL_HASH_BUSY)
+			break;
+		cond_resched();
+	}
+	return result;
+}
+
+/* The next entry in use at or after the cursor; -ENOENT at the end. */
+static int kpl_map_next(struct kpl_map *map, struct kpl_map_op *arg, u64 *key, u64 *value)
+{
+	u64 at;
+
+	for (at = arg->cursor + 1; at && at < map->hash.nr_entries; at++) {
+		switch (kpl_map_try(map, KPL_MAP_NEXT, at, key, value)) {
+		case KPL_HASH_DONE:
+			arg->cursor = at;
+			return 0;
+		case KPL_HASH_BUSY:
+			return -EBUSY;
+		default:
+			break;
+		}
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		cond_resched();
+	}
+	return -ENOENT;
+}
+
+static int kpl_map_do(struct kpl_map *map, struct kpl_map_op *arg, u64 *key, u64 *value)
+{
+	static const int errors[] = {
+		[KPL_HASH_DONE] = 0,
+		[KPL_HASH_ABSENT] = -ENOENT,
+		[KPL_HASH_FULL] = -ENOSPC,
+		[KPL_HASH_BUSY] = -EBUSY,
+	};
+
+	if (arg->op == KPL_MAP_NEXT)
+		return kpl_map_next(map, arg, key, value);
+	return errors[kpl_map_try(map, arg->op, 0, key, value)];
+}
+
+int kpl_map_op(struct kpl_session *s, struct kpl_map_op *arg)
+{
+	struct kpl_map *map = kpl_map_get(s, arg->id);
+	u64 *key, *value;
+	int err;
+
+	if (!map || kpl_map_is_agg(map) || arg->op > KPL_MAP_NEXT ||
+	    (arg->op != KPL_MAP_NEXT && arg->cursor))
+		return -EINVAL;
+	key = kvzalloc(map->key_size + map->value_size, GFP_KERNEL);
+	if (!key)
+		return -ENOMEM;
+	value = key + map->key_size / 8;
+
+	err = -EFAULT;
+	if (arg->op != KPL_MAP_NEXT &&
+	    copy_from_user(key, u64_to_user_ptr(arg->key), map->key_size))
+		goto out;
+	if (arg->op == KPL_MAP_SET &&
+	    copy_from_user(value, u64_to_user_ptr(arg->value), map->value_size))
+		goto out;
+	err = kpl_map_do(map, arg, key, value);
+	if (err)
+		goto out;
+	if (arg->op == KPL_MAP_NEXT &&
+	    copy_to_user(u64_to_user_ptr(arg->key), key, map->key_size))
+		err = -EFAULT;
+	if ((arg->op == KPL_MAP_NEXT || arg->op == KPL_MAP_GET) &&
+	    copy_to_user(u64_to_user_ptr(arg->value), value, map->value_size))
+		err = -EFAULT;
+out:
+	kvfree(key);
+	return err;
+}

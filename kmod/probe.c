@@ -1,0 +1,487 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * Probes of all kinds: attached as a batch (all or none), controlled, counted,
+ * detached.  Process context, the session's lock held.
+ */
+#include <linux/percpu.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "probe.h"
+#include "prog.h"
+
+static const struct kpl_probe_ops *const kpl_probe_kinds[KPL_PROBE_KINDS] = {
+	[KPL_PROBE_KPROBE] = &kpl_kprobe_ops,
+	[KPL_PROBE_KRETPROBE] = &kpl_kretprobe_ops,
+	[KPL_PROBE_FTRACE] = &kpl_ftrace_ops,
+};
+
+#define KPL_WHEN_ALL	(KPL_WHEN_PID | KPL_WHEN_TID | KPL_WHEN_COMM | KPL_WHEN_CPU | KPL_WHEN_CGROUP)
+
+/* ------------------------------------------------------------ one after one */
+
+static void kpl_probe_free(struct kpl_session *s, struct kpl_probe *pr)
+{
+	free_percpu(pr->outcomes);
+	kpl_uncharge(s, pr->charged);
+	kfree(pr);
+}
+
+static struct kpl_probe *kpl_probe_alloc(struct kpl_session *s, u64 instances)
+{
+	u64 charged = sizeof(struct kpl_probe) + instances +
+		      (u64)num_possible_cpus() * sizeof(struct kpl_outcomes);
+	struct kpl_probe *pr;
+
+	if (kpl_charge(s, charged))
+		return ERR_PTR(-ENOMEM);
+	pr = kzalloc(sizeof(*pr), GFP_KERNEL_ACCOUNT);
+	if (!pr) {
+		kpl_uncharge(s, charged);
+		return ERR_PTR(-ENOMEM);
+	}
+	pr->session = s;
+	pr->charged = charged;
+	pr->outcomes = alloc_percpu_gfp(struct kpl_outcomes, GFP_KERNEL_ACCOUNT);
+	if (!pr->outcomes) {
+		kpl_probe_free(s, pr);
+		return ERR_PTR(-ENOMEM);
+	}
+	return pr;
+}
+
+int kpl_probe_dry(struct kpl_session *s)
+{
+	struct kpl_probe *pr = kpl_probe_alloc(s, 0);
+
+	if (IS_ERR(pr))
+		return PTR_ERR(pr);
+	s->dry = pr;
+	return 0;
+}
+
+/* The programs that an element names; each must be of the kind that its place wants. */
+static int kpl_probe_progs(struct kpl_session *s, const struct kpl_probe_ops *ops,
+			   const struct kpl_attach *a, const struct kpl_prog **progs)
+{
+	u32 i;
+
+	for (i = 0; i < KPL_HANDLERS; i++) {
+		progs[i] = NULL;
+		if (a->prog[i] == KPL_NO_PROG)
+			continue;
+		progs[i] = kpl_prog_get(s, a->prog[i]);
+		if (!progs[i] || progs[i]->kind != ops->kinds[i])
+			return -EINVAL;
+	}
+	return progs[KPL_SIDE_FIRST] || progs[KPL_SIDE_SECOND] ? 0 : -EINVAL;
+}
+
+static u64 kpl_instances_memory(const struct kpl_attach *a, const struct kpl_prog **progs)
+{
+	u32 nr = a->maxactive ?: max(10u, 2 * num_possible_cpus());
+	u32 i, data = 0;
+
+	if (a->kind != KPL_PROBE_KRETPROBE)
+		return 0;
+	for (i = 0; i < KPL_SIDES; i++)
+		if (progs[i])
+			data = max(data, progs[i]->data_size);
+	return (u64)nr * (sizeof(struct kretprobe_instance) + data);
+}
+
+static struct kpl_probe *kpl_probe_create(struct kpl_session *s, const struct kpl_attach *a)
+{
+	const struct kpl_prog *progs[KPL_HANDLERS];
+	struct kpl_probe *pr;
+	int err;
+
+	if (a->kind >= KPL_PROBE_KINDS || a->when.mask & ~KPL_WHEN_ALL ||
+	    a->flags & ~(KPL_ATTACH_F_DISABLED | KPL_ATTACH_F_OPTIONAL))
+		return ERR_PTR(-EINVAL);
+	if (a->maxactive && a->kind != KPL_PROBE_KRETPROBE)
+		return ERR_PTR(-EINVAL);
+	if (a->maxactive > KPL_MAX_ACTIVE)
+		return ERR_PTR(-E2BIG);
+	err = kpl_probe_progs(s, kpl_probe_kinds[a->kind], a, progs);
+	if (err)
+		return ERR_PTR(err);
+	pr = kpl_probe_alloc(s, kpl_instances_memory(a, progs));
+	if (IS_ERR(pr))
+		return pr;
+	memcpy(pr->prog, progs, sizeof(progs));
+	pr->func = a->func;
+	pr->addr = a->addr;
+	pr->when = a->when;
+	pr->ops = kpl_probe_kinds[a->kind];
+	pr->maxactive = a->maxactive;
+	pr->hold = a->flags & KPL_ATTACH_F_DISABLED;
+	return pr;
+}
+
+/* ------------------------------------------------------------ groups of them */
+
+/* Probes of one operation, and room to sort them by kind. */
+struct kpl_group {
+	struct kpl_probe **prs;		/* NULL elements are passed over */
+	struct kpl_probe **some;	/* as many */
+	u32 nr;
+};
+
+static int kpl_group_alloc(struct kpl_group *g, u32 nr, gfp_t flags)
+{
+	g->nr = nr;
+	g->prs = kvcalloc(nr, sizeof(*g->prs), GFP_KERNEL | flags);
+	g->some = kvcalloc(nr, sizeof(*g->some), GFP_KERNEL | flags);
+	return g->prs && g->some ? 0 : -ENOMEM;
+}
+
+static void kpl_group_free(struct kpl_group *g)
+{
+	kvfree(g->prs);
+	kvfree(g->some);
+}
+
+/* One operation of the kinds', on all that pass the test, kind by kind. */
+static void kpl_group_run(struct kpl_group *g, enum kpl_probe_op op,
+			  bool (*test)(const struct kpl_probe *pr))
+{
+	u32 kind, i, nr;
+
+	for (kind = 0; kind < KPL_PROBE_KINDS; kind++) {
+		for (i = 0, nr = 0; i < g->nr; i++)
+			if (g->prs[i] && g->prs[i]->ops == kpl_probe_kinds[kind] && test(g->prs[i]))
+				g->some[nr++] = g->prs[i];
+		if (nr)
+			kpl_probe_kinds[kind]->run[op](g->some, nr);
+	}
+}
+
+static bool kpl_is_any(const struct kpl_probe *pr)
+{
+	return true;
+}
+
+static bool kpl_is_added(const struct kpl_probe *pr)
+{
+	return pr->added;
+}
+
+static bool kpl_is_to_arm(const struct kpl_probe *pr)
+{
+	return pr->added && !pr->hold;
+}
+
+static bool kpl_is_broken(const struct kpl_probe *pr)
+{
+	return pr->added && pr->error;
+}
+
+/* Afterwards no handler of theirs runs, nor will. */
+static void kpl_group_detach(struct kpl_group *g, bool (*test)(const struct kpl_probe *pr))
+{
+	kpl_group_run(g, KPL_OP_REMOVE, test);
+	kpl_hits_drain();
+}
+
+/* ------------------------------------------------------------------- attach */
+
+static void kpl_batch_create(struct kpl_session *s, struct kpl_group *g, struct kpl_attach *list)
+{
+	u32 i;
+
+	for (i = 0; i < g->nr; i++) {
+		struct kpl_probe *pr = kpl_probe_create(s, &list[i]);
+
+		list[i].id = 0;
+		list[i].error = PTR_ERR_OR_ZERO(pr);
+		g->prs[i] = IS_ERR(pr) ? NULL : pr;
+	}
+}
+
+/* Takes the errors over to user space's list: the one that forbids the whole, or 0. */
+static int kpl_batch_errors(struct kpl_group *g, struct kpl_attach *list, u32 *failed)
+{
+	int err = 0;
+	u32 i;
+
+	*failed = 0;
+	for (i = 0; i < g->nr; i++) {
+		if (g->prs[i] && g->prs[i]->error)
+			list[i].error = g->prs[i]->error;
+		if (!list[i].error)
+			continue;
+		++*failed;
+		if (list[i].error == -EINTR)
+			return -EINTR;
+		if (!(list[i].flags & KPL_ATTACH_F_OPTIONAL))
+			err = -ECANCELED;
+	}
+	return err;
+}
+
+/* Frees the probes that could not be registered. */
+static void kpl_batch_drop_failed(struct kpl_session *s, struct kpl_group *g)
+{
+	u32 i;
+
+	for (i = 0; i < g->nr; i++) {
+		if (!g->prs[i] || g->prs[i]->added)
+			continue;
+		kpl_probe_free(s, g->prs[i]);
+		g->prs[i] = NULL;
+	}
+}
+
+/* Gives ids, before anything is armed. */
+static int kpl_batch_publish(struct kpl_session *s, struct kpl_group *g, struct kpl_attach *list,
+			     u32 *next_id)
+{
+	u32 i;
+	int err;
+
+	for (i = 0; i < g->nr; i++) {
+		if (!g->prs[i])
+			continue;
+		if (*next_id == KPL_MAX_PROBES)
+			return -E2BIG;
+		err = xa_err(xa_store(&s->probes, *next_id, g->prs[i], GFP_KERNEL_ACCOUNT));
+		if (err)
+			return err;
+		list[i].id = (*next_id)++;
+	}
+	return 0;
+}
+
+/* None: everything is as it was before. */
+static void kpl_batch_undo(struct kpl_session *s, struct kpl_group *g, struct kpl_attach *list,
+			   u32 next_id)
+{
+	u32 i;
+
+	kpl_group_detach(g, kpl_is_added);
+	while (next_id > s->nr_probes)
+		xa_erase(&s->probes, --next_id);
+	for (i = 0; i < g->nr; i++) {
+		if (g->prs[i])
+			kpl_probe_free(s, g->prs[i]);
+		if (!list[i].error)
+			list[i].error = -ECANCELED;
+		list[i].id = 0;
+	}
+}
+
+static int kpl_batch_attach(struct kpl_session *s, struct kpl_group *g, struct kpl_attach *list,
+			    u32 *failed)
+{
+	u32 next_id = s->nr_probes;
+	int err;
+
+	kpl_batch_create(s, g, list);
+	kpl_group_run(g, KPL_OP_ADD, kpl_is_any);
+	err = kpl_batch_errors(g, list, failed);
+	if (err)
+		goto undo;
+	kpl_batch_drop_failed(s, g);
+	err = kpl_batch_publish(s, g, list, &next_id);
+	if (err)
+		goto undo;
+	kpl_group_run(g, KPL_OP_ARM, kpl_is_to_arm);
+	err = kpl_batch_errors(g, list, failed);
+	if (err)
+		goto undo;
+	/* An optional one that could not be armed keeps its id, detached. */
+	kpl_group_run(g, KPL_OP_REMOVE, kpl_is_broken);
+	s->nr_probes = next_id;
+	return 0;
+
+undo:
+	kpl_batch_undo(s, g, list, next_id);
+	return err;
+}
+
+int kpl_attach(struct kpl_session *s, struct kpl_attach_batch *arg)
+{
+	struct kpl_group g = {};
+	struct kpl_attach *list;
+	size_t size;
+	int err;
+
+	arg->failed = 0;
+	if (!arg->nr)
+		return -EINVAL;
+	if (arg->nr > KPL_MAX_PROBES)
+		return -E2BIG;
+	size = arg->nr * sizeof(*list);
+	list = vmemdup_user(u64_to_user_ptr(arg->probes), size);
+	if (IS_ERR(list))
+		return PTR_ERR(list);
+	err = kpl_group_alloc(&g, arg->nr, 0);
+	if (!err) {
+		err = kpl_batch_attach(s, &g, list, &arg->failed);
+		/* What is attached stays so: it goes with the session. */
+		if (copy_to_user(u64_to_user_ptr(arg->probes), list, size))
+			err = -EFAULT;
+	}
+	kpl_group_free(&g);
+	kvfree(list);
+	return err;
+}
+
+/* ------------------------------------------------------------------ control */
+
+static int kpl_group_listed(struct kpl_session *s, struct kpl_group *g, const u32 *ids, u32 op)
+{
+	u32 i;
+
+	for (i = 0; i < g->nr; i++) {
+		struct kpl_probe *pr = xa_load(&s->probes, ids[i]);
+
+		if (!pr)
+			return -EINVAL;
+		if (!pr->added && op != KPL_CTL_DETACH)
+			return -ENOENT;
+		if (pr->listed)		/* named twice */
+			continue;
+		pr->listed = true;
+		pr->error = 0;
+		g->prs[i] = pr;
+	}
+	return 0;
+}
+
+static int kpl_group_control(struct kpl_group *g, u32 op)
+{
+	u32 i;
+
+	switch (op) {
+	case KPL_CTL_DISABLE:
+		kpl_group_run(g, KPL_OP_DISARM, kpl_is_added);
+		break;
+	case KPL_CTL_ENABLE:
+		kpl_group_run(g, KPL_OP_ARM, kpl_is_added);
+		break;
+	case KPL_CTL_DETACH:
+		kpl_group_detach(g, kpl_is_added);
+		break;
+	}
+	for (i = 0; i < g->nr; i++)
+		if (g->prs[i] && g->prs[i]->error)
+			return g->prs[i]->error;
+	return 0;
+}
+
+int kpl_control(struct kpl_session *s, struct kpl_control *arg)
+{
+	struct kpl_group g = {};
+	u32 *ids, i;
+	int err;
+
+	if (!arg->nr || arg->op > KPL_CTL_DETACH)
+		return -EINVAL;
+	if (arg->nr > KPL_MAX_PROBES)
+		return -E2BIG;
+	ids = vmemdup_user(u64_to_user_ptr(arg->ids), arg->nr * sizeof(*ids));
+	if (IS_ERR(ids))
+		return PTR_ERR(ids);
+	err = kpl_group_alloc(&g, arg->nr, 0);
+	if (!err)
+		err = kpl_group_listed(s, &g, ids, arg->op);
+	if (!err)
+		err = kpl_group_control(&g, arg->op);
+	for (i = 0; g.prs && i < g.nr; i++)
+		if (g.prs[i])
+			g.prs[i]->listed = false;
+	kpl_group_free(&g);
+	kvfree(ids);
+	return err;
+}
+
+void kpl_detach_all(struct kpl_session *s)
+{
+	struct kpl_group g = {};
+	struct kpl_probe *pr;
+	unsigned long id;
+	u32 nr = 0;
+
+	if (!s->nr_probes)
+		return;
+	kpl_group_alloc(&g, s->nr_probes, __GFP_NOFAIL);
+	xa_for_each(&s->probes, id, pr)
+		g.prs[nr++] = pr;
+	kpl_group_detach(&g, kpl_is_added);
+	kpl_group_free(&g);
+}
+
+void kpl_probes_free(struct kpl_session *s)
+{
+	struct kpl_probe *pr;
+	unsigned long id;
+
+	xa_for_each(&s->probes, id, pr)
+		kpl_probe_free(s, pr);
+	xa_destroy(&s->probes);
+	if (s->dry)
+		kpl_probe_free(s, s->dry);
+}
+
+/* -------------------------------------------------------------------- stats */
+
+u64 kpl_counter_read(struct kpl_probe *pr, enum kpl_side side, enum kpl_count counter)
+{
+	u64 sum = 0;
+	u32 cpu;
+
+	for_each_possible_cpu(cpu)
+		sum += READ_ONCE(per_cpu_ptr(pr->outcomes, cpu)->side[side].n[counter]);
+	return sum;
+}
+
+/* A hit is what ended in one way or another: the sum is exact at any moment. */
+void kpl_counts_read(struct kpl_probe *pr, enum kpl_side side, struct kpl_counts *out)
+{
+	out->handled = kpl_counter_read(pr, side, KPL_C_HANDLED);
+	out->skipped = kpl_counter_read(pr, side, KPL_C_SKIPPED);
+	out->missed = kpl_counter_read(pr, side, KPL_C_MISSED);
+	out->faults = kpl_counter_read(pr, side, KPL_C_FAULT);
+	out->errors = kpl_counter_read(pr, side, KPL_C_ERROR);
+	out->overruns = kpl_counter_read(pr, side, KPL_C_OVERRUN);
+	out->hits = out->handled + out->skipped + out->missed + out->faults + out->errors +
+		    out->overruns;
+}
+
+static void kpl_probe_stats_read(struct kpl_probe *pr, struct kpl_probe_stats *out)
+{
+	u32 side;
+
+	out->state = pr->added ? pr->ops->state(pr) : KPL_STATE_DETACHED;
+	pr->ops->stats(pr, out);
+	for (side = 0; side < KPL_SIDES; side++)
+		out->truncated += kpl_counter_read(pr, side, KPL_C_TRUNCATED);
+}
+
+int kpl_stats(struct kpl_session *s, struct kpl_stats *arg)
+{
+	struct kpl_probe_stats __user *user = u64_to_user_ptr(arg->stats);
+	u32 i;
+
+	if (arg->reserved)
+		return -EINVAL;
+	for (i = 0; i < arg->nr; i++) {
+		struct kpl_probe_stats stats = {};
+		struct kpl_probe *pr;
+
+		if (get_user(stats.id, &user[i].id))
+			return -EFAULT;
+		pr = xa_load(&s->probes, stats.id);
+		if (!pr)
+			return -EINVAL;
+		kpl_probe_stats_read(pr, &stats);
+		if (copy_to_user(&user[i], &stats, sizeof(stats)))
+			return -EFAULT;
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		cond_resched();
+	}
+	return 0;
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/* Probes: attached in batches, counted for each CPU. */
+#ifndef KPL_PROBE_H
+#define KPL_PROBE_H
+
+#include <linux/kprobes.h>
+
+#include "hit.h"
+#include "session.h"
+
+#define KPL_HANDLERS	3	/* of a probe, in the order of kpl_attach.prog */
+#define KPL_HANDLER_FAULT	2	/* of a kprobe */
+
+struct kpl_probe {
+	/* Read at each hit. */
+	struct kpl_session *session;
+	struct kpl_outcomes __percpu *outcomes;
+	const struct kpl_prog *prog[KPL_HANDLERS];	/* or NULL */
+	u64 func, addr;
+	struct kpl_when when;
+
+	/* Under the session's lock. */
+	const struct kpl_probe_ops *ops;
+	bool added;		/* registered with the kernel */
+	bool hold;		/* not to be armed when attached */
+	bool listed;		/* in the group of the operation under way */
+	u32 maxactive;
+	u64 charged;
+	int error;		/* of the operation under way */
+
+	struct kretprobe rp;	/* a kprobe is its rp.kp */
+};
+
+enum kpl_probe_op {
+	KPL_OP_ADD,	/* register, not armed */
+	KPL_OP_ARM,
+	KPL_OP_DISARM,
+	KPL_OP_REMOVE,	/* of added ones; can't fail; no handler starts any more */
+	KPL_OPS
+};
+
+/*
+ * A kind of probe.  Each operation takes `nr` probes of its kind and sets
+ * `error` in each.  Process context.
+ */
+struct kpl_probe_ops {
+	u8 kinds[KPL_HANDLERS];	/* enum kpl_prog_kind of each handler; KPL_PROG_KINDS: there is none */
+	void (*run[KPL_OPS])(struct kpl_probe **prs, u32 nr);
+	enum kpl_probe_state (*state)(struct kpl_probe *pr);
+	void (*stats)(struct kpl_probe *pr, struct kpl_probe_stats *out);
+};
+
+extern const struct kpl_probe_ops kpl_kprobe_ops, kpl_kretprobe_ops, kpl_ftrace_ops;
+
+/* What the kinds share. */
+void kpl_kprobe_arm(struct kpl_probe **prs, u32 nr);
+void kpl_kprobe_disarm(struct kpl_probe **prs, u32 nr);
+enum kpl_probe_state kpl_kprobe_state(struct kpl_probe *pr);
+void kpl_counts_read(struct kpl_probe *pr, enum kpl_side side, struct kpl_counts *out);
+/* Hits that the kernel itself did not deliver. */
+static inline void kpl_counts_miss(struct kpl_counts *counts, u64 nr)
+{
+	counts->hits += nr;
+	counts->missed += nr;
+}
+u64 kpl_counter_read(struct kpl_probe *pr, enum kpl_side side, enum kpl_count counter);
+u64 kpl_ftrace_feature(void);
+
+/* hit.c: what the kernel calls at a hit. */
+int kpl_hit_pre(struct kprobe *kp, struct pt_regs *regs);
+void kpl_hit_post(struct kprobe *kp, struct pt_regs *regs, unsigned long flags);
+int kpl_hit_call(struct kprobe *kp, struct pt_regs *regs);
+int kpl_hit_entry(struct kretprobe_instance *ri, struct pt_regs *regs);
+int kpl_hit_return(struct kretprobe_instance *ri, struct pt_regs *regs);
+
+/* The kernel's own handler at the entry of a function with a return probe. */
+extern kprobe_pre_handler_t kpl_hook_return;
+
+/*
+ * Waits until no handler runs that started before: preemption is off in all of
+ * them, and those that RCU does not see, in the idle loop, have interrupts off.
+ */
+void kpl_hits_drain(void);
+
+int kpl_attach(struct kpl_session *s, struct kpl_attach_batch *arg);
+int kpl_control(struct kpl_session *s, struct kpl_control *arg);
+int kpl_stats(struct kpl_session *s, struct kpl_stats *arg);
+
+/* Detaches every probe of the session. */
+void kpl_detach_all(struct kpl_session *s);
+void kpl_probes_free(struct kpl_session *s);
+
+/* Makes the probe that stands in for a real one in test runs. */
+int kpl_probe_dry(struct kpl_session *s);
+
+#endif

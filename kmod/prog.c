@@ -1,0 +1,371 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * Programs: copied, verified, rewritten, bound to the session's maps, made
+ * native by the kernel's own JIT.  Where that gives no native code, our
+ * interpreter runs, never the kernel's.
+ */
+#include <linux/bpf.h>
+#include <linux/filter.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "map.h"
+#include "probe.h"
+#include "prog.h"
+#include "ring.h"
+#include "session.h"
+
+static u64 kpl_native_works;	/* KPL_FEATURE_JIT or 0 */
+
+u64 kpl_features(void)
+{
+	return kpl_native_works | KPL_FEATURE_KRETPROBE | kpl_ftrace_feature();
+}
+
+/* ------------------------------------------------------------------ engines */
+
+static u64 kpl_run_interpreted(const void *hit, const struct bpf_insn *insns)
+{
+	return kpl_interpret(insns, (struct kpl_hit *)hit, kpl_helpers);
+}
+
+/* Native code calls helpers by their distance from the kernel's call base. */
+static bool kpl_link_helpers(struct bpf_insn *insns, u32 nr)
+{
+	u32 i;
+
+	for (i = 0; i < nr; i++) {
+		s64 distance;
+
+		switch (insns[i].code) {
+		case BPF_LD | BPF_IMM | BPF_DW:
+			i++;
+			break;
+		case BPF_JMP | BPF_CALL:
+			distance = (s64)kpl_helpers[insns[i].imm] - (s64)__bpf_call_base;
+			if (distance != (s32)distance)
+				return false;
+			insns[i].imm = distance;
+		}
+	}
+	return true;
+}
+
+/* NULL where there is no native code to be had. */
+static struct bpf_prog *kpl_native(const struct bpf_insn *insns, u32 nr, u32 stack_depth)
+{
+	struct bpf_prog *fp = bpf_prog_alloc(bpf_prog_size(nr), GFP_KERNEL_ACCOUNT);
+	int err;
+
+	if (!fp)
+		return NULL;
+	fp->len = nr;
+	fp->type = BPF_PROG_TYPE_KPROBE;	/* any but "once was classic" */
+	fp->aux->stack_depth = stack_depth;
+	memcpy(fp->insnsi, insns, nr * sizeof(*insns));
+	if (kpl_link_helpers(fp->insnsi, nr)) {
+		fp = bpf_prog_select_runtime(fp, &err);
+		if (!err && fp->jited)
+			return fp;
+	}
+	bpf_prog_free(fp);
+	return NULL;
+}
+
+void kpl_prog_init(void)
+{
+	const struct bpf_insn insns[] = { BPF_MOV64_IMM(BPF_REG_0, 0), BPF_EXIT_INSN() };
+	struct bpf_prog *fp = kpl_native(insns, ARRAY_SIZE(insns), 0);
+
+	if (fp) {
+		kpl_native_works = KPL_FEATURE_JIT;
+		bpf_prog_free(fp);
+	}
+}
+
+/* ------------------------------------------------------------------ loading */
+
+/* One load under way. */
+struct kpl_loading {
+	struct kpl_prog_load *arg;
+	struct kpl_verify v;
+	const struct bpf_insn *insns;
+	const struct kpl_label *labels;
+	struct kpl_map_desc *maps;
+	u64 *map_values;
+	struct bpf_insn *code;		/* rewritten */
+	u32 nr_code;
+};
+
+static void kpl_loading_free(struct kpl_loading *l)
+{
+	kvfree(l->insns);
+	kvfree(l->labels);
+	kvfree(l->maps);
+	kvfree(l->map_values);
+	kvfree(l->v.ws);
+	kvfree(l->code);
+}
+
+static int kpl_loading_copy(struct kpl_loading *l)
+{
+	const struct kpl_prog_load *arg = l->arg;
+	const void *copy;
+
+	copy = vmemdup_user(u64_to_user_ptr(arg->insns), arg->nr_insns * sizeof(*l->insns));
+	if (IS_ERR(copy))
+		return PTR_ERR(copy);
+	l->insns = copy;
+	if (!arg->nr_labels)
+		return 0;
+	copy = vmemdup_user(u64_to_user_ptr(arg->labels), arg->nr_labels * sizeof(*l->labels));
+	if (IS_ERR(copy))
+		return PTR_ERR(copy);
+	l->labels = copy;
+	return 0;
+}
+
+/* What the verifier must know of the session's maps, and what code uses for them. */
+static int kpl_loading_maps(struct kpl_session *s, struct kpl_loading *l)
+{
+	u32 id;
+
+	if (!s->nr_maps)
+		return 0;
+	l->maps = kvcalloc(s->nr_maps, sizeof(*l->maps), GFP_KERNEL);
+	l->map_values = kvcalloc(s->nr_maps, sizeof(*l->map_values), GFP_KERNEL);
+	if (!l->maps || !l->map_values)
+		return -ENOMEM;
+	for (id = 0; id < s->nr_maps; id++) {
+		struct kpl_map *map = kpl_map_get(s, id);
+
+		l->maps[id] = (struct kpl_map_desc) {
+			.kind = map->kind,
+			.key_size = map->key_size,
+			.value_size = map->value_size,
+		};
+		l->map_values[id] = (unsigned long)map;
+	}
+	return 0;
+}
+
+static int kpl_loading_verify(struct kpl_session *s, struct kpl_loading *l)
+{
+	struct kpl_prog_load *arg = l->arg;
+	u32 max = min_t(u32, KPL_MAX_SLOTS, 4 * arg->nr_insns + 1);
+	int err;
+
+	l->v = (struct kpl_verify) {
+		.insns = l->insns,
+		.labels = l->labels,
+		.maps = l->maps,
+		.nr_insns = arg->nr_insns,
+		.nr_labels = arg->nr_labels,
+		.nr_maps = s->nr_maps,
+		.kind = arg->kind,
+		.data_size = arg->data_size,
+		.scratch_size = arg->scratch_size,
+		.budget = arg->budget,
+		.regs_size = sizeof(struct pt_regs),
+		.max_record = kpl_ring_max_record(s),
+		.ws = kvzalloc(kpl_verify_ws_size(arg->nr_insns), GFP_KERNEL),
+	};
+	l->code = kvmalloc_array(max, sizeof(*l->code), GFP_KERNEL_ACCOUNT);
+	if (!l->v.ws || !l->code)
+		return -ENOMEM;
+	err = kpl_verify(&l->v);
+	if (!err)
+		err = kpl_rewrite(&l->v, l->code, max, &l->nr_code, NULL);
+	if (err) {
+		arg->reject = l->v.reject;
+		arg->reject_pc = l->v.reject_pc;
+		return err;
+	}
+	kpl_bind_maps(l->code, l->nr_code, l->map_values);
+	return 0;
+}
+
+static void kpl_prog_free(struct kpl_session *s, struct kpl_prog *prog)
+{
+	if (prog->native)
+		bpf_prog_free(prog->native);
+	kvfree(prog->code);
+	if (prog->sites)
+		kpl_sites_free(prog->sites);
+	kpl_uncharge(s, prog->charged);
+	kfree(prog);
+}
+
+static struct kpl_prog *kpl_prog_make(struct kpl_session *s, struct kpl_loading *l)
+{
+	/* Native code takes several bytes for each of 8: an upper bound to account. */
+	u64 memory = 4ull * l->nr_code * sizeof(*l->code) + kpl_sites_memory(l->arg->nr_insns);
+	struct kpl_prog *prog;
+
+	if (kpl_charge(s, memory))
+		return NULL;
+	prog = kzalloc(sizeof(*prog), GFP_KERNEL_ACCOUNT);
+	if (!prog) {
+		kpl_uncharge(s, memory);
+		return NULL;
+	}
+	prog->charged = memory;
+	prog->kind = l->arg->kind;
+	prog->nr_insns = l->arg->nr_insns;
+	prog->data_size = l->arg->data_size;
+	prog->sites = kpl_sites_alloc(prog->nr_insns);
+	if (!prog->sites) {
+		kpl_prog_free(s, prog);
+		return NULL;
+	}
+	if (!(l->arg->flags & KPL_PROG_F_INTERPRET))
+		prog->native = kpl_native(l->code, l->nr_code, l->v.stack_depth);
+	if (prog->native) {
+		prog->run = (kpl_run_fn)(void *)prog->native->bpf_func;
+		prog->insns = prog->native->insnsi;
+	} else {
+		prog->run = kpl_run_interpreted;
+		prog->code = l->code;
+		prog->insns = prog->code;
+		l->code = NULL;
+	}
+	return prog;
+}
+
+static int kpl_prog_check(struct kpl_session *s, const struct kpl_prog_load *arg)
+{
+	if (arg->flags & ~(KPL_PROG_F_INTERPRET | KPL_PROG_F_FULL_REGS) || arg->reserved)
+		return -EINVAL;
+	if (arg->kind >= KPL_PROG_KINDS)
+		return -EINVAL;
+	if (arg->nr_insns > KPL_MAX_INSNS || arg->nr_labels > KPL_MAX_LABELS ||
+	    arg->scratch_size > KPL_MAX_SCRATCH || arg->data_size > KPL_MAX_DATA ||
+	    arg->budget > KPL_MAX_BUDGET || s->nr_progs == KPL_MAX_PROGS)
+		return -E2BIG;
+	return arg->nr_insns ? 0 : -EINVAL;
+}
+
+static int kpl_prog_publish(struct kpl_session *s, struct kpl_loading *l, struct kpl_prog *prog)
+{
+	struct kpl_prog_load *arg = l->arg;
+	int err = xa_err(xa_store(&s->progs, s->nr_progs, prog, GFP_KERNEL_ACCOUNT));
+
+	if (err)
+		return err;
+	arg->id = s->nr_progs++;
+	arg->cost = l->v.cost;
+	arg->jited = !!prog->native;
+	arg->native_len = prog->native ? prog->native->jited_len : 0;
+	return 0;
+}
+
+int kpl_prog_load(struct kpl_session *s, struct kpl_prog_load *arg)
+{
+	struct kpl_loading l = { .arg = arg };
+	struct kpl_prog *prog;
+	int err;
+
+	arg->reject = KPL_REJECT_NONE;
+	arg->reject_pc = 0;
+	err = kpl_prog_check(s, arg);
+	if (err)
+		return err;
+	err = kpl_loading_copy(&l);
+	if (err)
+		goto out;
+	err = kpl_loading_maps(s, &l);
+	if (err)
+		goto out;
+	err = kpl_loading_verify(s, &l);
+	if (err)
+		goto out;
+	err = kpl_session_scratch(s, arg->scratch_size);
+	if (err)
+		goto out;
+	prog = kpl_prog_make(s, &l);
+	if (!prog) {
+		err = -ENOMEM;
+		goto out;
+	}
+	err = kpl_prog_publish(s, &l, prog);
+	if (err)
+		kpl_prog_free(s, prog);
+out:
+	kpl_loading_free(&l);
+	return err;
+}
+
+struct kpl_prog *kpl_prog_get(struct kpl_session *s, u32 id)
+{
+	return xa_load(&s->progs, id);
+}
+
+void kpl_progs_free(struct kpl_session *s)
+{
+	struct kpl_prog *prog;
+	unsigned long id;
+
+	xa_for_each(&s->progs, id, prog)
+		kpl_prog_free(s, prog);
+	xa_destroy(&s->progs);
+}
+
+/* ----------------------------------------------------------------- test run */
+
+struct kpl_run_input {
+	struct pt_regs regs;
+	struct kpl_hit hit;
+	u64 data[KPL_MAX_DATA / 8];
+};
+
+static int kpl_run_copy(struct kpl_run_input *in, const struct kpl_prog_run *arg)
+{
+	if (copy_from_user(&in->regs, u64_to_user_ptr(arg->regs), arg->regs_size) ||
+	    copy_from_user(in->data, u64_to_user_ptr(arg->data), arg->data_size))
+		return -EFAULT;
+	if (arg->hit && copy_from_user(&in->hit, u64_to_user_ptr(arg->hit), sizeof(in->hit)))
+		return -EFAULT;
+	return 0;
+}
+
+static void kpl_run_once(struct kpl_session *s, const struct kpl_prog *prog,
+			 struct kpl_run_input *in, struct kpl_prog_run *arg)
+{
+	struct kpl_ctx *ctx = kpl_guard_get();
+
+	kpl_hit_prepare(ctx, s->dry, &in->regs);
+	ctx->hit.data = (unsigned long)in->data;
+	ctx->hit.func = in->hit.func;
+	ctx->hit.addr = in->hit.addr;
+	ctx->hit.ret = in->hit.ret;
+	ctx->hit.ret_addr = in->hit.ret_addr;
+	ctx->hit.bad_addr = in->hit.bad_addr;
+	ctx->hit.status = in->hit.status;
+	arg->result = kpl_prog_call(prog, ctx);
+	arg->bad_addr = ctx->hit.bad_addr;
+	if (arg->result != KPL_RET_DONE)
+		kpl_stop(ctx, prog, arg->result);
+	kpl_guard_put(ctx);
+}
+
+int kpl_prog_run(struct kpl_session *s, struct kpl_prog_run *arg)
+{
+	const struct kpl_prog *prog = kpl_prog_get(s, arg->id);
+	struct kpl_run_input *in;
+	int err;
+
+	if (!prog || arg->reserved || arg->regs_size > sizeof(in->regs) ||
+	    arg->data_size > prog->data_size)
+		return -EINVAL;
+	in = kvzalloc(sizeof(*in), GFP_KERNEL);
+	if (!in)
+		return -ENOMEM;
+	err = kpl_run_copy(in, arg);
+	if (!err) {
+		kpl_run_once(s, prog, in, arg);
+		if (copy_to_user(u64_to_user_ptr(arg->data), in->data, arg->data_size))
+			err = -EFAULT;
+	}
+	kvfree(in);
+	return err;
+}

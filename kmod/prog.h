@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/* Programs: loaded, verified, rewritten, made native. */
+#ifndef KPL_PROG_H
+#define KPL_PROG_H
+
+#include "hit.h"
+
+struct bpf_prog;
+struct kpl_sites;
+
+/* Both engines: r0 of a run. */
+typedef u64 (*kpl_run_fn)(const void *hit, const struct bpf_insn *insns);
+
+struct kpl_prog {
+	kpl_run_fn run;
+	const struct bpf_insn *insns;
+	struct bpf_prog *native;	/* NULL: interpreted */
+	struct bpf_insn *code;		/* interpreted: ours */
+	struct kpl_sites *sites;	/* where it has stopped */
+	u32 kind;
+	u32 nr_insns;			/* as loaded */
+	u32 data_size;
+	u64 charged;
+};
+
+static __always_inline u64 kpl_prog_call(const struct kpl_prog *prog, struct kpl_ctx *ctx)
+{
+	return prog->run(&ctx->hit, prog->insns);
+}
+
+void kpl_prog_init(void);
+u64 kpl_features(void);
+void kpl_progs_free(struct kpl_session *s);
+struct kpl_prog *kpl_prog_get(struct kpl_session *s, u32 id);
+
+int kpl_prog_load(struct kpl_session *s, struct kpl_prog_load *arg);
+int kpl_prog_run(struct kpl_session *s, struct kpl_prog_run *arg);
+int kpl_prog_sites(struct kpl_session *s, struct kpl_prog_sites *arg);
+
+/* stop.c: where and why programs stopped */
+struct kpl_sites *kpl_sites_alloc(u32 nr_insns);
+void kpl_sites_free(struct kpl_sites *sites);
+u64 kpl_sites_memory(u32 nr_insns);
+
+/*
+ * A program ended with something other than KPL_RET_DONE: remembers where and
+ * why, and says how to count it (KPL_C_*; KPL_C_DECLINED for KPL_RET_SKIP).
+ * Any context, preemption off.
+ */
+enum kpl_count kpl_stop(struct kpl_ctx *ctx, const struct kpl_prog *prog, u64 result);
+
+#endif

@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * Rings.  The producer is the CPU's handler, alone; the consumer is user
+ * space, and not trusted: its position is read once for each record, and one
+ * that makes no sense means that the ring is full.  Records are written in
+ * place; a record that wraps is contiguous, for the data is mapped twice.
+ */
+#include <linux/cpumask.h>
+#include <linux/log2.h>
+#include <linux/mm.h>
+#include <linux/slab.h>
+#include <linux/timekeeping.h>
+
+#include "hit.h"
+#include "probe.h"
+#include "ring.h"
+
+/* ---------------------------------------------------------------- producing */
+
+static __always_inline struct kpl_ring *kpl_ring_of(const struct kpl_ctx *ctx)
+{
+	return this_cpu_read(ctx->probe->session->cpu->ring);
+}
+
+/*
+ * What the consumer waits for: records up to wake_at.  A ring that is half
+ * full wakes it in any case.
+ */
+static __always_inline bool kpl_ring_due(u64 head, u64 tail, u64 wake_at, u64 size)
+{
+	return head != tail && (head >= wake_at || head - tail > size / 2);
+}
+
+/* Once for each state that the consumer leaves behind. */
+static __always_inline void kpl_ring_wake(struct kpl_ctx *ctx, struct kpl_ring *ring, u64 head)
+{
+	u64 tail, wake_at;
+
+	/* The consumer sets wake_at, then looks at head: one of us sees the other. */
+	smp_mb();
+	wake_at = READ_ONCE(ring->ctl->wake_at);
+	tail = READ_ONCE(ring->ctl->tail);
+	if (!kpl_ring_due(head, tail, wake_at, ring->size))
+		return;
+	if (wake_at == ring->woke_at && tail == ring->woke_tail)
+		return;
+	ring->woke_at = wake_at;
+	ring->woke_tail = tail;
+	kpl_session_wake(ctx->probe->session);
+}
+
+u64 kpl_h_rec_begin(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
+{
+	struct kpl_ring *ring = kpl_ring_of(kpl_ctx_of(r1));
+	u32 need = sizeof(struct kpl_rec) + (u32)r3 + (u32)r4;
+	struct kpl_ring_head *h = ring->head;
+	u64 head = h->head, sent = h->sent;
+	struct kpl_rec *rec;
+	u64 pending;
+
+	/* What the consumer has read may be overwritten from here on. */
+	pending = head - smp_load_acquire(&ring->ctl->tail);
+	if (unlikely(pending > ring->size || need > ring->size - pending)) {
+		WRITE_ONCE(h->lost, h->lost + 1);
+		WRITE_ONCE(h->sent, sent + 1);
+		return 0;
+	}
+	WRITE_ONCE(h->reserved_head, head + need);
+	rec = ring->data + (head & (ring->size - 1));
+	rec->event = r2;
+	rec->seq = sent;
+	rec->time = ktime_get_mono_fast_ns();
+	ring->rec = rec;
+	ring->fixed = r3;
+	ring->used = sizeof(*rec) + (u32)r3;
+	ring->room = need;
+	return (unsigned long)(rec + 1);
+}
+
+u64 kpl_h_rec_str(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
+{
+	struct kpl_ring *ring = kpl_ring_of(kpl_ctx_of(r1));
+	const struct kpl_str *str = (const struct kpl_str *)r4;
+	struct kpl_rec_str *slot = (void *)r2 + r3;
+	u32 len = min_t(u32, str->len, r5), i;
+	u64 *to = (void *)ring->rec + ring->used;
+
+	if (unlikely(r3 + sizeof(*slot) > ring->fixed || ring->used + ALIGN(len, 8) > ring->room)) {
+		kpl_fail(r1, KPL_STOP_TOO_LONG, 0);
+		return 0;
+	}
+	for (i = 0; i < DIV_ROUND_UP(len, 8); i++)
+		to[i] = ((const u64 *)str->bytes)[i];
+	slot->off = ring->used;
+	slot->len = len;
+	ring->used += ALIGN(len, 8);
+	return 0;
+}
+
+u64 kpl_h_rec_end(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
+{
+	struct kpl_ctx *ctx = kpl_ctx_of(r1);
+	struct kpl_ring *ring = kpl_ring_of(ctx);
+	struct kpl_ring_head *h = ring->head;
+	u64 head = h->head + ring->used;
+
+	ring->rec->len = ring->used;
+	WRITE_ONCE(h->sent, h->sent + 1);
+	WRITE_ONCE(h->reserved_head, head);
+	smp_store_release(&h->head, head);
+	kpl_ring_wake(ctx, ring, head);
+	return 0;
+}
+
+/* Nothing was sent: the sequence goes on as if it had not begun. */
+u64 kpl_h_rec_drop(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
+{
+	struct kpl_ring_head *h = kpl_ring_of(kpl_ctx_of(r1))->head;
+
+	WRITE_ONCE(h->reserved_head, h->head);
+	return 0;
+}
+
+/* ------------------------------------------------------------------ consuming */
+
+bool kpl_rings_ready(struct kpl_session *s)
+{
+	struct kpl_ring *rings = smp_load_acquire(&s->rings);
+	u32 cpu;
+
+	if (!rings)
+		return false;
+	/* Pairs with kpl_ring_wake(). */
+	smp_mb();
+	for (cpu = 0; cpu < nr_cpu_ids; cpu++) {
+		struct kpl_ring *ring = &rings[cpu];
+
+		if (kpl_ring_due(READ_ONCE(ring->head->head), READ_ONCE(ring->ctl->tail),
+				 READ_ONCE(ring->ctl->wake_at), ring->size))
+			return true;
+	}
+	return false;
+}
+
+u32 kpl_ring_max_record(const struct kpl_session *s)
+{
+	return s->rings ? min_t(u32, s->ring_size / 2, KPL_MAX_RECORD) : 0;
+}
+
+static u64 kpl_data_stride(u32 size)
+{
+	return roundup_pow_of_two(PAGE_SIZE + 2ull * size);
+}
+
+/* mmap_lock is held; rings live as long as the file. */
+static struct kpl_ring *kpl_ring_at(struct kpl_session *s, u64 off, u64 stride)
+{
+	struct kpl_ring *rings = smp_load_acquire(&s->rings);
+	u64 cpu = div64_u64(off, stride);
+
+	if (!rings || cpu >= nr_cpu_ids || cpu * stride != off)
+		return NULL;
+	return &rings[cpu];
+}
+
+int kpl_ring_mmap_ctl(struct kpl_session *s, struct vm_area_struct *vma, u64 off)
+{
+	struct kpl_ring *ring = kpl_ring_at(s, off, PAGE_SIZE);
+
+	return ring ? kpl_area_mmap(&ring->ctl_area, vma, true) : -EINVAL;
+}
+
+int kpl_ring_mmap_data(struct kpl_session *s, struct vm_area_struct *vma, u64 off)
+{
+	struct kpl_ring *ring = kpl_ring_at(s, off, kpl_data_stride(s->ring_size));
+
+	return ring ? kpl_area_mmap(&ring->head_area, vma, false) : -EINVAL;
+}
+
+/* -------------------------------------------------------------------- memory */
+
+static struct kpl_area_plan kpl_ring_plan(u32 size, u32 cpu)
+{
+	u32 pages = 1 + size / PAGE_SIZE;
+
+	return (struct kpl_area_plan) {
+		.pages = pages, .twice_from = 1, .cpu = cpu, .cpu_pages = pages,
+	};
+}
+
+static struct kpl_area_plan kpl_ctl_plan(u32 cpu)
+{
+	return (struct kpl_area_plan) { .pages = 1, .twice_from = 1, .cpu = cpu, .cpu_pages = 1 };
+}
+
+static u64 kpl_rings_memory(u32 size)
+{
+	struct kpl_area_plan data = kpl_ring_plan(size, 0), ctl = kpl_ctl_plan(0);
+
+	return (kpl_area_memory(&data) + kpl_area_memory(&ctl) + sizeof(struct kpl_ring)) *
+	       nr_cpu_ids;
+}
+
+static int kpl_ring_alloc(struct kpl_ring *ring, u32 size, u32 cpu)
+{
+	struct kpl_area_plan data = kpl_ring_plan(size, cpu), ctl = kpl_ctl_plan(cpu);
+	int err;
+
+	err = kpl_area_alloc(&ring->head_area, &data);
+	if (err)
+		return err;
+	err = kpl_area_alloc(&ring->ctl_area, &ctl);
+	if (err)
+		return err;
+	ring->head = ring->head_area.addr;
+	ring->data = ring->head_area.addr + PAGE_SIZE;
+	ring->ctl = ring->ctl_area.addr;
+	ring->size = size;
+	ring->woke_tail = U64_MAX;
+	return 0;
+}
+
+static void kpl_rings_release(struct kpl_ring *rings)
+{
+	u32 cpu;
+
+	for (cpu = 0; rings && cpu < nr_cpu_ids; cpu++) {
+		kpl_area_free(&rings[cpu].head_area);
+		kpl_area_free(&rings[cpu].ctl_area);
+	}
+	kvfree(rings);
+}
+
+void kpl_rings_free(struct kpl_session *s)
+{
+	if (s->rings)
+		kpl_uncharge(s, kpl_rings_memory(s->ring_size));
+	kpl_rings_release(s->rings);
+}
+
+static int kpl_rings_alloc(struct kpl_session *s, u32 size)
+{
+	struct kpl_ring *rings = kvcalloc(nr_cpu_ids, sizeof(*rings), GFP_KERNEL_ACCOUNT);
+	u32 cpu;
+	int err;
+
+	if (!rings)
+		return -ENOMEM;
+	for (cpu = 0; cpu < nr_cpu_ids; cpu++) {
+		err = kpl_ring_alloc(&rings[cpu], size, cpu);
+		if (err) {
+			kpl_rings_release(rings);
+			return err;
+		}
+	}
+	for_each_possible_cpu(cpu)
+		per_cpu_ptr(s->cpu, cpu)->ring = &rings[cpu];
+	s->ring_size = size;
+	smp_store_release(&s->rings, rings);
+	return 0;
+}
+
+/* Programs that emit are loaded afterwards: none can look for a ring before. */
+int kpl_ring_setup(struct kpl_session *s, struct kpl_ring_setup *arg)
+{
+	int err;
+
+	if (arg->size < PAGE_SIZE || !is_power_of_2(arg->size))
+		return -EINVAL;
+	if (arg->size > KPL_MAX_RING)
+		return -E2BIG;
+	if (s->rings)
+		return -EBUSY;
+	err = kpl_charge(s, kpl_rings_memory(arg->size));
+	if (err)
+		return err;
+	err = kpl_rings_alloc(s, arg->size);
+	if (err) {
+		kpl_uncharge(s, kpl_rings_memory(arg->size));
+		return err;
+	}
+	arg->nr_cpus = nr_cpu_ids;
+	arg->ctl_off = KPL_OFF(KPL_OFF_CTL, 0, 0);
+	arg->ctl_stride = PAGE_SIZE;
+	arg->data_off = KPL_OFF(KPL_OFF_DATA, 0, 0);
+	arg->data_stride = kpl_data_stride(arg->size);
+	return 0;
+}

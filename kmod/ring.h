@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/* Rings: records from handlers to user space, one ring for each CPU. */
+#ifndef KPL_RING_H
+#define KPL_RING_H
+
+#include <linux/cache.h>
+
+#include "area.h"
+#include "session.h"
+
+struct kpl_ring {
+	/* The producer's: only this CPU, under the guard. */
+	struct kpl_ring_head *head;	/* NULL: there are no rings */
+	struct kpl_ring_ctl *ctl;
+	void *data;			/* mapped twice in a row */
+	u64 size;			/* bytes, a power of two */
+	struct kpl_rec *rec;		/* the pending record */
+	u32 fixed;			/* bytes of its fixed part */
+	u32 used, room;			/* its length so far and at most */
+	u64 woke_at, woke_tail;		/* the consumer's state at the last wake-up */
+
+	struct kpl_area head_area, ctl_area;
+} ____cacheline_aligned;
+
+int kpl_ring_setup(struct kpl_session *s, struct kpl_ring_setup *arg);
+void kpl_rings_free(struct kpl_session *s);
+
+/* Whether a ring has what its consumer waits for.  Any context. */
+bool kpl_rings_ready(struct kpl_session *s);
+
+/* Limit of a record's fixed part and tail together; 0: no rings. */
+u32 kpl_ring_max_record(const struct kpl_session *s);
+
+int kpl_ring_mmap_ctl(struct kpl_session *s, struct vm_area_struct *vma, u64 off);
+int kpl_ring_mmap_data(struct kpl_session *s, struct vm_area_struct *vma, u64 off);
+
+#endif

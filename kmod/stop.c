@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * Where and why programs have stopped: a small table for each program, filled
+ * at hits without a lock.  A site that finds no place is still counted under
+ * its probe, and makes the session's `stops` grow.
+ */
+#include <linux/slab.h>
+#include <linux/sort.h>
+#include <linux/timekeeping.h>
+#include <linux/uaccess.h>
+
+#include "probe.h"
+#include "prog.h"
+#include "session.h"
+
+struct kpl_stop_site {
+	u32 key;		/* KPL_RET_STOP(reason, pc); 0: free */
+	atomic64_t count;
+	u64 bad_addr;
+	u64 first;		/* 0: not yet complete */
+};
+
+struct kpl_sites {
+	u32 mask;
+	struct kpl_stop_site site[];
+};
+
+static u32 kpl_sites_room(u32 nr_insns)
+{
+	return roundup_pow_of_two(clamp(nr_insns / 4, 16u, 512u));
+}
+
+u64 kpl_sites_memory(u32 nr_insns)
+{
+	return sizeof(struct kpl_sites) + kpl_sites_room(nr_insns) * sizeof(struct kpl_stop_site);
+}
+
+struct kpl_sites *kpl_sites_alloc(u32 nr_insns)
+{
+	struct kpl_sites *sites = kvzalloc(kpl_sites_memory(nr_insns), GFP_KERNEL_ACCOUNT);
+
+	if (sites)
+		sites->mask = kpl_sites_room(nr_insns) - 1;
+	return sites;
+}
+
+void kpl_sites_free(struct kpl_sites *sites)
+{
+	kvfree(sites);
+}
+
+static const u8 kpl_stop_class[KPL_STOP_END_] = {
+#define STOP(name, class, text) [KPL_STOP_##name] = KPL_C_##class,
+#include "uapi/stops.def"
+#undef STOP
+};
+
+static struct kpl_stop_site *kpl_site(struct kpl_sites *sites, u32 key)
+{
+	u32 i, at = (key * 0x9e3779b1u) >> 16;
+
+	for (i = 0; i <= sites->mask; i++, at++) {
+		struct kpl_stop_site *site = &sites->site[at & sites->mask];
+		u32 found = READ_ONCE(site->key);
+
+		if (!found)
+			found = cmpxchg(&site->key, 0, key);
+		if (!found || found == key)
+			return site;
+	}
+	return NULL;
+}
+
+static void kpl_remember(const struct kpl_prog *prog, u32 key, u64 bad_addr)
+{
+	struct kpl_stop_site *site = kpl_site(prog->sites, key);
+
+	if (!site)
+		return;
+	if (!READ_ONCE(site->first)) {
+		site->bad_addr = bad_addr;
+		smp_store_release(&site->first, ktime_get_mono_fast_ns() ?: 1);
+	}
+	atomic64_inc(&site->count);
+}
+
+enum kpl_count kpl_stop(struct kpl_ctx *ctx, const struct kpl_prog *prog, u64 result)
+{
+	struct kpl_session *s = ctx->probe->session;
+	u32 reason = KPL_RET_REASON(result), key = result;
+
+	if (result == KPL_RET_SKIP && prog->kind == KPL_PROG_ENTRY)
+		return KPL_C_DECLINED;
+	if (result >> 32 || reason <= KPL_STOP_FIRST_ || reason >= KPL_STOP_END_ ||
+	    KPL_RET_PC(result) >= prog->nr_insns) {
+		reason = KPL_STOP_RESULT;
+		key = KPL_RET_STOP(reason, 0);
+	}
+	kpl_remember(prog, key, kpl_stop_class[reason] == KPL_C_FAULT ? ctx->hit.bad_addr : 0);
+	/* The first one that user space has not seen wakes it. */
+	if (atomic64_inc_return(&s->stops) == READ_ONCE(s->stops_seen) + 1)
+		kpl_session_wake(s);
+	return kpl_stop_class[reason];
+}
+
+static int kpl_site_cmp(const void *a, const void *b)
+{
+	const struct kpl_site *x = a, *y = b;
+
+	return x->pc != y->pc ? (x->pc < y->pc ? -1 : 1) :
+	       (x->reason > y->reason) - (x->reason < y->reason);
+}
+
+static u32 kpl_sites_collect(struct kpl_sites *sites, struct kpl_site *out)
+{
+	u32 i, nr = 0;
+
+	for (i = 0; i <= sites->mask; i++) {
+		struct kpl_stop_site *site = &sites->site[i];
+		u64 first = smp_load_acquire(&site->first);
+		u64 count = atomic64_read(&site->count);
+
+		if (!first || !count)
+			continue;
+		out[nr++] = (struct kpl_site) {
+			.pc = KPL_RET_PC(site->key),
+			.reason = KPL_RET_REASON(site->key),
+			.count = count,
+			.bad_addr = site->bad_addr,
+			.first = first,
+		};
+	}
+	sort(out, nr, sizeof(*out), kpl_site_cmp, NULL);
+	return nr;
+}
+
+int kpl_prog_sites(struct kpl_session *s, struct kpl_prog_sites *arg)
+{
+	struct kpl_prog *prog = kpl_prog_get(s, arg->id);
+	struct kpl_site *sites;
+	int err = 0;
+
+	if (!prog)
+		return -EINVAL;
+	sites = kvmalloc_array(prog->sites->mask + 1, sizeof(*sites), GFP_KERNEL);
+	if (!sites)
+		return -ENOMEM;
+	arg->nr = min(arg->nr, kpl_sites_collect(prog->sites, sites));
+	if (copy_to_user(u64_to_user_ptr(arg->sites), sites, arg->nr * sizeof(*sites)))
+		err = -EFAULT;
+	kvfree(sites);
+	return err;
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A test of the module's ABI by raw ioctls: no runtime, no compiler, programs
+ * assembled by hand.  Run as root with the module loaded, debugfs mounted and
+ * two CPUs:
+ *
+ *	cd tests/vm/abi
+ *	gcc -static -O2 -I ../../../kmod/uapi -o abi_test *.c
+ *	./abi_test		runs all tests; a line for each that fails (V=1: for each, its time)
+ *	./abi_test NAME		runs one
+ *	./abi_test --hold N	arms N probes that fire on two CPUs, for others to kill it
+ *	./abi_test --sleepers	leaves functions asleep whose return probes are gone
+ *
+ * Exit status 0 when everything passed.  Whoever runs it scans the console.
+ */
+#define _GNU_SOURCE
+#include "kit.h"
+
+#include <poll.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec + t.tv_nsec / 1e9;
+}
+
+static int run_group(const struct test *tests, const char *only, int *ran)
+{
+	int failed = 0, verbose = getenv("V") != NULL;
+	double began;
+
+	for (; tests->name; tests++) {
+		if (only && strcmp(only, tests->name))
+			continue;
+		test_name = tests->name;
+		checks_failed = 0;
+		began = now();
+		tests->run();
+		if (verbose)
+			printf("%-28s %6.2f s\n", test_name, now() - began);
+		failed += checks_failed > 0;
+		++*ran;
+	}
+	return failed;
+}
+
+static void spin_on(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	sched_setaffinity(0, sizeof(set), &set);
+	for (;;)
+		syscall(SYS_getpriority, PRIO_PROCESS, 0);
+}
+
+/* Fires until it is killed: kprobes and return probes in turn, on both CPUs. */
+static int hold(int n)
+{
+	int fd = session(), i;
+	int pre = load(fd, KPL_PROG_PRE, PROG(CALL(now), RETURN(0)));
+	int entry = load(fd, KPL_PROG_ENTRY, PROG(CALL(now), RETURN(0)));
+	int ret = load(fd, KPL_PROG_RET, PROG(CALL(now), RETURN(0)));
+
+	for (i = 0; i < n; i++)
+		attach_one(fd, i % 2 ? probe_at("__x64_sys_getpriority", KPL_PROBE_KRETPROBE, entry, ret) :
+				       probe_at("__x64_sys_getpriority", KPL_PROBE_KPROBE, pre, KPL_NO_PROG));
+	printf("armed %d\n", n);
+	fflush(stdout);
+	if (!fork())
+		spin_on(1);
+	spin_on(0);
+	return 0;
+}
+
+/* The children sleep on after the session and this process have ended. */
+static int sleepers(void)
+{
+	int fd = session(), i;
+	int ret = load(fd, KPL_PROG_RET, PROG(RETURN(0)));
+	struct timespec t = { .tv_sec = 3 };
+
+	attach_one(fd, probe_at("__x64_sys_clock_nanosleep", KPL_PROBE_KRETPROBE, KPL_NO_PROG, ret));
+	for (i = 0; i < 6; i++) {
+		if (!fork()) {
+			close(fd);
+			clock_nanosleep(CLOCK_MONOTONIC, 0, &t, NULL);
+			_exit(0);
+		}
+	}
+	usleep(200 * 1000);
+	EQ(stats(fd, 0).outstanding, 6);
+	return checks_failed > 0;
+}
+
+int main(int argc, char **argv)
+{
+	const char *only = argc > 1 ? argv[1] : NULL;
+	int ran = 0, failed = 0;
+
+	if (only && !strcmp(only, "--hold"))
+		return hold(argc > 2 ? atoi(argv[2]) : 2);
+	if (only && !strcmp(only, "--sleepers"))
+		return sleepers();
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	failed += run_group(session_tests, only, &ran);
+	failed += run_group(probe_tests, only, &ran);
+	failed += run_group(data_tests, only, &ran);
+	printf("%d tests, %d failed\n", ran, failed);
+	return failed || !ran;
+}

@@ -1,0 +1,473 @@
+/* SPDX-License-Identifier: MIT */
+/* Aggregations, shared maps, rings, and the helpers that read memory. */
+#define _GNU_SOURCE
+#include "kit.h"
+
+#include <poll.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* Everything runs on one CPU, so that its bank or ring is the one to look at. */
+static void stay_on(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	sched_setaffinity(0, sizeof(set), &set);
+}
+
+/* ------------------------------------------------------------- aggregations */
+
+static char *agg_area(int fd, const struct kpl_map_create *map)
+{
+	char *area = mmap(NULL, map->mmap_size, PROT_READ, MAP_SHARED, fd, map->mmap_off);
+
+	OK(area != MAP_FAILED);
+	return area;
+}
+
+static struct kpl_agg_bank *bank_of(char *area, const struct kpl_map_create *map, unsigned cpu, unsigned bank)
+{
+	return (void *)(area + (cpu * map->nr_banks + bank) * map->bank_size);
+}
+
+static struct kpl_agg_cell *cell_of(struct kpl_agg_bank *bank, const struct kpl_map_create *map, unsigned nr)
+{
+	return (void *)((char *)(bank + 1) + nr * map->cell_size);
+}
+
+static int add_prog(int fd, unsigned map, int64_t n)
+{
+	return load(fd, KPL_PROG_PRE, PROG(MAP(2, map), MOVI(3, 0), IMM64(4, n), CALL(agg_add), EXIT));
+}
+
+static const int64_t added[] = { 5, -3, 0, 1, 1024, 1023, INT64_MAX, INT64_MIN, 40, 100, 99 };
+#define NR_ADDED (sizeof(added) / sizeof(added[0]))
+
+static void all_kinds(void)
+{
+	static const struct {
+		struct kpl_map_create create;
+		unsigned words;
+		struct { unsigned at; int64_t value; } expect[8];
+	} rows[] = {
+		{ { .kind = KPL_MAP_COUNT }, 1, { { 0, 5 - 3 + 1 + 1024 + 1023 - 1 + 239 } } },
+		{ { .kind = KPL_MAP_SUM }, 1, { { 0, 5 - 3 + 1 + 1024 + 1023 - 1 + 239 } } },
+		{ { .kind = KPL_MAP_AVG }, 2, { { 0, NR_ADDED }, { 1, 5 - 3 + 1 + 1024 + 1023 - 1 + 239 } } },
+		{ { .kind = KPL_MAP_MIN }, 2, { { 0, NR_ADDED }, { 1, INT64_MIN } } },
+		{ { .kind = KPL_MAP_MAX }, 2, { { 0, NR_ADDED }, { 1, INT64_MAX } } },
+		{ { .kind = KPL_MAP_STATS }, 4, { { 0, NR_ADDED }, { 1, 5 - 3 + 1 + 1024 + 1023 - 1 + 239 },
+						   { 2, INT64_MIN }, { 3, INT64_MAX } } },
+		{ { .kind = KPL_MAP_HIST }, 66, { { 0, 2 }, { 1, 1 }, { 2, 1 }, { 4, 1 }, { 7, 1 }, { 8, 2 },
+						  { 11, 1 }, { 12, 1 } } },
+		{ { .kind = KPL_MAP_LHIST, .lo = 0, .hi = 100, .step = 10 }, 12,
+		  { { 0, 2 }, { 1, 3 }, { 5, 1 }, { 10, 1 }, { 11, 4 } } },
+	};
+	unsigned row, i;
+
+	stay_on(0);
+	for (row = 0; row < sizeof(rows) / sizeof(rows[0]); row++) {
+		int fd = session(), before = checks_failed;
+		struct kpl_map_create map = rows[row].create;
+		unsigned id = map_create(fd, &map);
+		char *area = agg_area(fd, &map);
+		struct kpl_agg_bank *bank = bank_of(area, &map, 0, 0);
+		int64_t *value = (int64_t *)(cell_of(bank, &map, 0) + 1);
+		int64_t seen = 0, expected = 0;
+
+		EQ(map.value_size, rows[row].words * 8);
+		EQ(map.nr_cells, 1);
+		EQ(bank->used, 1);
+		for (i = 0; i < NR_ADDED; i++)
+			EQ(run(fd, add_prog(fd, id, added[i])), 1);
+		for (i = 0; i < 8 && (i == 0 || rows[row].expect[i].at); i++) {
+			EQ(value[rows[row].expect[i].at], rows[row].expect[i].value);
+			expected += rows[row].expect[i].value;
+		}
+		if (map.kind == KPL_MAP_LHIST) {
+			for (i = 0; i < rows[row].words; i++)
+				seen += value[i];
+			EQ(seen, expected);
+		}
+		EQ(cell_of(bank, &map, 0)->seq % 2, 0);
+		if (checks_failed != before)
+			printf("  in row %u\n", row);
+		munmap(area, map.mmap_size);
+		close(fd);
+	}
+}
+
+/* Keys of two words; more keys than there is room for; clear. */
+static void keyed(void)
+{
+	int fd = session(), prog;
+	struct kpl_map_create map = { .kind = KPL_MAP_SUM, .key_size = 16, .max_entries = 100 };
+	unsigned id = map_create(fd, &map), i, n;
+	char *area = agg_area(fd, &map);
+	struct kpl_agg_bank *bank = bank_of(area, &map, 0, 0);
+	struct kpl_map_clear clear = { .id = id };
+	struct kpl_hit hit = {};
+	struct kpl_prog_run r = { .hit = (uintptr_t)&hit };
+
+	stay_on(0);
+	prog = load(fd, KPL_PROG_PRE, PROG(LD(6, 1, HIT(func)), ST(10, -16, 6), STI(10, -8, 77), MAP(2, id), MOV(3, 10),
+					   ADDI(3, -16), MOV(4, 6), CALL(agg_add), EXIT));
+	r.id = prog;
+	for (n = 0; n < 3; n++) {
+		for (i = 0; i < 120; i++) {
+			hit.func = i;
+			EQ(ioctl(fd, KPL_IOC_PROG_RUN, &r), 0);
+			EQ(r.result, i < 100);
+		}
+	}
+	EQ(bank->used, 100);
+	EQ(bank->lost, 60);
+	for (i = 0; i < 100; i++) {
+		struct kpl_agg_cell *cell = cell_of(bank, &map, i);
+		uint64_t *key = (uint64_t *)(cell + 1);
+
+		OK(cell->hash != 0);
+		EQ(key[0], i);
+		EQ(key[1], 77);
+		EQ(key[2], i * 3);
+	}
+	EQ(ioctl(fd, KPL_IOC_MAP_CLEAR, &clear), 0);
+	EQ(clear.bank, 0);
+	EQ(clear.active, 1);
+	EQ(bank->used, 100);
+	EQ(bank_of(area, &map, 0, 1)->used, 0);
+	EQ(bank_of(area, &map, 0, 1)->epoch, 1);
+	hit.func = 5;
+	EQ(ioctl(fd, KPL_IOC_PROG_RUN, &r), 0);
+	EQ(bank_of(area, &map, 0, 1)->used, 1);
+	EQ(((uint64_t *)(cell_of(bank_of(area, &map, 0, 1), &map, 0) + 1))[2], 5);
+	EQ(ioctl(fd, KPL_IOC_MAP_CLEAR, &clear), 0);
+	EQ(clear.bank, 1);
+	EQ(bank->used, 0);
+	EQ(bank->lost, 0);
+	EQ(bank->epoch, 2);
+	close(fd);
+}
+
+/* -------------------------------------------------------------- shared map */
+
+static int map_op(int fd, unsigned op, uint64_t *key, uint64_t *value, uint64_t *cursor)
+{
+	struct kpl_map_op o = {
+		.op = op, .key = (uintptr_t)key, .value = (uintptr_t)value, .cursor = cursor ? *cursor : 0,
+	};
+	int err = ioctl(fd, KPL_IOC_MAP_OP, &o);
+
+	if (cursor)
+		*cursor = o.cursor;
+	return err;
+}
+
+static void shared_from_user(void)
+{
+	int fd = session();
+	struct kpl_map_create map = { .kind = KPL_MAP_HASH, .key_size = 8, .value_size = 16, .max_entries = 50 };
+	struct kpl_map_info mi = {};
+	uint64_t key, value[2], cursor = 0, sum = 0, seen = 0;
+	unsigned i;
+
+	map_create(fd, &map);
+	for (key = 1; key <= 50; key++)
+		EQ(map_op(fd, KPL_MAP_SET, &key, (uint64_t[]){ key * 10, key }, NULL), 0);
+	FAILS(ENOSPC, map_op(fd, KPL_MAP_SET, &key, (uint64_t[]){ 0, 0 }, NULL));
+	key = 7;
+	EQ(map_op(fd, KPL_MAP_SET, &key, (uint64_t[]){ 1, 2 }, NULL), 0);
+	EQ(map_op(fd, KPL_MAP_GET, &key, value, NULL), 0);
+	EQ(value[0], 1);
+	EQ(value[1], 2);
+	while (!map_op(fd, KPL_MAP_NEXT, &key, value, &cursor))
+		sum += key, seen++;
+	EQ(errno, ENOENT);
+	EQ(seen, 50);
+	EQ(sum, 50 * 51 / 2);
+	for (i = 0; i < 3; i++) {
+		for (key = 1; key <= 50; key++)
+			EQ(map_op(fd, KPL_MAP_DELETE, &key, NULL, NULL), 0);
+		FAILS(ENOENT, map_op(fd, KPL_MAP_DELETE, &key, NULL, NULL));
+		FAILS(ENOENT, map_op(fd, KPL_MAP_GET, &key, value, NULL));
+		for (key = 1; key <= 50; key++)
+			EQ(map_op(fd, KPL_MAP_SET, &key, (uint64_t[]){ key, 0 }, NULL), 0);
+	}
+	EQ(ioctl(fd, KPL_IOC_MAP_INFO, &mi), 0);
+	EQ(mi.entries, 50);
+	EQ(mi.lost, 1);
+	EQ(mi.busy, 0);
+	OK(mi.memory > 50 * 40);
+	key = 1;
+	FAILS(EFAULT, map_op(fd, KPL_MAP_GET, NULL, value, NULL));
+	FAILS(EFAULT, map_op(fd, KPL_MAP_SET, &key, NULL, NULL));
+	FAILS(EINVAL, map_op(fd, 4, &key, value, NULL));
+	close(fd);
+}
+
+/* Handlers on two CPUs add to one key and come and go with others. */
+static void shared_from_handlers(void)
+{
+	int fd = session(), prog, i;
+	struct kpl_map_create map = { .kind = KPL_MAP_HASH, .key_size = 8, .value_size = 8 };
+	unsigned id = map_create(fd, &map), probe;
+	struct kpl_map_info mi = {};
+	uint64_t key = 42, value = 0;
+
+	prog = load(fd, KPL_PROG_PRE, PROG(MOV(6, 1), STI(10, -8, 42), MAP(2, id), MOV(3, 10), ADDI(3, -8), MOVI(4, 1),
+					   CALL(map_add),
+					   CALL(tid), ST(10, -16, 0), MOV(1, 6), MAP(2, id), MOV(3, 10), ADDI(3, -16),
+					   MOV(4, 10), ADDI(4, -8), CALL(map_set),
+					   MOV(1, 6), MAP(2, id), MOV(3, 10), ADDI(3, -16), CALL(map_delete),
+					   RETURN(0)));
+	probe = attach_one(fd, probe_at("__x64_sys_getpriority", KPL_PROBE_KPROBE, prog, KPL_NO_PROG));
+	fflush(stdout);
+	for (i = 0; i < 2; i++) {
+		if (!fork()) {
+			int n;
+
+			stay_on(i);
+			for (n = 0; n < 20000; n++)
+				syscall(SYS_getpriority, PRIO_PROCESS, 0);
+			_exit(0);
+		}
+	}
+	for (i = 0; i < 200; i++)
+		map_op(fd, KPL_MAP_GET, &key, &value, NULL);
+	wait(NULL);
+	wait(NULL);
+	EQ(map_op(fd, KPL_MAP_GET, &key, &value, NULL), 0);
+	EQ(ioctl(fd, KPL_IOC_MAP_INFO, &mi), 0);
+	/* Whoever gave up at a lock is counted; on an idle machine nobody does. */
+	OK(value <= 40000 && value + mi.busy >= 40000);
+	OK(mi.entries >= 1 && mi.entries <= 1 + mi.busy);
+	EQ(stats(fd, probe).entry.handled, 40000);
+	close(fd);
+}
+
+/* -------------------------------------------------------------------- rings */
+
+struct ring {
+	struct kpl_ring_setup setup;
+	volatile struct kpl_ring_ctl *ctl;
+	volatile struct kpl_ring_head *head;
+	char *data;
+};
+
+static struct ring ring_open(int fd, unsigned size)
+{
+	struct ring r = { .setup.size = size };
+
+	EQ(ioctl(fd, KPL_IOC_RING_SETUP, &r.setup), 0);
+	r.ctl = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, r.setup.ctl_off);
+	r.head = mmap(NULL, 4096 + 2 * size, PROT_READ, MAP_SHARED, fd, r.setup.data_off);
+	OK(r.ctl != MAP_FAILED && r.head != MAP_FAILED);
+	r.data = (char *)r.head + 4096;
+	return r;
+}
+
+/* An event of 24 fixed bytes (a number, a string's place, a number) and the command's name. */
+static int event_prog(int fd)
+{
+	struct kpl_prog_load l = { .kind = KPL_PROG_PRE, .scratch_size = 24 };
+	int id = load_with(fd, &l, PROG(
+		MOV(7, 1), LD(8, 7, HIT(scratch)), MOV(1, 8), MOVI(2, 16), CALL(comm),
+		MOV(1, 7), MOVI(2, 9), MOVI(3, 24), MOVI(4, 16), CALL(rec_begin),
+		JNEI(0, 0, 2), RETURN(0),
+		MOV(6, 0), LD(3, 7, HIT(func)), ST(6, 0, 3), STI(6, 8, 0), STI(6, 16, -5),
+		MOV(1, 7), MOV(2, 6), MOVI(3, 8), MOV(4, 8), MOVI(5, 16), CALL(rec_str),
+		MOV(1, 7), MOV(2, 6), CALL(rec_end),
+		RETURN(0)));
+
+	if (id < 0)
+		printf("%s: refused: %u at %u\n", test_name, l.reject, l.reject_pc);
+	OK(id >= 0);
+	return id;
+}
+
+#define EVENT_SIZE	(24 + 24 + 8)
+
+static void emit(int fd, int prog, uint64_t n)
+{
+	struct kpl_hit hit = { .func = n };
+	struct kpl_prog_run r = { .id = prog, .hit = (uintptr_t)&hit };
+
+	EQ(ioctl(fd, KPL_IOC_PROG_RUN, &r), 0);
+	EQ(r.result, 0);
+}
+
+static void check_event(const struct ring *r, uint64_t at, uint64_t seq, uint64_t n)
+{
+	const char *rec = r->data + (at & (r->setup.size - 1));
+	const struct kpl_rec *h = (const void *)rec;
+	const int64_t *fixed = (const void *)(h + 1);
+	const struct kpl_rec_str *str = (const void *)&fixed[1];
+
+	EQ(h->len, EVENT_SIZE);
+	EQ(h->event, 9);
+	EQ(h->seq, seq);
+	OK(h->time > 0);
+	EQ(fixed[0], n);
+	EQ(fixed[2], -5);
+	EQ(str->len, 8);
+	OK(!memcmp(rec + str->off, "abi_test", 8));
+}
+
+static void events(void)
+{
+	int fd = session(), prog;
+	struct ring r = ring_open(fd, 4096);
+	uint64_t n, tail = 0;
+
+	stay_on(0);
+	prog = event_prog(fd);
+	/* Many times around, one consumed for one produced. */
+	for (n = 0; n < 300; n++) {
+		emit(fd, prog, n);
+		EQ(r.head->head, tail + EVENT_SIZE);
+		check_event(&r, tail, n, n);
+		tail += EVENT_SIZE;
+		r.ctl->tail = tail;
+	}
+	/* Full: what does not fit is lost, and counted. */
+	for (n = 0; n < 100; n++)
+		emit(fd, prog, n);
+	EQ(r.head->head - tail, 4096 / EVENT_SIZE * EVENT_SIZE);
+	EQ(r.head->sent, 400);
+	EQ(r.head->lost, 100 - 4096 / EVENT_SIZE);
+	for (n = 0; n < 4096 / EVENT_SIZE; n++, tail += EVENT_SIZE)
+		check_event(&r, tail, 300 + n, n);
+	/* The next one's number shows the gap. */
+	r.ctl->tail = tail;
+	emit(fd, prog, 1);
+	check_event(&r, tail, 400, 1);
+	EQ(r.head->reserved_head, r.head->head);
+	/* Positions that make no sense mean full. */
+	r.ctl->tail = tail + 4096;
+	emit(fd, prog, 2);
+	r.ctl->tail = UINT64_MAX;
+	emit(fd, prog, 2);
+	EQ(r.head->sent, 403);
+	EQ(r.head->lost, 100 - 4096 / EVENT_SIZE + 2);
+	close(fd);
+}
+
+static int readable(int fd, int timeout)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	int n = poll(&p, 1, timeout);
+
+	return n == 1 && p.revents == POLLIN;
+}
+
+static void wakes(void)
+{
+	int fd = session(), prog;
+	struct ring r = ring_open(fd, 8192);
+	unsigned i;
+
+	stay_on(0);
+	prog = event_prog(fd);
+	OK(!readable(fd, 0));
+	emit(fd, prog, 0);
+	OK(readable(fd, 0));
+	r.ctl->tail = EVENT_SIZE;
+	OK(!readable(fd, 0));
+	/* Not before three more; and at half full in any case. */
+	r.ctl->wake_at = 4 * EVENT_SIZE;
+	emit(fd, prog, 0);
+	emit(fd, prog, 0);
+	OK(!readable(fd, 0));
+	emit(fd, prog, 0);
+	OK(readable(fd, 0));
+	r.ctl->wake_at = UINT64_MAX;
+	OK(!readable(fd, 0));
+	for (i = 0; i < 4096 / EVENT_SIZE + 1; i++)
+		emit(fd, prog, 0);
+	OK(readable(fd, 0));
+	close(fd);
+}
+
+/* A sleeping consumer is woken by a hit, each time again, on wake_at 0. */
+static void wakes_sleepers(void)
+{
+	int fd = session(), prog, n;
+	struct ring r = ring_open(fd, 8192);
+	pid_t child;
+
+	stay_on(0);
+	prog = event_prog(fd);
+	attach_one(fd, probe_at("__x64_sys_getpriority", KPL_PROBE_KPROBE, prog, KPL_NO_PROG));
+	fflush(stdout);
+	child = fork();
+	if (!child) {
+		for (n = 0; n < 5; n++) {
+			usleep(50 * 1000);
+			syscall(SYS_getpriority, PRIO_PROCESS, 0);
+		}
+		_exit(0);
+	}
+	for (n = 0; n < 5; n++) {
+		OK(readable(fd, 2000));
+		r.ctl->tail = r.head->head;
+	}
+	waitpid(child, NULL, 0);
+	EQ(r.head->sent, 5);
+	EQ(r.head->lost, 0);
+	close(fd);
+}
+
+/* Two CPUs, a consumer that is far too slow: sent = delivered + lost, on each. */
+static void loses_exactly(void)
+{
+	int fd = session(), prog, cpu;
+	struct ring r = ring_open(fd, 4096);
+	unsigned probe;
+	uint64_t sent = 0;
+
+	prog = event_prog(fd);
+	probe = attach_one(fd, probe_at("__x64_sys_getpriority", KPL_PROBE_KPROBE, prog, KPL_NO_PROG));
+	fflush(stdout);
+	for (cpu = 0; cpu < 2; cpu++) {
+		if (!fork()) {
+			int n;
+
+			stay_on(cpu);
+			for (n = 0; n < 5000; n++)
+				syscall(SYS_getpriority, PRIO_PROCESS, 0);
+			_exit(0);
+		}
+	}
+	wait(NULL);
+	wait(NULL);
+	for (cpu = 0; cpu < 2; cpu++) {
+		struct kpl_ring_head *h = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd,
+					       r.setup.data_off + cpu * r.setup.data_stride);
+
+		EQ(h->head / EVENT_SIZE + h->lost, h->sent);
+		OK(h->lost > 0);
+		sent += h->sent;
+	}
+	EQ(sent, 10000);
+	EQ(stats(fd, probe).entry.handled, 10000);
+	close(fd);
+}
+
+const struct test data_tests[] = {
+	{ "all kinds", all_kinds },
+	{ "keyed", keyed },
+	{ "shared map from user space", shared_from_user },
+	{ "shared map from handlers", shared_from_handlers },
+	{ "events", events },
+	{ "wakes", wakes },
+	{ "wakes sleepers", wakes_sleepers },
+	{ "loses exactly", loses_exactly },
+	{ NULL, NULL },
+};

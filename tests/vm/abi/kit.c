@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: MIT */
+#include "kit.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+int checks_failed;
+const char *test_name = "";
+
+static void need(int condition, const char *what)
+{
+	if (condition)
+		return;
+	printf("%s: can't go on: %s: %s\n", test_name, what, strerror(errno));
+	exit(1);
+}
+
+int session(void)
+{
+	int fd = open(KPL_DEVICE, O_RDWR | O_CLOEXEC);
+
+	need(fd >= 0, "open " KPL_DEVICE);
+	return fd;
+}
+
+unsigned map_create(int fd, struct kpl_map_create *create)
+{
+	need(!ioctl(fd, KPL_IOC_MAP_CREATE, create), "KPL_IOC_MAP_CREATE");
+	return create->id;
+}
+
+unsigned map_simple(int fd, unsigned kind, unsigned key_size)
+{
+	struct kpl_map_create create = { .kind = kind, .key_size = key_size };
+
+	return map_create(fd, &create);
+}
+
+int load_with(int fd, struct kpl_prog_load *load, const struct bpf_insn *insns, unsigned nr)
+{
+	load->insns = (uintptr_t)insns;
+	load->nr_insns = nr;
+	return ioctl(fd, KPL_IOC_PROG_LOAD, load) ? -1 : (int)load->id;
+}
+
+int load(int fd, unsigned kind, const struct bpf_insn *insns, unsigned nr)
+{
+	struct kpl_prog_load load = { .kind = kind };
+	int id = load_with(fd, &load, insns, nr);
+
+	if (id < 0)
+		printf("%s: refused: reason %u at %u\n", test_name, load.reject, load.reject_pc);
+	need(id >= 0, "KPL_IOC_PROG_LOAD");
+	return id;
+}
+
+struct kpl_attach probe_at(const char *name, unsigned kind, int first, int second)
+{
+	struct kpl_attach probe = {
+		.addr = symbol(name), .func = symbol(name), .kind = kind,
+		.prog = { first, second, KPL_NO_PROG },
+	};
+
+	need(probe.addr != 0, name);
+	return probe;
+}
+
+int attach(int fd, struct kpl_attach *list, unsigned nr)
+{
+	struct kpl_attach_batch batch = { .probes = (uintptr_t)list, .nr = nr };
+
+	return ioctl(fd, KPL_IOC_ATTACH, &batch);
+}
+
+unsigned attach_one(int fd, struct kpl_attach probe)
+{
+	int err = attach(fd, &probe, 1);
+
+	if (err)
+		printf("%s: error %d\n", test_name, probe.error);
+	need(!err, "KPL_IOC_ATTACH");
+	return probe.id;
+}
+
+int control(int fd, unsigned op, unsigned id)
+{
+	struct kpl_control control = { .ids = (uintptr_t)&id, .nr = 1, .op = op };
+
+	return ioctl(fd, KPL_IOC_CONTROL, &control);
+}
+
+struct kpl_probe_stats stats(int fd, unsigned id)
+{
+	struct kpl_probe_stats one = { .id = id };
+	struct kpl_stats all = { .stats = (uintptr_t)&one, .nr = 1 };
+
+	need(!ioctl(fd, KPL_IOC_STATS, &all), "KPL_IOC_STATS");
+	adds_up(&one);
+	return one;
+}
+
+static void counts_add_up(const struct kpl_counts *c)
+{
+	EQ(c->hits, c->handled + c->skipped + c->missed + c->faults + c->errors + c->overruns);
+}
+
+void adds_up(const struct kpl_probe_stats *one)
+{
+	counts_add_up(&one->entry);
+	counts_add_up(&one->ret);
+}
+
+struct kpl_info info(int fd)
+{
+	struct kpl_info info;
+
+	need(!ioctl(fd, KPL_IOC_INFO, &info), "KPL_IOC_INFO");
+	return info;
+}
+
+uint64_t run(int fd, unsigned prog)
+{
+	struct kpl_prog_run run = { .id = prog };
+
+	need(!ioctl(fd, KPL_IOC_PROG_RUN, &run), "KPL_IOC_PROG_RUN");
+	return run.result;
+}
+
+uint64_t symbol(const char *name)
+{
+	FILE *f = fopen("/proc/kallsyms", "r");
+	unsigned long long addr = 0, found = 0;
+	char line[512], type, sym[256];
+
+	need(f != NULL, "/proc/kallsyms");
+	while (!found && fgets(line, sizeof(line), f))
+		if (sscanf(line, "%llx %c %255s", &addr, &type, sym) == 3 && !strcmp(sym, name))
+			found = addr;
+	fclose(f);
+	return found;
+}
+
+int kprobes_listed(void)
+{
+	FILE *f = fopen("/sys/kernel/debug/kprobes/list", "r");
+	char line[512];
+	int n = 0;
+
+	need(f != NULL, "debugfs");
+	while (fgets(line, sizeof(line), f))
+		n++;
+	fclose(f);
+	return n;
+}
+
+uint64_t agg_total(int fd, const struct kpl_map_create *map, unsigned bank)
+{
+	char *area = mmap(NULL, map->mmap_size, PROT_READ, MAP_SHARED, fd, map->mmap_off);
+	uint64_t total = 0;
+	unsigned cpu;
+
+	need(area != MAP_FAILED, "mmap of a map");
+	for (cpu = 0; cpu < info(fd).nr_cpus; cpu++) {
+		char *at = area + (cpu * map->nr_banks + bank) * map->bank_size;
+
+		at += sizeof(struct kpl_agg_bank) + sizeof(struct kpl_agg_cell);
+		total += *(volatile uint64_t *)at;
+	}
+	munmap(area, map->mmap_size);
+	return total;
+}

@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: MIT */
+/* Who may do what, what is refused, and what is left when a session ends. */
+#include "kit.h"
+
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define BAD_POINTER 0x1000	/* never mapped */
+
+static void info_tells(void)
+{
+	int fd = session();
+	struct kpl_info i = info(fd);
+
+	EQ(i.abi, KPL_ABI_VERSION);
+	EQ(i.nr_cpus, sysconf(_SC_NPROCESSORS_CONF));
+	OK(i.features & KPL_FEATURE_JIT);
+	OK(i.features & KPL_FEATURE_KRETPROBE);
+	EQ(i.exiting, 0);
+	EQ(i.stops, 0);
+	OK(i.memory > 0);
+	close(fd);
+}
+
+static void unknown_calls(void)
+{
+	int fd = session();
+
+	FAILS(ENOTTY, ioctl(fd, _IO('K', 0x01), 0));
+	FAILS(ENOTTY, ioctl(fd, _IO('K', 0xff), 0));
+	FAILS(ENOTTY, ioctl(fd, _IOWR('X', 0x01, struct kpl_ring_setup), 0));
+	FAILS(EFAULT, ioctl(fd, KPL_IOC_RING_SETUP, BAD_POINTER));
+	FAILS(EFAULT, ioctl(fd, KPL_IOC_INFO, BAD_POINTER));
+	close(fd);
+}
+
+static void bad_maps(void)
+{
+	static const struct {
+		struct kpl_map_create create;
+		int error;
+	} rows[] = {
+		{ { .kind = KPL_MAP_KINDS }, EINVAL },
+		{ { .kind = KPL_MAP_COUNT, .key_size = 7 }, EINVAL },
+		{ { .kind = KPL_MAP_COUNT, .key_size = KPL_MAX_KEY + 8 }, E2BIG },
+		{ { .kind = KPL_MAP_COUNT, .key_size = 0xfffffff8 }, E2BIG },
+		{ { .kind = KPL_MAP_COUNT, .value_size = 8 }, EINVAL },
+		{ { .kind = KPL_MAP_COUNT, .max_entries = KPL_MAX_ENTRIES + 1 }, E2BIG },
+		{ { .kind = KPL_MAP_COUNT, .lo = 1 }, EINVAL },
+		{ { .kind = KPL_MAP_HASH, .key_size = 8 }, EINVAL },
+		{ { .kind = KPL_MAP_HASH, .value_size = 8 }, EINVAL },
+		{ { .kind = KPL_MAP_HASH, .key_size = 8, .value_size = KPL_MAX_VALUE + 8 }, E2BIG },
+		{ { .kind = KPL_MAP_LHIST, .lo = 0, .hi = 10, .step = 0 }, EINVAL },
+		{ { .kind = KPL_MAP_LHIST, .lo = 10, .hi = 10, .step = 1 }, EINVAL },
+		{ { .kind = KPL_MAP_LHIST, .lo = 0, .hi = 10, .step = -1 }, EINVAL },
+		{ { .kind = KPL_MAP_LHIST, .lo = 0, .hi = 10, .step = 11 }, EINVAL },
+		{ { .kind = KPL_MAP_LHIST, .lo = INT64_MIN, .hi = INT64_MAX, .step = 1 }, E2BIG },
+		{ { .kind = KPL_MAP_HIST, .key_size = KPL_MAX_KEY, .max_entries = KPL_MAX_ENTRIES }, ENOMEM },
+	};
+	int fd = session();
+	unsigned i;
+
+	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct kpl_map_create create = rows[i].create;
+		int before = checks_failed;
+
+		FAILS(rows[i].error, ioctl(fd, KPL_IOC_MAP_CREATE, &create));
+		if (checks_failed != before)
+			printf("  in row %u\n", i);
+	}
+	close(fd);
+}
+
+static void bad_programs(void)
+{
+	int fd = session();
+	struct bpf_insn insns[] = { RETURN(0) };
+	struct kpl_prog_load good = { .insns = (uintptr_t)insns, .nr_insns = 2 }, l;
+
+#define REFUSED(error, field, value)					\
+	l = good;							\
+	l.field = (value);						\
+	FAILS(error, ioctl(fd, KPL_IOC_PROG_LOAD, &l))
+	REFUSED(EINVAL, nr_insns, 0);
+	REFUSED(E2BIG, nr_insns, KPL_MAX_INSNS + 1);
+	REFUSED(E2BIG, nr_insns, 0xffffffff);
+	REFUSED(E2BIG, nr_labels, KPL_MAX_LABELS + 1);
+	REFUSED(EFAULT, nr_labels, 1);
+	REFUSED(EFAULT, insns, BAD_POINTER);
+	REFUSED(EINVAL, kind, KPL_PROG_KINDS);
+	REFUSED(EINVAL, flags, 1u << 31);
+	REFUSED(EINVAL, reserved, 1);
+	REFUSED(E2BIG, scratch_size, KPL_MAX_SCRATCH + 8);
+	REFUSED(E2BIG, data_size, KPL_MAX_DATA + 8);
+	REFUSED(E2BIG, budget, KPL_MAX_BUDGET + 1);
+#undef REFUSED
+	l = good;
+	EQ(ioctl(fd, KPL_IOC_PROG_LOAD, &l), 0);
+	EQ(l.id, 0);
+	EQ(l.jited, 1);
+	OK(l.native_len > 0);
+	close(fd);
+}
+
+/* What the verifier says comes back with its reason and place. */
+static void rejected_programs(void)
+{
+	int fd = session();
+	struct kpl_prog_load l = { .kind = KPL_PROG_PRE };
+
+	FAILS(EACCES, load_with(fd, &l, PROG(MOV(0, 5), EXIT)));
+	EQ(l.reject, KPL_REJECT_UNINIT);
+	EQ(l.reject_pc, 0);
+	FAILS(EACCES, load_with(fd, &l, PROG(MOVI(0, 0), MAP(2, 0), EXIT)));
+	EQ(l.reject, KPL_REJECT_MAP);
+	EQ(l.reject_pc, 1);
+	/* No ring yet: nothing may be emitted. */
+	FAILS(EACCES, load_with(fd, &l, PROG(MOV(7, 1), MOVI(2, 0), MOVI(3, 8), MOVI(4, 0), CALL(rec_begin),
+					     RETURN(0))));
+	EQ(l.reject, KPL_REJECT_HELPER);
+	/* A direct load of kernel memory. */
+	FAILS(EACCES, load_with(fd, &l, PROG(CALL(task), LD(0, 0, 0), EXIT)));
+	OK(l.reject != KPL_REJECT_NONE);
+	EQ(l.reject_pc, 1);
+	close(fd);
+}
+
+static void bad_attaches(void)
+{
+	int fd = session();
+	int pre = load(fd, KPL_PROG_PRE, PROG(RETURN(0)));
+	struct kpl_attach good = probe_at("__x64_sys_getpriority", KPL_PROBE_KPROBE, pre, KPL_NO_PROG), a;
+	struct kpl_attach_batch batch = { .probes = BAD_POINTER, .nr = 1 };
+
+	FAILS(EFAULT, ioctl(fd, KPL_IOC_ATTACH, &batch));
+	batch.nr = 0;
+	FAILS(EINVAL, ioctl(fd, KPL_IOC_ATTACH, &batch));
+	batch.nr = KPL_MAX_PROBES + 1;
+	FAILS(E2BIG, ioctl(fd, KPL_IOC_ATTACH, &batch));
+#define REFUSED(reason, field, value)					\
+	a = good;							\
+	a.field = (value);						\
+	FAILS(ECANCELED, attach(fd, &a, 1));				\
+	EQ(a.error, -(reason))
+	REFUSED(EINVAL, kind, KPL_PROBE_KINDS);
+	REFUSED(EINVAL, flags, 4);
+	REFUSED(EINVAL, prog[0], 7);
+	REFUSED(EINVAL, prog[0], KPL_NO_PROG);
+	REFUSED(EINVAL, prog[1], pre);
+	REFUSED(EINVAL, maxactive, 1);
+	REFUSED(EINVAL, when.mask, 32);
+	REFUSED(ENOENT, addr, 0x1234);
+	REFUSED(EINVAL, addr, symbol("kprobe_int3_handler") ?: symbol("get_kprobe"));
+#undef REFUSED
+	EQ(kprobes_listed(), 0);
+	FAILS(EINVAL, control(fd, KPL_CTL_ENABLE, 0));
+	FAILS(EINVAL, control(fd, 3, 0));
+	close(fd);
+}
+
+static void bad_mappings(void)
+{
+	int fd = session();
+	struct kpl_map_create map = { .kind = KPL_MAP_COUNT };
+	struct kpl_ring_setup ring = { .size = 8192 };
+	static const unsigned bad_sizes[] = { 0, 1, 4095, 6000, 0xffffffff };
+	unsigned i;
+
+#define NO_MMAP(error, size, prot, flags, off) \
+	FAILS(error, (mmap(NULL, size, prot, flags, fd, off) == MAP_FAILED ? -1 : 0))
+	map_create(fd, &map);
+	NO_MMAP(EPERM, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, map.mmap_off);
+	NO_MMAP(EPERM, 4096, PROT_READ | PROT_EXEC, MAP_SHARED, map.mmap_off);
+	NO_MMAP(EINVAL, 4096, PROT_READ, MAP_PRIVATE, map.mmap_off);
+	NO_MMAP(EINVAL, map.mmap_size + 4096, PROT_READ, MAP_SHARED, map.mmap_off);
+	NO_MMAP(EINVAL, 4096, PROT_READ, MAP_SHARED, map.mmap_off + 4096);
+	NO_MMAP(EINVAL, 4096, PROT_READ, MAP_SHARED, 0);
+	NO_MMAP(EINVAL, 4096, PROT_READ, MAP_SHARED, 1ll << 41);
+	NO_MMAP(EINVAL, 4096, PROT_READ, MAP_SHARED, 1ll << 62);
+	for (i = 0; i < sizeof(bad_sizes) / sizeof(bad_sizes[0]); i++) {
+		struct kpl_ring_setup bad = { .size = bad_sizes[i] };
+
+		FAILS(EINVAL, ioctl(fd, KPL_IOC_RING_SETUP, &bad));
+	}
+	EQ(ioctl(fd, KPL_IOC_RING_SETUP, &ring), 0);
+	FAILS(EBUSY, ioctl(fd, KPL_IOC_RING_SETUP, &ring));
+	NO_MMAP(EPERM, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, ring.data_off);
+	NO_MMAP(EINVAL, 4096, PROT_READ, MAP_SHARED, ring.data_off + 4096);
+	NO_MMAP(EINVAL, 4096, PROT_READ, MAP_SHARED, ring.data_off + ring.nr_cpus * ring.data_stride);
+	NO_MMAP(EPERM, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_SHARED, ring.ctl_off);
+	NO_MMAP(EINVAL, 8192, PROT_READ | PROT_WRITE, MAP_SHARED, ring.ctl_off);
+	close(fd);
+}
+
+/* A read-only mapping can't be made writable afterwards. */
+static void no_mprotect(void)
+{
+	int fd = session();
+	struct kpl_map_create map = { .kind = KPL_MAP_COUNT };
+	void *area;
+
+	map_create(fd, &map);
+	area = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, map.mmap_off);
+	OK(area != MAP_FAILED);
+	FAILS(EACCES, mprotect(area, 4096, PROT_READ | PROT_WRITE));
+	FAILS(EACCES, mprotect(area, 4096, PROT_READ | PROT_EXEC));
+	munmap(area, 4096);
+	close(fd);
+}
+
+/* Runs in a child; its checks count through the exit status. */
+static void in_child(void (*body)(int fd), int fd)
+{
+	int status;
+
+	fflush(stdout);
+	if (!fork()) {
+		body(fd);
+		fflush(stdout);
+		_exit(checks_failed ? 1 : 0);
+	}
+	wait(&status);
+	EQ(status, 0);
+}
+
+static void use_from_child(int fd)
+{
+	struct kpl_ring_setup ring = { .size = 4096 };
+
+	FAILS(EXDEV, ioctl(fd, KPL_IOC_RING_SETUP, &ring));
+	OK(mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 3ll << 41) == MAP_FAILED && errno == EXDEV);
+	EQ(info(fd).abi, KPL_ABI_VERSION);
+}
+
+static void foreign_process(void)
+{
+	int fd = session();
+
+	map_simple(fd, KPL_MAP_COUNT, 0);
+	in_child(use_from_child, fd);
+	close(fd);
+}
+
+static void set_caps(uint64_t caps)
+{
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[2] = {
+		{ .effective = caps, .permitted = caps }, { .effective = caps >> 32, .permitted = caps >> 32 },
+	};
+
+	EQ(syscall(SYS_capset, &head, data), 0);
+}
+
+static void without_rights(int unused)
+{
+	int fd = session();
+	struct kpl_ring_setup ring = { .size = 4096 };
+
+	(void)unused;
+	set_caps(1ull << CAP_PERFMON | 1ull << CAP_BPF);
+	EQ(ioctl(fd, KPL_IOC_RING_SETUP, &ring), 0);
+	set_caps(1ull << CAP_BPF);
+	FAILS(EPERM, ioctl(fd, KPL_IOC_RING_SETUP, &ring));
+	OK(mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, ring.data_off) == MAP_FAILED && errno == EPERM);
+	FAILS(EPERM, open(KPL_DEVICE, O_RDWR));
+	EQ(info(fd).abi, KPL_ABI_VERSION);
+}
+
+static void no_capability(void)
+{
+	in_child(without_rights, -1);
+}
+
+/* -------------------------------------------------------------------- the end */
+
+static int armed_session(void)
+{
+	int fd = session();
+	int prog = load(fd, KPL_PROG_PRE, PROG(RETURN(0)));
+
+	attach_one(fd, probe_at("__x64_sys_getpriority", KPL_PROBE_KPROBE, prog, KPL_NO_PROG));
+	EQ(kprobes_listed(), 1);
+	return fd;
+}
+
+static void close_disarms(void)
+{
+	int fd = armed_session();
+	struct kpl_ring_setup ring = { .size = 4096 };
+	void *area;
+
+	/* Not even a mapping keeps a closed session armed. */
+	EQ(ioctl(fd, KPL_IOC_RING_SETUP, &ring), 0);
+	area = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, ring.data_off);
+	OK(area != MAP_FAILED);
+	close(fd);
+	EQ(kprobes_listed(), 0);
+	OK(*(volatile char *)area == 0);
+	munmap(area, 4096);
+}
+
+/* A forked child that holds the file does not keep probes armed; it can't use it, either. */
+static void orphaned_child(void)
+{
+	int status, ready[2], go[2];
+	char c;
+	pid_t opener;
+
+	EQ(pipe(ready) | pipe(go), 0);
+	fflush(stdout);
+	opener = fork();
+	if (!opener) {
+		int fd = armed_session();
+
+		if (!fork()) {
+			struct pollfd p = { .fd = fd, .events = POLLIN };
+
+			read(go[0], &c, 1);
+			EQ(poll(&p, 1, 0), 1);
+			EQ(p.revents & POLLHUP, POLLHUP);
+			printf("%s", checks_failed ? "orphan: checks failed\n" : "");
+			fflush(stdout);
+			write(ready[1], checks_failed ? "F" : "G", 1);
+			_exit(0);
+		}
+		write(ready[1], "r", 1);
+		pause();
+	}
+	EQ(read(ready[0], &c, 1), 1);
+	EQ(kprobes_listed(), 1);
+	kill(opener, SIGKILL);
+	waitpid(opener, &status, 0);
+	EQ(kprobes_listed(), 0);
+	write(go[1], "g", 1);
+	EQ(read(ready[0], &c, 1), 1);
+	EQ(c, 'G');
+	close(ready[0]), close(ready[1]), close(go[0]), close(go[1]);
+}
+
+static void child_closes(int fd)
+{
+	close(fd);
+}
+
+static void child_close_is_harmless(void)
+{
+	int fd = armed_session();
+
+	in_child(child_closes, fd);
+	EQ(kprobes_listed(), 1);
+	close(fd);
+	EQ(kprobes_listed(), 0);
+}
+
+static void many_sessions(void)
+{
+	int fds[20];
+	unsigned i;
+
+	for (i = 0; i < 20; i++) {
+		int prog;
+
+		fds[i] = session();
+		prog = load(fds[i], KPL_PROG_PRE, PROG(RETURN(0)));
+		attach_one(fds[i], probe_at("__x64_sys_getpriority", KPL_PROBE_KPROBE, prog, KPL_NO_PROG));
+	}
+	EQ(kprobes_listed(), 20);
+	for (i = 0; i < 20; i++)
+		close(fds[i]);
+	EQ(kprobes_listed(), 0);
+}
+
+const struct test session_tests[] = {
+	{ "info", info_tells },
+	{ "unknown calls", unknown_calls },
+	{ "bad maps", bad_maps },
+	{ "bad programs", bad_programs },
+	{ "rejected programs", rejected_programs },
+	{ "bad attaches", bad_attaches },
+	{ "bad mappings", bad_mappings },
+	{ "no mprotect", no_mprotect },
+	{ "foreign process", foreign_process },
+	{ "no capability", no_capability },
+	{ "close disarms", close_disarms },
+	{ "orphaned child", orphaned_child },
+	{ "a child's close is harmless", child_close_is_harmless },
+	{ "many sessions", many_sessions },
+	{ NULL, NULL },
+};
