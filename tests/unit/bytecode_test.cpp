@@ -454,6 +454,31 @@ TEST_CASE("printed code agrees with jit.bc") {
     }
 }
 
+TEST_CASE("a newer LuaJIT: opcodes moved, bit operators, a new flag") {
+    Lua lua;
+    std::string names = lua.run("return require('jit.vmdef').bcnames");
+    if (names.find("BAND  ") == std::string::npos)
+        names.insert(names.find("FUNCF "), "BNOT  BAND  BOR   BXOR  BSHL  BSHR  BSAR  ");
+    auto ops = OpcodeMap::from_vmdef(names);
+    REQUIRE(ops.ok());
+    auto number = [&](const char* name) { return static_cast<char>(names.find(name) / 6); };
+
+    std::string dump = dump_of(lua, "local a, b = 1, 2 return a + b");
+    const size_t at = dump.find(std::string{number("ADDVV "), 2, 1, 0});
+    REQUIRE(at != std::string::npos);
+    dump[at] = number("BAND  ");
+    dump[4] |= 0x10;  // of the dump: uses bit operators
+    const size_t flags =
+        5 + 1 + 9 + 1;  // behind the header, the length and text of "@test.lua", the function's length
+    REQUIRE(dump[flags] == 0x02);  // vararg
+    dump[flags] = static_cast<char>(0x82);
+    auto f = read_dump({reinterpret_cast<const uint8_t*>(dump.data()), dump.size()}, *ops);
+    if (!f) FAIL(f.error().text);
+    CHECK((*f)->code[3] == Insn{Op::BAND, 2, 0, 1});
+    CHECK((*f)->vararg);
+    CHECK(print(**f).find("BAND     2   0   1  ; a, b") != std::string::npos);
+}
+
 TEST_CASE("what is unknown is refused") {
     Lua lua;
     const std::string good = dump_of(lua, "return 1");
