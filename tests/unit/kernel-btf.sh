@@ -23,13 +23,13 @@ unpacker() { # FILE: the command that unpacks it, by its first bytes
 
 unpack() { # FROM TO; the padding after a kernel's payload makes unpackers complain at its end
     tool=$(unpacker "$1")
+    command -v "$tool" > /dev/null || { echo "kernel-btf: $1 needs $tool, which is not installed" >&2; return 1; }
     [ "$tool" = cat ] || tool="$tool -dc"
     $tool < "$1" > "$2" 2> /dev/null || [ -s "$2" ]
 }
 
 extract() { # ELF TO
-    objcopy --dump-section ".BTF=$2.new" "$1" /dev/null
-    [ -s "$2.new" ] && mv "$2.new" "$2"
+    objcopy --dump-section ".BTF=$2.new" "$1" /dev/null && mv "$2.new" "$2"
 }
 
 temporary=$(mktemp -d)
@@ -47,7 +47,7 @@ for kernel in /boot/vmlinuz-*; do
         file=$(find "/lib/modules/$release" -name "$module.ko*" 2> /dev/null | head -n 1)
         [ -n "$file" ] || continue
         unpack "$file" "$temporary/module"
-        extract "$temporary/module" "$out/$release/$module"
+        extract "$temporary/module" "$out/$release/$module" || true  # a module may have none
     done
     extract "$temporary/vmlinux" "$out/$release/vmlinux"
     touch "$out/$release/vmlinux"
