@@ -37,7 +37,7 @@ trap 'rm -rf "$temporary"' EXIT
 for kernel in /boot/vmlinuz-*; do
     [ -e "$kernel" ] || continue
     release=${kernel#/boot/vmlinuz-}
-    [ "$out/$release/vmlinux" -nt "$kernel" ] && continue
+    [ -n "$(find "$out/$release/vmlinux" -newer "$kernel" 2> /dev/null)" ] && continue
     mkdir -p "$out/$release"
     # Documentation/arch/x86/boot.rst: setup_sects at 0x1f1, payload_offset at 0x248, payload_length at 0x24c.
     start=$(( ($(byte_at "$kernel" 497) + 1) * 512 + $(word_at "$kernel" 584) ))
