@@ -108,7 +108,8 @@ class Allocator {
     }
 
   private:
-    // Those that can't be spilled come first, the shortest of them first; then by what each place in a register gains.
+    // The hit comes first, as everything goes through it; then what can't be spilled, the shortest first; then the
+    // rest by what a register gains for it.
     std::vector<uint32_t> order() const {
         std::vector<uint32_t> result(function_.vregs.size());
         std::iota(result.begin(), result.end(), 0);
@@ -117,15 +118,18 @@ class Allocator {
             const LiveRange& range = live_.ranges[i];
             uint64_t length = range.empty() ? 1 : range.length();
             constexpr uint64_t unspillable = uint64_t{1} << 62;
-            key[i] = function_.vregs[i].spillable ? (uint64_t{live_.weight[i]} << 20) / length
-                                                  : unspillable - length;
+            if (function_.vregs[i].spillable)
+                key[i] = (uint64_t{live_.weight[i]} << 20) / length;
+            else
+                key[i] = function_.vregs[i].holds == Holds::Hit ? unspillable : unspillable - length;
         }
         std::stable_sort(result.begin(), result.end(), [&](uint32_t a, uint32_t b) { return key[a] > key[b]; });
         return result;
     }
 
     bool assign(uint32_t index) {
-        constexpr Reg by_taste[machine_regs] = {0, 5, 4, 3, 2, 1, 6, 7, 8};
+        // r1 is mostly set last, to the hit; r0 is where results come from.
+        constexpr Reg by_taste[machine_regs] = {1, 5, 4, 3, 0, 2, 6, 7, 8};
         const LiveRange& range = live_.ranges[index];
         auto gains = preferences_.gains(index + mir::first_virtual, assigned_);
         Reg best = mir::no_reg;

@@ -9,6 +9,9 @@ namespace kpl {
 // Before allocation: what computes a register that nobody reads.
 void remove_dead(mir::Function& function);
 
+// Before allocation: a register that is only copied to another becomes that one, where they don't interfere.
+void coalesce(mir::Function& function);
+
 // After allocation: copies to where the value is already, loads of spill slots that a register still holds.
 void remove_redundant_copies(mir::Function& function);
 

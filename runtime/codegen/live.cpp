@@ -85,6 +85,7 @@ class Finder {
         }
         for (LiveRange& range : result_.ranges) range.reverse();
         for (LiveRange& range : result_.machine) range.reverse();
+        result_.calls.reverse();
         return std::move(result_);
     }
 
@@ -174,6 +175,7 @@ class Finder {
         if (inst.kind == Kind::Call) {
             for (size_t reg = 0; reg < machine.size(); reg++)
                 result_.machine[reg].prepend(reg == 0 ? end(machine[0]) : lost);
+            result_.calls.prepend(lost);
         }
         if (size_t to = written(inst); to != untracked) {
             result_.ranges[to].prepend(end(open[to]));

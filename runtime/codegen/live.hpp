@@ -33,6 +33,7 @@ class LiveRange {
 
 struct Liveness {
     std::vector<LiveRange> ranges;                   // by virtual register, then by spill slot
+    LiveRange calls;                                 // where r0 to r5 are lost
     std::array<LiveRange, 6> machine;                // r0 to r5: moved in and out around calls, lost in them
     std::vector<std::vector<bool>> live_in;          // by block, then as ranges
     std::vector<uint32_t> weight;                    // by virtual register: accesses, more inside of loops

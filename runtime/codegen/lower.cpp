@@ -12,7 +12,7 @@ using mir::Kind;
 
 Lowering::Lowering(const ir::Function& function)
     : in_(function),
-      order_(order_blocks(function)),
+      order_(find_order(function)),
       places_(assign_places(function)),
       uses_(find_uses(function, order_.depth)),
       again_(function.insts.size()),

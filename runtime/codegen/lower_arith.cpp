@@ -75,7 +75,7 @@ void Lowering::lower_value(ValueId value) {
         }
         case Opcode::SExt:
         case Opcode::ZExt:
-            return lower_extension(value);
+            return define(value, extend(value));
         case Opcode::Compare:
             return lower_compare(value);
         case Opcode::Select:
@@ -223,12 +223,12 @@ void Lowering::lower_signed_division(ValueId value) {
     define(value, reg);
 }
 
-void Lowering::lower_extension(ValueId value) {
+Lowering::Reg Lowering::extend(ValueId value) {
     const ir::Inst& v = inst(value);
     const uint32_t bits = significant_bits(in_, v.args[0]);
     const auto to = static_cast<uint32_t>(v.imm);
     const bool is_signed = v.op == Opcode::SExt;
-    if (bits < to || (bits == to && !is_signed)) return define(value, reg_of(v.args[0]));
+    if (bits < to || (bits == to && !is_signed)) return reg_of(v.args[0]);
 
     Reg reg = out_.new_vreg();
     if (!is_signed && to == 32) {
@@ -242,7 +242,7 @@ void Lowering::lower_extension(ValueId value) {
             alu(BPF_AND, reg, {mir::no_reg, (int64_t{1} << to) - 1});
         }
     }
-    define(value, reg);
+    return reg;
 }
 
 }  // namespace kpl

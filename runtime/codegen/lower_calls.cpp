@@ -149,7 +149,7 @@ void Lowering::lower_call(ValueId value) {
 
 Lowering::Arg Lowering::string_arg(const StrRef& str) {
     if (str.where == StrRef::Where::Data) return ObjectArg{Object::Data, str.index};
-    return slot_arg(str.index, 0);
+    return slot_arg(str.index, str.offset);
 }
 
 Lowering::Arg Lowering::slot_arg(ir::SlotId slot, uint32_t offset) {

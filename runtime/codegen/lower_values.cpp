@@ -50,30 +50,56 @@ void Lowering::classify() {
         for (ValueId value : in_.blocks[id].insts) {
             const ir::Inst& v = inst(value);
             const Uses& uses = uses_[value];
-            bool once = uses.count == 1 && !uses.in_phi && uses.block == id;
+            const bool once = uses.count == 1 && !uses.in_phi && uses.block == id;
+            const bool no_deeper = uses.depth <= order_.depth[id];
             switch (v.op) {
                 case Opcode::HitField:
-                    again_[value] = !is_volatile(v.imm) && uses.depth <= order_.depth[id];
+                    again_[value] = !is_volatile(v.imm) && no_deeper;
                     break;
                 case Opcode::Reg:
-                    again_[value] = uses.depth <= order_.depth[id];
+                    again_[value] = no_deeper;
                     break;
-                case Opcode::Compare:
                 case Opcode::SExt:
                 case Opcode::ZExt:
+                    again_[value] = again_[v.args[0]] && no_deeper;
                     folds_[value] = once;
                     break;
-                case Opcode::And:
-                    folds_[value] = once && tests_mask(in_, value, uses);
+                case Opcode::Compare:
+                    folds_[value] = once;
                     break;
                 case Opcode::LoadData:
                 case Opcode::LoadSlot:
                     folds_[value] = true;
                     break;
+                case Opcode::And:
+                    folds_[value] = once && (takes_one_value(v) || tests_mask(in_, value, uses));
+                    break;
                 default:
+                    folds_[value] = once && takes_one_value(v);
                     break;
             }
         }
+    }
+}
+
+// An operation on one value that costs little: waiting for its use keeps no more alive than its result would.
+bool Lowering::takes_one_value(const ir::Inst& v) const {
+    switch (v.op) {
+        case Opcode::Neg:
+        case Opcode::Not:
+            return true;
+        case Opcode::Add:
+        case Opcode::Sub:
+        case Opcode::Mul:
+        case Opcode::And:
+        case Opcode::Or:
+        case Opcode::Xor:
+        case Opcode::Shl:
+        case Opcode::Shr:
+        case Opcode::Sar:
+            return is_const(v.args[0]) || is_const(v.args[1]);
+        default:
+            return false;
     }
 }
 
@@ -109,9 +135,13 @@ Lowering::Reg Lowering::read_again(ValueId value) {
     for (auto [known, reg] : region_values_)
         if (known == value) return reg;
     const ir::Inst& v = inst(value);
-    Reg base = v.op == Opcode::Reg ? object(Object::Regs) : hit_;
-    uint8_t size = v.op == Opcode::Reg ? 8 : hit_field_size(v.imm);
-    Reg reg = load(base, static_cast<int32_t>(v.imm), size);
+    Reg reg;
+    if (v.op == Opcode::Reg)
+        reg = load(object(Object::Regs), static_cast<int32_t>(v.imm), 8);
+    else if (v.op == Opcode::HitField)
+        reg = load(hit_, static_cast<int32_t>(v.imm), hit_field_size(v.imm));
+    else
+        reg = extend(value);
     region_values_.push_back({value, reg});
     return reg;
 }

@@ -71,6 +71,7 @@ class Lowering {
 
     // lower_values.cpp: where values are
     void classify();
+    bool takes_one_value(const ir::Inst& v) const;
     bool deferred(ValueId value) const;
     bool waits(ValueId value) const { return deferred(value) && value_reg_[value] == mir::no_reg; }
     const ir::Inst& inst(ValueId value) const { return in_.insts[value]; }
@@ -97,7 +98,7 @@ class Lowering {
     void lower_signed_division(ValueId value);
     Reg divide_by_constant(ValueId dividend, uint64_t divisor, bool modulo);
     Reg divide_by_power(ValueId dividend, uint32_t shift, bool modulo);
-    void lower_extension(ValueId value);
+    Reg extend(ValueId value);
 
     // lower_tests.cpp: comparisons
     Condition truth(ValueId value);

@@ -99,7 +99,7 @@ class Assignment {
         const StrRef* str = slot_string(field);
         if (!str) return false;
         const SlotUse& use = slots_[str->index];
-        return use.writers == 1 && use.comm_limit == field.limit && str->limit == field.limit;
+        return use.writers == 1 && use.comm_limit == field.limit && str->limit == field.limit && str->offset == 0;
     }
 
     int new_area(uint32_t size) {

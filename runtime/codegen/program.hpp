@@ -31,4 +31,7 @@ struct HandlerProgram {
     const PcNote* note_at(uint32_t pc) const;  // nullptr before the first
 };
 
+// The listing, with the script's lines behind it; stage `asm` of -d.
+std::string print(const HandlerProgram& program);
+
 }  // namespace kpl

@@ -5,10 +5,11 @@
 #include <bit>
 #include <cstddef>
 
+#include "ir/visit.hpp"
+
 namespace kpl {
 namespace {
 
-using ir::FieldStore;
 using ir::Inst;
 using ir::Opcode;
 using ir::ValueId;
@@ -22,17 +23,13 @@ class Finder {
         for (ir::BlockId id = 0; id < function_.blocks.size(); id++) {
             const ir::Block& block = function_.blocks[id];
             for (ValueId user : block.insts) scan(id, user);
-            if (const auto* branch = std::get_if<ir::Branch>(&block.end)) {
-                add(branch->a, {1, id, ir::no_value});
-                add(branch->b, {1, id, ir::no_value});
-            }
+            ir::for_each_terminator_use(block.end, [&](ValueId value) { add(value, {1, id, ir::no_value}); });
         }
         return std::move(uses_);
     }
 
   private:
     void add(ValueId value, Uses use) {
-        if (value == ir::no_value) return;
         Uses& uses = uses_[value];
         use.count = uses.count + 1;
         use.depth = std::max(uses.depth, depth_[use.block]);
@@ -42,15 +39,12 @@ class Finder {
 
     void scan(ir::BlockId id, ValueId user) {
         const Inst& inst = function_.insts[user];
-        for (size_t i = 0; i < inst.args.size(); i++) {
+        const std::vector<ir::BlockId>& preds = function_.blocks[id].preds;
+        size_t pred = 0;
+        ir::for_each_use(inst, [&](ValueId value) {
             bool phi = inst.op == Opcode::Phi;
-            add(inst.args[i], {1, phi ? function_.blocks[id].preds[i] : id, user, phi});
-        }
-        for (const ir::Operand& operand : inst.operands)
-            if (const auto* value = std::get_if<ValueId>(&operand)) add(*value, {1, id, user});
-        for (const auto* fields : {&inst.fields, &inst.value_fields})
-            for (const FieldStore& field : *fields)
-                if (const auto* value = std::get_if<ValueId>(&field.value)) add(*value, {1, id, user});
+            add(value, {1, phi ? preds[pred++] : id, user, phi});
+        });
     }
 
     const ir::Function& function_;
@@ -102,8 +96,11 @@ uint32_t bits_of(const ir::Function& function, ValueId value, int levels) {
             return std::min(all_bits, arg(0) + arg(1));
         case Opcode::UDiv:
             return arg(0);
-        case Opcode::UMod:
-            return std::min(arg(0), arg(1));
+        case Opcode::UMod: {
+            const Inst& divisor = function.insts[inst.args[1]];
+            bool known = divisor.op == Opcode::Const && divisor.imm != 0;  // x % 0 is x
+            return known ? std::min(arg(0), width(divisor.imm - 1)) : arg(0);
+        }
         case Opcode::Shr: {
             const Inst& count = function.insts[inst.args[1]];
             if (count.op != Opcode::Const) return arg(0);

@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: MIT
+// The code that probe scripts spend their time in, instruction by instruction; limits, places and dumps.
+#include "codegen_ir.hpp"
+
+using namespace kpl;
+using namespace kpl::test;
+
+namespace {
+
+SimMap make_map(kpl_map_kind kind, uint32_t key_size, uint32_t value_size = 0) {
+    kpl_map_create request{};
+    request.kind = kind;
+    request.key_size = key_size;
+    request.value_size = value_size;
+    return SimMap::create(request);
+}
+
+// The program is accepted, and is this one.
+void check_listing(const ir::Function& function, const std::string& expected, std::vector<SimMap> maps = {}) {
+    HandlerProgram program = compile(function);
+    Simulator simulator;
+    simulator.maps = std::move(maps);
+    load(simulator, program);
+    auto text = assemble(expected);
+    INFO((text.ok() ? "" : text.error().message()));
+    REQUIRE(text.ok());
+    CHECK(listing(program) == disassemble(text->insns, text->labels));
+}
+
+std::string failure(const ir::Function& function) {
+    auto program = generate(function);
+    REQUIRE(!program.ok());
+    CHECK(program.error().code == Errc::script);
+    return program.error().message();
+}
+
+}  // namespace
+
+TEST_CASE("count at entry: the hit stays in r1") {
+    IrBuilder b;
+    b.agg_add(0, 0, {}, b.constant(1));
+    b.ret();
+    check_listing(b.function, R"(
+        r2 = map 0
+        r3 = 0
+        r4 = 1
+        call agg_add
+        r0 = 0
+        exit
+    )", {make_map(KPL_MAP_COUNT, 0)});
+}
+
+TEST_CASE("count by comm: comm() writes the key") {
+    IrBuilder b;
+    StrRef comm = b.comm();
+    b.agg_add(0, 24, {{0, comm, 15}}, b.constant(1));
+    b.ret();
+    check_listing(b.function, R"(
+        r6 = r1
+        r1 = *(u64 *)(r6 + 16)
+        r2 = 15
+        call comm
+        r2 = map 0
+        r3 = *(u64 *)(r6 + 16)
+        r4 = 1
+        r1 = r6
+        call agg_add
+        r0 = 0
+        exit
+    )", {make_map(KPL_MAP_COUNT, 24)});
+}
+
+TEST_CASE("count by comm and function: comm() writes into the key") {
+    IrBuilder b;
+    StrRef comm = b.comm();
+    ValueId func = b.hit_field(offsetof(kpl_hit, func));
+    b.agg_add(0, 32, {{0, comm, 15}, {24, func, 0}}, b.constant(1));
+    b.ret();
+    check_listing(b.function, R"(
+        r6 = r1
+        r1 = *(u64 *)(r6 + 16)
+        r2 = 15
+        call comm
+        r1 = *(u64 *)(r6 + 16)
+        r5 = *(u64 *)(r6 + 24)
+        *(u64 *)(r1 + 24) = r5
+        r2 = map 0
+        r3 = *(u64 *)(r6 + 16)
+        r4 = 1
+        r1 = r6
+        call agg_add
+        r0 = 0
+        exit
+    )", {make_map(KPL_MAP_COUNT, 32)});
+}
+
+TEST_CASE("count by a number: the key lies on the stack") {
+    IrBuilder b;
+    ValueId tid = b.call(KPL_H_tid);
+    b.agg_add(0, 8, {{0, tid, 0}}, b.constant(1));
+    b.ret();
+    check_listing(b.function, R"(
+        r6 = r1
+        call tid
+        *(u64 *)(r10 - 8) = r0
+        r2 = map 0
+        r3 = r10
+        r3 += -8
+        r4 = 1
+        r1 = r6
+        call agg_add
+        r0 = 0
+        exit
+    )", {make_map(KPL_MAP_COUNT, 8)});
+}
+
+TEST_CASE("latency from entry to return") {
+    IrBuilder entry(KPL_PROG_ENTRY);
+    entry.function.data_size = 8;
+    entry.store_data(0, entry.call(KPL_H_now));
+    entry.ret();
+    check_listing(entry.function, R"(
+        r6 = r1
+        call now
+        r1 = *(u64 *)(r6 + 8)
+        *(u64 *)(r1 + 0) = r0
+        r0 = 0
+        exit
+    )");
+    IrBuilder ret(KPL_PROG_RET);
+    ret.function.data_size = 8;
+    ValueId now = ret.call(KPL_H_now);
+    ret.agg_add(0, 0, {}, ret.op(Opcode::Sub, now, ret.load_data(0)));
+    ret.ret();
+    check_listing(ret.function, R"(
+        r6 = r1
+        call now
+        r4 = r0
+        r1 = *(u64 *)(r6 + 8)
+        r1 = *(u64 *)(r1 + 0)
+        r4 -= r1
+        r2 = map 0
+        r3 = 0
+        r1 = r6
+        call agg_add
+        r0 = 0
+        exit
+    )", {make_map(KPL_MAP_HIST, 0)});
+}
+
+TEST_CASE("event with pid, comm, path and error, of failed calls only") {
+    IrBuilder b(KPL_PROG_RET);
+    b.function.data_size = KPL_STR_SIZE(255);
+    ValueId ret = b.unary(Opcode::SExt, b.hit_field(offsetof(kpl_hit, ret)), 32);
+    ValueId zero = b.constant(0);
+    BlockId first = b.current, failed = b.block();
+    ValueId pid = b.call(KPL_H_pid);
+    StrRef comm = b.comm();
+    b.emit(3, 32, {{0, pid, 0}, {8, comm, 15}, {16, b.in_data(0, 255), 255}, {24, b.unary(Opcode::Neg, ret), 0}});
+    BlockId done = b.block();
+    b.ret();
+    b.branch_from(first, Cmp::SLt, ret, zero, failed, done);
+    b.jump_from(failed, done);
+    check_listing(b.function, R"(
+        r6 = r1
+        r1 = *(u64 *)(r6 + 40)
+        if w1 s>= 0 goto done
+        call pid
+        *(u64 *)(r10 - 8) = r0
+        r1 = *(u64 *)(r6 + 16)
+        r2 = 15
+        call comm
+        r2 = 3
+        r3 = 32
+        r4 = 272
+        r1 = r6
+        call rec_begin
+        r7 = r0
+        if r7 == 0 goto done
+        r1 = *(u64 *)(r10 - 8)
+        *(u64 *)(r7 + 0) = r1
+        r1 = *(u64 *)(r6 + 40)
+        r1 <<= 32
+        r1 s>>= 32
+        r1 = -r1
+        *(u64 *)(r7 + 24) = r1
+        r2 = r7
+        r3 = 8
+        r4 = *(u64 *)(r6 + 16)
+        r5 = 15
+        r1 = r6
+        call rec_str
+        r2 = r7
+        r3 = 16
+        r4 = *(u64 *)(r6 + 8)
+        r5 = 255
+        r1 = r6
+        call rec_str
+        r2 = r7
+        r1 = r6
+        call rec_end
+      done:
+        r0 = 0
+        exit
+    )");
+}
+
+TEST_CASE("a field chain: each read is tested, stops stand at the end") {
+    IrBuilder b;
+    ValueId parent = b.unary(Opcode::Read, b.op(Opcode::Add, b.reg(14), b.constant(24)), 8);
+    ValueId flags = b.unary(Opcode::Read, b.op(Opcode::Add, parent, b.constant(8)), 4);
+    b.agg_add(0, 0, {}, flags);
+    b.ret();
+    check_listing(b.function, R"(
+        r6 = r1
+        r1 = *(u64 *)(r6 + 0)
+        r2 = *(u64 *)(r1 + 112)
+        r2 += 24
+        r1 = r6
+        call read64
+        r1 = *(u32 *)(r6 + 64)
+        if r1 != 0 goto first
+        r0 += 8
+        r2 = r0
+        r1 = r6
+        call read32
+        r4 = r0
+        r1 = *(u32 *)(r6 + 64)
+        if r1 != 0 goto second
+        r2 = map 0
+        r3 = 0
+        r1 = r6
+        call agg_add
+        r0 = 0
+        exit
+      first:
+        r0 = r1
+        r0 |= 1280
+        exit
+      second:
+        r0 = r1
+        r0 |= 2816
+        exit
+    )", {make_map(KPL_MAP_SUM, 0)});
+}
+
+// t = task(); while t.pid > 1 do t = t.real_parent; n = n + 1 end
+TEST_CASE("a loop: one jump back, values keep their registers") {
+    IrBuilder b;
+    ValueId zero = b.constant(0), task = b.call(KPL_H_task);
+    BlockId entry = b.current, head = b.block();
+    b.jump_from(entry, head);
+    ValueId n = b.phi({zero}), t = b.phi({task});
+    ValueId one = b.constant(1);
+    ValueId pid = b.unary(Opcode::SExt, b.unary(Opcode::Read, b.op(Opcode::Add, t, b.constant(1000)), 4), 32);
+    BlockId body = b.block();
+    ValueId parent = b.unary(Opcode::Read, b.op(Opcode::Add, t, b.constant(1016)), 8);
+    ValueId more = b.op(Opcode::Add, n, one);
+    b.jump_from(body, head);
+    b.function.insts[n].args.push_back(more);
+    b.function.insts[t].args.push_back(parent);
+    BlockId out = b.block();
+    b.agg_add(0, 0, {}, n);
+    b.ret();
+    b.branch_from(head, Cmp::SGt, pid, one, body, out);
+    check_listing(b.function, R"(
+        r6 = r1
+        call task
+        r7 = r0
+        r8 = 0
+      loop: {r6=hit r7=num r8=num}
+        r2 = r7
+        r2 += 1000
+        r1 = r6
+        call read32
+        r1 = *(u32 *)(r6 + 64)
+        if r1 != 0 goto bad_pid
+        if w0 s<= 1 goto out
+        r2 = r7
+        r2 += 1016
+        r1 = r6
+        call read64
+        r7 = r0
+        r1 = *(u32 *)(r6 + 64)
+        if r1 != 0 goto bad_parent
+        r8 += 1
+        goto loop
+      out:
+        r4 = r8
+        r2 = map 0
+        r3 = 0
+        r1 = r6
+        call agg_add
+        r0 = 0
+        exit
+      bad_pid:
+        r0 = r1
+        r0 |= 1792
+        exit
+      bad_parent:
+        r0 = r1
+        r0 |= 3584
+        exit
+    )", {make_map(KPL_MAP_LHIST, 0)});
+}
+
+TEST_CASE("stops tell their place") {
+    IrBuilder b;
+    b.function.insts.reserve(8);
+    ValueId bad = b.unary(Opcode::Read, b.constant(0), 8);
+    b.function.insts[bad].at = {"script.lua", 7};
+    b.function.insts[bad].what = "reading dentry->d_name";
+    b.agg_add(0, 0, {}, bad);
+    b.ret();
+    HandlerProgram program = compile(b.function);
+    Simulator simulator;
+    simulator.maps = {make_map(KPL_MAP_SUM, 0)};
+    SimOutcome outcome = simulator.run(load(simulator, program));
+    CHECK(outcome.reason == KPL_STOP_READ);
+    const PcNote* note = program.note_at(outcome.pc);
+    REQUIRE(note);
+    CHECK(note->at == SourceLoc{"script.lua", 7});
+    CHECK(note->what == "reading dentry->d_name");
+    CHECK(print(program).find("script.lua:7: reading dentry->d_name") != std::string::npos);
+    CHECK(print(program).find("call read64") != std::string::npos);
+}
+
+TEST_CASE("a handler that needs too much is refused by name") {
+    SECTION("scratch") {
+        IrBuilder b;
+        for (int i = 0; i < 17; i++) b.comm(4000);
+        b.ret();
+        CHECK(failure(b.function).find("test handler: handler is too large") == 0);
+        CHECK(failure(b.function).find("the limit is 65536") != std::string::npos);
+    }
+    SECTION("stack") {
+        IrBuilder b;
+        std::vector<ValueId> values;
+        for (int i = 0; i < 80; i++) values.push_back(b.call(KPL_H_now));
+        std::vector<FieldStore> fields;
+        for (int i = 0; i < 80; i++) fields.push_back({static_cast<uint32_t>(8 * i), values[i], 0});
+        b.emit(0, 640, fields);
+        b.ret();
+        CHECK(failure(b.function).find("bytes of stack, the limit is 512") != std::string::npos);
+    }
+    SECTION("length") {
+        IrBuilder b;
+        for (int i = 0; i < 2000; i++) b.agg_add(0, 0, {}, b.constant(i));
+        b.ret();
+        CHECK(failure(b.function).find("instructions, the limit is 4096") != std::string::npos);
+    }
+}
+
+TEST_CASE("slots beyond the reach of an offset") {
+    IrBuilder b;
+    std::vector<SlotId> slots;
+    for (int i = 0; i < 15; i++) slots.push_back(b.slot(4096));
+    ValueId value = b.reg(3);
+    for (SlotId slot : slots) b.add({.op = Opcode::StoreSlot, .imm = 4088, .slot = slot, .args = {value}});
+    for (SlotId slot : slots) value = b.op(Opcode::Add, value, b.add({.op = Opcode::LoadSlot, .imm = 4088, .slot = slot}));
+    b.agg_add(0, 0, {}, value);
+    b.ret();
+    HandlerProgram program = compile(b.function);
+    Simulator simulator;
+    simulator.maps = {make_map(KPL_MAP_SUM, 0)};
+    simulator.regs[3] = 5;
+    simulator.run(load(simulator, program));
+    REQUIRE(simulator.maps[0].cells.size() == 1);
+    CHECK(simulator.maps[0].cells.begin()->second[0] == 80);
+}
