@@ -91,12 +91,12 @@ struct Inst {
     uint32_t size = 0;             // Emit: fixed size; AggAdd and Map*: key size
     uint32_t value_size = 0;       // MapSet
     SlotId slot = 0;
-    std::vector<ValueId> args;
-    std::vector<Operand> operands;
-    std::vector<FieldStore> fields;
-    std::vector<FieldStore> value_fields;
-    SourceLoc at;
-    std::string what;              // "dentry->d_name": what a stop here was doing
+    std::vector<ValueId> args{};
+    std::vector<Operand> operands{};
+    std::vector<FieldStore> fields{};
+    std::vector<FieldStore> value_fields{};
+    SourceLoc at{};
+    std::string what{};            // "dentry->d_name": what a stop here was doing
     BlockId block = 0;
 };
 
@@ -139,6 +139,9 @@ struct Function {
 std::string print(const Function&);  // stage `ir` of -d
 // Broken invariants as text; empty when sound. Run after the builder and after each pass in tests and debug builds.
 std::string check(const Function&);
+
+// Blocks into reverse post order with loops contiguous; unreachable ones are dropped; sets Block::loop_head.
+void order_blocks(Function&);
 
 // Passes, each one thing; run in this order by optimize(). They keep check() empty.
 void fold_constants(Function&);

@@ -25,12 +25,15 @@ enum class FieldKind : uint8_t {
     Kstack, Ustack,  // limit = frames; records: struct kpl_rec_str over an array of u64 addresses
 };
 
+// FieldLayout::pointee of an integer that is shown as an address (p.ip).
+inline constexpr uint32_t integer_address = ~0u;
+
 struct FieldLayout {
     std::string name;      // "" for the single unnamed element of a key; "1", "2"… for tuple elements
     FieldKind kind = FieldKind::I64;
     uint32_t offset = 0;   // bytes; numbers take 8, strings KPL_STR_SIZE(limit) or struct kpl_rec_str
     uint32_t limit = 0;    // strings, stacks
-    uint32_t pointee = 0;  // Pointer: the C type that it points to (TypeId); 0 for void
+    uint32_t pointee = 0;  // Pointer: the C type that it points to (TypeId), 0 for void; or integer_address
     bool nilable = false;  // a presence bit says whether it is there: bit `index` of the u64 at presence_offset
 };
 

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: MIT
+// The functions of the handler language: one table, and what each becomes.
+#include <algorithm>
+
+#include "ir/build/builder.hpp"
+
+namespace kpl::front {
+
+using namespace ir;
+
+namespace {
+
+constexpr uint32_t comm_limit = 16;       // TASK_COMM_LEN
+constexpr int64_t default_frames = 32;
+constexpr int64_t max_frames = 127;       // a stack fits a key: KPL_MAX_KEY
+constexpr uint8_t any = 255;
+
+constexpr Type symbol_type{.kind = Kind::Int, .is_unsigned = true, .shows = Shows::Symbol};
+
+}  // namespace
+
+struct BuiltinTable {
+    using B = Builder;
+    static constexpr B::BuiltinRow rows[] = {
+        // name, arguments at least, at most, lowering, parameter
+        {"pid", 0, 0, &B::b_number, KPL_H_pid},
+        {"tid", 0, 0, &B::b_number, KPL_H_tid},
+        {"ppid", 0, 0, &B::b_number, KPL_H_ppid},
+        {"uid", 0, 0, &B::b_number, KPL_H_uid},
+        {"gid", 0, 0, &B::b_number, KPL_H_gid},
+        {"cgroup", 0, 0, &B::b_number, KPL_H_cgroup},
+        {"now", 0, 0, &B::b_number, KPL_H_now},
+        {"cpu", 0, 0, &B::b_cpu, 0},
+        {"task", 0, 0, &B::b_task, 0},
+        {"comm", 0, 0, &B::b_comm, 0},
+        {"str", 1, 2, &B::b_str, KPL_H_str},
+        {"ustr", 1, 2, &B::b_str, KPL_H_ustr},
+        {"buf", 2, 2, &B::b_buf, 0},
+        {"starts", 2, 2, &B::b_starts, 0},
+        {"kstack", 0, 1, &B::b_stack, 0},
+        {"ustack", 0, 1, &B::b_stack, 1},
+        {"sym", 1, 1, &B::b_sym, 0},
+        {"printf", 1, any, &B::b_printf, 0},
+        {"print", 0, any, &B::b_print, 0},
+        {"exit", 0, 1, &B::b_exit, 0},
+        {"try", 2, 2, &B::b_try, 0},
+        {"tonumber", 1, 1, &B::b_tonumber, 0},
+        {"ffi.cast", 2, 2, &B::b_cast, 0},
+        {"ffi.sizeof", 1, 1, &B::b_sizeof, 0},
+        {"ffi.offsetof", 2, 2, &B::b_offsetof, 0},
+        {"bit.band", 1, any, &B::b_bit_fold, static_cast<int>(Opcode::And)},
+        {"bit.bor", 1, any, &B::b_bit_fold, static_cast<int>(Opcode::Or)},
+        {"bit.bxor", 1, any, &B::b_bit_fold, static_cast<int>(Opcode::Xor)},
+        {"bit.bnot", 1, 1, &B::b_bit_not, 0},
+        {"bit.lshift", 2, 2, &B::b_bit_shift, static_cast<int>(Opcode::Shl)},
+        {"bit.rshift", 2, 2, &B::b_bit_shift, static_cast<int>(Opcode::Shr)},
+        {"bit.arshift", 2, 2, &B::b_bit_shift, static_cast<int>(Opcode::Sar)},
+        {"bit.rol", 2, 2, &B::b_bit_rotate, 1},
+        {"bit.ror", 2, 2, &B::b_bit_rotate, 0},
+        {"bit.bswap", 1, 1, &B::b_bit_swap, 0},
+        {"bit.tobit", 1, 1, &B::b_bit_tobit, 0},
+        {"bit.tohex", 1, 2, &B::b_refused, static_cast<int>(Err::TOHEX)},
+        {"tostring", 0, any, &B::b_refused, static_cast<int>(Err::TOSTRING)},
+        {"event", 0, any, &B::b_refused, static_cast<int>(Err::DECLARATION)},
+        {"map", 0, any, &B::b_refused, static_cast<int>(Err::DECLARATION)},
+        {"count", 0, any, &B::b_refused, static_cast<int>(Err::DECLARATION)},
+        {"kprobe", 0, any, &B::b_refused, static_cast<int>(Err::DECLARATION)},
+        {"kretprobe", 0, any, &B::b_refused, static_cast<int>(Err::DECLARATION)},
+    };
+};
+
+const Builder::BuiltinRow* Builder::find_builtin(const std::string& name) {
+    for (const BuiltinRow& row : BuiltinTable::rows)
+        if (name == row.name) return &row;
+    return nullptr;
+}
+
+bool Builder::is_builtin_table(const std::string& name) { return name == "ffi" || name == "bit" || name == "ffi.C"; }
+
+Values Builder::b_refused(const BuiltinRow& row, Values&) { return {fail(static_cast<Err>(row.param), row.name)}; }
+
+Values Builder::b_number(const BuiltinRow& row, Values&) {
+    Value v = number(w_.call(static_cast<kpl_helper>(row.param), {}, false), int_type);
+    v.text = std::string(row.name) + "()";
+    return {v};
+}
+
+Values Builder::b_cpu(const BuiltinRow&, Values&) { return {hit_field(offsetof(kpl_hit, cpu), int_type)}; }
+
+Values Builder::b_task(const BuiltinRow&, Values&) {
+    const auto type = ask(s_.types.parse("struct task_struct"));
+    if (!type) return {poison()};
+    Value v = number(w_.call(KPL_H_task, {}, false), {.kind = Kind::Pointer, .ctype = *type});
+    v.text = "task()";
+    return {v};
+}
+
+// ---- strings
+
+Value Builder::new_string(uint32_t limit) {
+    Value v;
+    v.type = {.kind = Kind::String, .limit = limit};
+    v.str = {.index = w_.new_slot(KPL_STR_SIZE(limit)), .limit = limit};
+    return v;
+}
+
+Value Builder::string_literal(const std::string& bytes) {
+    Value v;
+    v.text = bytes;
+    v.literal = true;
+    v.type = {.kind = Kind::String, .limit = static_cast<uint32_t>(bytes.size())};
+    if (bytes.size() > KPL_MAX_STR) return fail(Err::LONG_LITERAL, bytes.size(), KPL_MAX_STR);
+    return v;
+}
+
+// A literal gets its slot when it is first used as a string.
+StrRef Builder::str_of(const Value& v) {
+    if (!v.literal) return v.str;
+    return {.index = w_.literal_slot(v.text), .limit = static_cast<uint32_t>(v.text.size())};
+}
+
+std::optional<uint32_t> Builder::need_limit(const Values& args, size_t index, const char* name, uint32_t otherwise) {
+    if (index >= args.size()) return otherwise;
+    const auto n = need_constant(args[index], std::string("the limit of ") + name);
+    if (!n) return std::nullopt;
+    if (*n < 1 || *n > KPL_MAX_STR) {
+        fail(Err::STRING_LIMIT, *n, KPL_MAX_STR);
+        return std::nullopt;
+    }
+    return static_cast<uint32_t>(*n);
+}
+
+Values Builder::b_comm(const BuiltinRow&, Values&) {
+    Value v = new_string(comm_limit);
+    w_.call(KPL_H_comm, {StrOperand{v.str}, ConstOperand{v.str.limit}}, false);
+    return {v};
+}
+
+Values Builder::b_str(const BuiltinRow& row, Values& args) {
+    const Value& from = args[0];
+    if (!usable(from, row.name)) return {poison()};
+    uint32_t limit = s_.options.string_limit;
+    ValueId address = no_value;
+    if (from.is(Kind::Memory) || from.is(Kind::Pointer)) {
+        auto t = ask(s_.types.resolve(from.type.ctype));
+        if (!t) return {poison()};
+        if (from.is(Kind::Memory)) {
+            if (t->kind != TypeKind::Array) return {fail(Err::STR_OF, row.name, describe(from))};
+            if (t->count) limit = std::min<uint32_t>(t->count, KPL_MAX_STR);
+            t = ask(s_.types.resolve(t->element));
+            if (!t) return {poison()};
+        }
+        if (t->kind != TypeKind::Void && t->size != 1) return {fail(Err::STR_OF, row.name, describe(from))};
+        address = address_of(from);
+    } else if (from.is(Kind::Int)) {
+        address = num(from);  // p.arg[n]: an address without a type
+    } else if (from.is(Kind::String)) {
+        return {from};
+    } else {
+        return {fail(Err::STR_OF, row.name, describe(from))};
+    }
+    const auto given = need_limit(args, 1, row.name, limit);
+    if (!given) return {poison()};
+    Value v = new_string(from.is(Kind::Memory) ? std::min(*given, limit) : *given);
+    const std::string what = fmt::format("{}({})", row.name, from.text);
+    w_.call(static_cast<kpl_helper>(row.param), {HitOperand{}, StrOperand{v.str}, ConstOperand{v.str.limit}, address},
+            !soft(), what);
+    return {v};
+}
+
+Values Builder::b_buf(const BuiltinRow&, Values& args) {
+    const Value& from = args[0];
+    if (!usable(from, "buf") || !need_int(args[1], "buf's size")) return {poison()};
+    if (!from.is(Kind::Pointer) && !from.is(Kind::Memory) && !from.is(Kind::Int))
+        return {fail(Err::STR_OF, "buf", describe(from))};
+    uint32_t limit = s_.options.string_limit;
+    if (args[1].constant) {
+        const auto n = need_limit(args, 1, "buf", limit);
+        if (!n) return {poison()};
+        limit = *n;
+    }
+    Value v = new_string(limit);
+    const ValueId address = from.is(Kind::Int) ? num(from) : address_of(from);
+    w_.call(KPL_H_buf, {HitOperand{}, StrOperand{v.str}, ConstOperand{v.str.limit}, address, num(args[1])}, !soft(),
+            fmt::format("buf({})", from.text));
+    return {v};
+}
+
+Values Builder::b_starts(const BuiltinRow&, Values& args) {
+    if (!need_string(args[0], "starts") || !need_string(args[1], "starts")) return {poison()};
+    if (args[0].literal && args[1].literal) return {bool_constant(args[0].text.starts_with(args[1].text))};
+    const StrRef s = str_of(args[0]), prefix = str_of(args[1]);
+    const ValueId r = w_.call(KPL_H_str_starts,
+                              {StrOperand{s}, ConstOperand{s.limit}, StrOperand{prefix}, ConstOperand{prefix.limit}},
+                              false);
+    return {number(r, bool_type)};
+}
+
+// A stack is kept as a string of addresses: the header with the length in bytes, then the frames.
+Values Builder::b_stack(const BuiltinRow& row, Values& args) {
+    int64_t frames = default_frames;
+    if (!args.empty()) {
+        const auto n = need_constant(args[0], std::string("the depth of ") + row.name);
+        if (!n) return {poison()};
+        if (*n < 1 || *n > max_frames) return {fail(Err::STACK_DEPTH, row.name, max_frames)};
+        frames = *n;
+    }
+    Value v;
+    v.type = {.kind = Kind::Stack, .user = row.param == 1, .limit = static_cast<uint32_t>(frames)};
+    const uint32_t bytes = static_cast<uint32_t>(frames) * 8;
+    v.str = {.index = w_.new_slot(KPL_STR_SIZE(bytes)), .limit = bytes};
+    const ValueId count = w_.call(row.param == 1 ? KPL_H_ustack : KPL_H_kstack,
+                                  {HitOperand{}, SlotOperand{v.str.index, 8}, ConstOperand{bytes}}, false);
+    w_.store_slot_in(w_.block(), v.str.index, 0, w_.binary(Opcode::Shl, count, w_.constant(3)));
+    return {v};
+}
+
+Values Builder::b_sym(const BuiltinRow&, Values& args) {
+    if (!usable(args[0], "sym")) return {poison()};
+    if (!args[0].is(Kind::Int) && !args[0].is(Kind::Pointer)) return {fail(Err::NEED_INT, "sym", describe(args[0]))};
+    return {number(num(args[0]), symbol_type)};
+}
+
+// ---- output and end
+
+Values Builder::b_printf(const BuiltinRow&, Values& args) {
+    if (args[0].is_poison()) return {};
+    if (!args[0].literal) return {fail(Err::FORMAT_LITERAL)};
+    return emit_printf(args[0].text, false, Values(args.begin() + 1, args.end()));
+}
+
+Values Builder::b_print(const BuiltinRow&, Values& args) { return emit_printf("", true, args); }
+
+Values Builder::b_exit(const BuiltinRow&, Values& args) {
+    if (!side_effect("exit")) return {};
+    if (!args.empty() && !need_int(args[0], "exit")) return {};
+    const ValueId code = args.empty() ? w_.constant(0) : num(args[0]);
+    w_.call(KPL_H_exit, {HitOperand{}, code}, false);
+    if (decl_.kind == KPL_PROG_ENTRY) note_entry_stores();
+    w_.leave(Return{false});
+    alive_ = false;
+    return {};
+}
+
+Values Builder::b_tonumber(const BuiltinRow&, Values& args) {
+    if (!need_int(args[0], "tonumber")) return {poison()};
+    return {args[0]};
+}
+
+// try(expr, default): the reads of `expr` were soft; one status tells whether all of them went well.
+Values Builder::b_try(const BuiltinRow&, Values& args) {
+    const SoftRegion* region = nullptr;
+    for (const SoftRegion& r : frame_->soft_regions)
+        if (r.call == pc_) region = &r;
+    if (!region) return {fail(Err::TRY_INDIRECT)};
+    const Value& value = args[0];
+    const Value& otherwise = args[1];
+    if (value.is_poison() || otherwise.is_poison()) return {poison()};
+    const bool computed = (!otherwise.constant && otherwise.id != no_value && otherwise.id >= region->insts) ||
+                          (otherwise.is(Kind::String) && !otherwise.literal &&
+                           otherwise.str.where == StrRef::Where::Slot && otherwise.str.index >= region->slots);
+    if (computed) return {fail(Err::TRY_DEFAULT)};
+    const ValueId status = w_.call(KPL_H_status_clear, {HitOperand{}}, false);
+    const auto [bad, good] = fork(Cmp::Ne, status, w_.constant(0));
+    Meeting m;
+    m.from = {good, bad};
+    m.values = {value, otherwise};
+    m.into = w_.new_block();
+    m.force = true;
+    w_.jump_from(good, m.into);
+    w_.jump_from(bad, m.into);
+    Value v = merge(m);
+    w_.enter(m.into);
+    return {v};
+}
+
+}  // namespace kpl::front

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+#include "ir/build/diagnostics.hpp"
+
+namespace kpl::front {
+namespace {
+
+constexpr MessageRow error_rows[] = {
+#define KPL_ERROR(id, text, advice) {#id, text, advice},
+#define KPL_WARNING(id, text, advice)
+#include "ir/build/errors.def"
+#undef KPL_ERROR
+#undef KPL_WARNING
+};
+
+constexpr MessageRow warning_rows[] = {
+#define KPL_ERROR(id, text, advice)
+#define KPL_WARNING(id, text, advice) {#id, text, advice},
+#include "ir/build/errors.def"
+#undef KPL_ERROR
+#undef KPL_WARNING
+};
+
+}  // namespace
+
+const MessageRow& row(Err id) { return error_rows[static_cast<size_t>(id)]; }
+const MessageRow& row(Warn id) { return warning_rows[static_cast<size_t>(id)]; }
+
+std::string Diagnostics::template_of(const MessageRow& row) {
+    std::string text(row.text);
+    if (!row.advice.empty()) text.append(": ").append(row.advice);
+    return text;
+}
+
+void Diagnostics::add_error(const SourceLoc& at, std::string text) {
+    errors_.emplace(Place{at.file, at.line}, std::move(text));
+}
+
+void Diagnostics::add_warning(const SourceLoc& at, std::string text) {
+    warnings_.emplace(Place{at.file, at.line}, std::move(text));
+}
+
+std::string Diagnostics::text() const {
+    std::string all;
+    for (const auto& [place, text] : errors_) {
+        if (!all.empty()) all += '\n';
+        all += Error{Errc::script, text, {place.first, place.second}}.message();
+    }
+    return all;
+}
+
+std::vector<Warning> Diagnostics::warnings() const {
+    std::vector<Warning> all;
+    for (const auto& [place, text] : warnings_) all.push_back({{place.first, place.second}, text});
+    return all;
+}
+
+void Diagnostics::clear() {
+    errors_.clear();
+    warnings_.clear();
+}
+
+}  // namespace kpl::front
