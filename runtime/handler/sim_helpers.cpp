@@ -11,6 +11,9 @@ namespace {
 
 thread_local Simulator* current = nullptr;
 
+// Where the kernel leaves what was there before: programs that rely on it are noticed.
+constexpr uint8_t garbage = 0xaa;
+
 Simulator& sim() {
     assert(current);
     return *current;
@@ -55,7 +58,7 @@ HELPER_FN(cgroup, , , , , ) { return sim().task.cgroup; }
 HELPER_FN(comm, dst, limit, , , ) {
     const std::string& comm = sim().task.comm;
     std::span bytes(reinterpret_cast<const uint8_t*>(comm.data()), std::min<size_t>(comm.size(), 15));
-    return store_string(dst, limit, bytes.first(std::min<size_t>(bytes.size(), limit)));
+    return store_string(dst, limit, bytes.first(std::min<size_t>(bytes.size(), limit)), Rest::zeros);
 }
 
 // ---- memory
@@ -85,17 +88,20 @@ HELPER_FN(read_mem, hit, dst, size, address, ) {
     return KPL_STOP_READ;
 }
 
-// Writes a struct kpl_str of that limit, zeros to its end; the length.
-uint64_t SimHelpers::store_string(uint64_t dst, uint64_t limit, std::span<const uint8_t> bytes) {
+// Writes a struct kpl_str; its length. Behind the last 8 bytes of text, `rest` is left: only some helpers write zeros
+// there, and what the others leave is not for programs to rely on.
+uint64_t SimHelpers::store_string(uint64_t dst, uint64_t limit, std::span<const uint8_t> bytes, Rest rest) {
     assert(bytes.size() <= limit);
     uint8_t* out = sim().memory(dst, KPL_STR_SIZE(limit), true);
     // The source may be the destination itself.
     ByteVector copy(bytes.begin(), bytes.end());
-    std::memset(out, 0, KPL_STR_SIZE(limit));
-    auto len = static_cast<uint32_t>(copy.size());
-    std::memcpy(out, &len, sizeof len);
+    std::memset(out, rest == Rest::zeros ? 0 : garbage, KPL_STR_SIZE(limit));
+    copy.resize((copy.size() + 7) & ~size_t{7});
     std::copy(copy.begin(), copy.end(), out + sizeof(kpl_str));
-    return len;
+    kpl_str header{};
+    header.len = static_cast<uint32_t>(bytes.size());
+    std::memcpy(out, &header, sizeof header);
+    return header.len;
 }
 
 // The handler wrote it: its length may be anything.
@@ -111,12 +117,13 @@ uint64_t SimHelpers::read_string(uint64_t dst, uint64_t limit, uint64_t address,
     ByteVector bytes;
     for (uint64_t i = 0;; i++) {
         auto byte = memory.byte(address + i);
-        if (!byte) {
+        // Whether a user string goes on behind the limit may be unknown.
+        if (!byte && (i < limit || stop == KPL_STOP_READ)) {
             store_string(dst, limit, {});
-            sim().fail(stop, address + i);
+            sim().fail(stop, i < limit ? address : address + i);
             return 0;
         }
-        if (*byte == 0) break;
+        if (byte.value_or(0) == 0) break;
         if (i == limit) {
             sim().truncated++;
             break;
@@ -148,8 +155,8 @@ HELPER_FN(status_clear, hit, , , , ) { return std::exchange(sim().hit.status, 0)
 
 HELPER_FN(str_copy, hit, dst, limit, src, src_limit) {
     auto bytes = load_string(src, src_limit);
-    if (bytes.size() <= limit) return store_string(dst, limit, bytes);
-    store_string(dst, limit, {});
+    if (bytes.size() <= limit) return store_string(dst, limit, bytes, Rest::zeros);
+    store_string(dst, limit, {}, Rest::zeros);
     sim().fail(KPL_STOP_TOO_LONG);
     return 0;
 }
@@ -194,7 +201,7 @@ HELPER_FN(rec_begin, hit, event, fixed, tail, ) {
     record.event = static_cast<uint32_t>(event);
     record.fixed = fixed;
     record.used = sizeof(kpl_rec) + fixed;
-    record.bytes.resize(record.used + tail);
+    record.bytes.resize(record.used + tail, garbage);  // a ring has what was in it
     return reinterpret_cast<uint64_t>(record.bytes.data() + sizeof(kpl_rec));
 }
 
@@ -203,16 +210,17 @@ HELPER_FN(rec_str, hit, rec, slot, src, limit) {
     auto bytes = load_string(src, limit);
     auto& record = *sim().pending_;
     assert(reinterpret_cast<uint8_t*>(rec) == record.bytes.data() + sizeof(kpl_rec) && slot + 8 <= record.fixed);
-    kpl_rec_str str{};
     size_t padded = (bytes.size() + 7) & ~size_t{7};
-    if (padded <= record.bytes.size() - record.used) {
-        str = {static_cast<uint32_t>(record.used), static_cast<uint32_t>(bytes.size())};
-        std::copy(bytes.begin(), bytes.end(), record.bytes.begin() + static_cast<ptrdiff_t>(record.used));
-        record.used += padded;
-    } else {
+    if (padded > record.bytes.size() - record.used) {
         sim().fail(KPL_STOP_TOO_LONG);
+        return 0;
     }
+    kpl_rec_str str{static_cast<uint32_t>(record.used), static_cast<uint32_t>(bytes.size())};
     std::memcpy(record.bytes.data() + sizeof(kpl_rec) + slot, &str, sizeof str);
+    ByteVector copy(bytes.begin(), bytes.end());
+    copy.resize(padded);
+    std::copy(copy.begin(), copy.end(), record.bytes.begin() + static_cast<ptrdiff_t>(record.used));
+    record.used += padded;
     return 0;
 }
 

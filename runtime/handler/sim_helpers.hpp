@@ -28,11 +28,13 @@ struct SimHelpers {
 #undef HELPER
 
   private:
-    using StringReader = std::optional<uint8_t> (SimMemory::*)(uint64_t) const;
+    enum class Rest { unspecified, zeros };  // what follows the text of a string
+
     template <class T>
     static uint64_t read(uint64_t address);
     static uint64_t read_string(uint64_t dst, uint64_t limit, uint64_t address, const SimMemory& memory, uint32_t stop);
-    static uint64_t store_string(uint64_t dst, uint64_t limit, std::span<const uint8_t> bytes);
+    static uint64_t store_string(uint64_t dst, uint64_t limit, std::span<const uint8_t> bytes,
+                                 Rest rest = Rest::unspecified);
     static std::span<const uint8_t> load_string(uint64_t src, uint64_t limit);
     static uint64_t copy_stack(uint64_t dst, uint64_t size, const std::vector<uint64_t>& stack);
     static ByteVector key_of(const SimMap& map, uint64_t key);

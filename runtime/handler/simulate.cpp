@@ -94,10 +94,11 @@ std::optional<SimProgram> Simulator::load(const SimLoad& program, SimReject& rej
     v.ws = reinterpret_cast<kpl_verify_ws*>(ws.data());
 
     SimProgram out;
-    out.insns.resize(KPL_MAX_SLOTS);
+    auto room = static_cast<u32>(std::min<size_t>(KPL_MAX_SLOTS, 4 * program.insns.size() + 1));
+    out.insns.resize(room);
     out.out_pc.resize(program.insns.size());
     u32 slots = 0;
-    if (kpl_verify(&v) || kpl_rewrite(&v, out.insns.data(), KPL_MAX_SLOTS, &slots, out.out_pc.data())) {
+    if (kpl_verify(&v) || kpl_rewrite(&v, out.insns.data(), room, &slots, out.out_pc.data())) {
         reject = {v.reject, v.reject_pc};
         return {};
     }
@@ -124,8 +125,7 @@ Result<SimProgram> Simulator::load(const SimLoad& program) const {
 SimOutcome Simulator::run(const SimProgram& program, Engine engine) {
     data.resize(std::max<size_t>(data.size(), program.data_size));
     scratch.resize(std::max<size_t>(scratch.size(), program.scratch_size));
-    // What is left from another run must not be what a handler reads before it writes.
-    stack_.assign(program.stack_depth / 8, 0x5a5a5a5a5a5a5a5a);
+    stack_.assign(program.stack_depth / 8, stack_fill);
     hit.regs = reinterpret_cast<uint64_t>(regs.data());
     hit.data = reinterpret_cast<uint64_t>(data.data());
     hit.scratch = reinterpret_cast<uint64_t>(scratch.data());

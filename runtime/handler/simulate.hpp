@@ -112,6 +112,7 @@ class Simulator {
     ByteVector scratch;        // likewise
     uint32_t max_record = KPL_MAX_RECORD;
     size_t ring_room = 1 << 20;  // records until the ring is full
+    uint64_t stack_fill = 0x5a5a5a5a5a5a5a5a;  // what the stack holds before a run
 
     // What handlers have left.
     std::vector<SimRecord> records;
