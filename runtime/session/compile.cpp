@@ -8,7 +8,6 @@
 
 #include "codegen/codegen.hpp"
 #include "core/core.h"
-#include "handler/asm.hpp"
 
 namespace kpl {
 namespace {
@@ -77,7 +76,7 @@ std::array<int, 3> add_handlers(Grouping& grouping, const Place& place, const st
 Result<uint32_t> verify(const HandlerProgram& program, const std::vector<kpl_map_desc>& maps, const Arch& arch,
                         uint32_t ring_bytes) {
     std::vector<uint64_t> workspace(kpl_verify_ws_size(static_cast<uint32_t>(program.insns.size())) / 8 + 1);
-    kpl_verify v{};
+    struct kpl_verify v{};
     v.insns = program.insns.data();
     v.labels = program.labels.data();
     v.maps = maps.data();
