@@ -133,6 +133,8 @@ Result<GuestReport> run_guest_report(const GuestSpec& spec) {
     GuestReport report;
     report.release = kernel.release;
     Machine machine{kernel.image, spec.cpus, memory_for(spec, image.size()), spec.icount, spec.single_thread};
+    tell(spec, fmt::format("vm: booting {} ({}, {} MiB)\n", kernel.release,
+                           uses_kvm(machine) ? "KVM" : "software emulation", machine.memory_mib));
     Qemu qemu = TRY(Qemu::start(machine, initramfs));
     Relay(spec, qemu, report).run();
     report.failure = describe_failure(report, qemu);

@@ -55,6 +55,7 @@ Result<GuestImage> GuestImage::create() {
                          "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534::/:/bin/false\n");
     image.tree_.add_file("/etc/group", "root:x:0:\nnogroup:x:65534:\n");
     image.tree_.add_file("/etc/hosts", "127.0.0.1 localhost\n");
+    image.tree_.add_file("/etc/hostname", "kprobe-lua-vm\n");
     // The loader's cache, for libraries that come from directories which only it names; the local time zone.
     for (const char* file : {"/etc/ld.so.cache", "/etc/localtime"})
         if (fs::exists(file)) TRY(image.add_host(file));

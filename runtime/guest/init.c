@@ -367,11 +367,17 @@ static void sleep_ms(long ms) {
     nanosleep(&(struct timespec){ms / 1000, ms % 1000 * 1000000}, NULL);
 }
 
-// The first line of the kernel's list of armed kprobes; false when there is none.
+// A line of the kernel's lists of armed kprobes and of functions with a tracer attached; false when both are
+// empty.
 static bool first_probe(char* line, int size) {
-    FILE* list = fopen("/sys/kernel/debug/kprobes/list", "re");
-    bool found = list && fgets(line, size, list);
-    if (list) fclose(list);
+    static const char* const lists[] = {"/sys/kernel/debug/kprobes/list",
+                                        "/sys/kernel/tracing/enabled_functions"};
+    bool found = false;
+    for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]) && !found; i++) {
+        FILE* list = fopen(lists[i], "re");
+        found = list && fgets(line, size, list);
+        if (list) fclose(list);
+    }
     return found;
 }
 

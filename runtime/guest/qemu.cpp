@@ -41,10 +41,20 @@ bool in_path(const std::string& name) {
     return false;
 }
 
+bool kvm_works() {
+    const UniqueFd kvm(open("/dev/kvm", O_RDWR | O_CLOEXEC));
+    if (!kvm || ioctl(kvm.get(), KVM_GET_API_VERSION, 0) != KVM_API_VERSION) return false;
+    // Some sandboxes offer a /dev/kvm without hardware behind it, which can't boot a distribution kernel.
+    unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+    const bool vmx = __get_cpuid(1, &eax, &ebx, &ecx, &edx) && (ecx & 1u << 5);
+    const bool svm = __get_cpuid(0x80000001, &eax, &ebx, &ecx, &edx) && (ecx & 1u << 2);
+    return vmx || svm;
+}
+
 std::vector<std::string> accelerator(const Machine& machine) {
     if (machine.icount) return {"-accel", "tcg,thread=single", "-icount", "shift=0,sleep=off"};
     if (machine.single_thread) return {"-accel", "tcg,thread=single"};
-    if (kvm_works()) return {"-accel", "kvm", "-accel", "tcg,thread=multi"};
+    if (uses_kvm(machine)) return {"-accel", "kvm", "-accel", "tcg,thread=multi"};
     return {"-accel", "tcg,thread=multi"};
 }
 
@@ -84,14 +94,8 @@ std::vector<std::string> command_line(const Machine& machine, int initramfs, con
 
 }  // namespace
 
-bool kvm_works() {
-    const UniqueFd kvm(open("/dev/kvm", O_RDWR | O_CLOEXEC));
-    if (!kvm || ioctl(kvm.get(), KVM_GET_API_VERSION, 0) != KVM_API_VERSION) return false;
-    // Some sandboxes offer a /dev/kvm without hardware behind it, which can't boot a distribution kernel.
-    unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
-    const bool vmx = __get_cpuid(1, &eax, &ebx, &ecx, &edx) && (ecx & 1u << 5);
-    const bool svm = __get_cpuid(0x80000001, &eax, &ebx, &ecx, &edx) && (ecx & 1u << 2);
-    return vmx || svm;
+bool uses_kvm(const Machine& machine) {
+    return !machine.icount && !machine.single_thread && kvm_works();
 }
 
 Result<Qemu> Qemu::start(const Machine& machine, const UniqueFd& initramfs) {

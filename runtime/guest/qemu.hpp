@@ -44,7 +44,7 @@ class Qemu {
     pid_t pid_ = -1;
 };
 
-// Whether /dev/kvm is there, may be used and works.
-bool kvm_works();
+// Whether the machine will run on the host's processors: it may, and /dev/kvm is there, usable and works.
+bool uses_kvm(const Machine& machine);
 
 }  // namespace kpl

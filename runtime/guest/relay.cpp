@@ -42,6 +42,10 @@ std::size_t number_at(std::string_view text) {
 
 }  // namespace
 
+void tell(const GuestSpec& spec, std::string_view text) {
+    if (spec.verbose && !text.empty()) (void)!write(spec.err_fd, text.data(), text.size());
+}
+
 SignalsAsReads::SignalsAsReads() {
     sigset_t wanted;
     sigemptyset(&wanted);
@@ -176,10 +180,8 @@ void Relay::take_console() {
     std::string bytes;
     read_port(Port::console, bytes);
     report_.console.append(bytes);
-    if (spec_.verbose && !bytes.empty()) {
-        std::erase(bytes, '\r');
-        (void)!write(spec_.err_fd, bytes.data(), bytes.size());
-    }
+    std::erase(bytes, '\r');
+    if (up_) tell(spec_, bytes);  // the boot's chatter is for failures alone
 }
 
 void Relay::take_control() {
@@ -205,11 +207,8 @@ void Relay::take_line(std::string_view line) {
     if (word == KPL_SAY_UP) {
         up_ = true;
         output_ = Clock::now();
-        if (spec_.verbose) {
-            const double s = std::chrono::duration<double>(Clock::now() - start_).count();
-            const std::string note = fmt::format("vm: {} is up after {:.1f} s\n", report_.release, s);
-            (void)!write(spec_.err_fd, note.data(), note.size());
-        }
+        const std::chrono::duration<double> took = output_ - start_;
+        tell(spec_, fmt::format("vm: up after {:.1f} s\n", took.count()));
     } else if (word == KPL_SAY_FAIL) {
         report_.failure = text;
     } else if (word == KPL_SAY_EXIT) {

@@ -14,6 +14,9 @@
 
 namespace kpl {
 
+// Writes `text` to the spec's stderr if it is verbose.
+void tell(const GuestSpec& spec, std::string_view text);
+
 // While it lives, SIGINT, SIGTERM and SIGUSR1 are read from a descriptor instead of being acted upon (those
 // that the process ignores stay ignored), and a broken pipe is an error instead of a signal.
 class SignalsAsReads {
