@@ -1,3 +1,5 @@
 // SPDX-License-Identifier: MIT
 #define CATCH_CONFIG_MAIN
 #include <catch2/catch.hpp>
+
+#include "count_rows.hpp"

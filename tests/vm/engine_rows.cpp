@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Runs data rows (tests/rows/rows.hpp) in the kernel: programs with a result on the module's interpreter and on the
-// kernel's JIT, and programs to be refused through its verifier.
+// Runs data rows (tests/rows/rows.hpp) in the kernel: programs with a result on the module's interpreter and
+// on the kernel's JIT, and programs to be refused through its verifier.
 //
 //   engine_rows FILE…
 //
@@ -40,8 +40,8 @@ bool same_program(const rows::Row& a, const rows::Row& b) {
                                 row.code.insns.size() * sizeof(bpf_insn));
     };
     return bytes(a) == bytes(b) && a.code.labels.empty() && b.code.labels.empty() && a.kind == b.kind &&
-           a.data_size == b.data_size && a.scratch_size == b.scratch_size && a.budget == b.budget && a.maps.empty() &&
-           b.maps.empty();
+           a.data_size == b.data_size && a.scratch_size == b.scratch_size && a.budget == b.budget &&
+           a.maps.empty() && b.maps.empty();
 }
 
 class Kernel {
@@ -116,8 +116,8 @@ class Kernel {
         kpl_prog_load load = request(row, engine);
         int error = call(session_, KPL_IOC_PROG_LOAD, load);
         if (error) {
-            mismatch(row, fmt::format("loading: {}, {} at {}", std::strerror(error), kpl_reject_text(load.reject),
-                                      load.reject_pc));
+            mismatch(row, fmt::format("loading: {}, {} at {}", std::strerror(error),
+                                      kpl_reject_text(load.reject), load.reject_pc));
             return false;
         }
         loads_++;
@@ -169,7 +169,8 @@ class Kernel {
             mismatch(row, fmt::format("{}: r0 is {:#x}, expected {:#x}", name, run.result, row.r0));
         for (auto [index, value] : row.words_after)
             if (data.at(index) != value)
-                mismatch(row, fmt::format("{}: word {} is {:#x}, expected {:#x}", name, index, data[index], value));
+                mismatch(row, fmt::format("{}: word {} is {:#x}, expected {:#x}", name, index, data[index],
+                                          value));
     }
 
     UniqueFd session_;
@@ -191,7 +192,9 @@ int main(int argc, char** argv) {
         for (const rows::Row& row : *rows) kernel.take(row);
     }
     const Counts& n = kernel.counts;
-    fmt::print("{} interpreted runs of {} programs, {} native runs of {} programs, {} refused, {} skipped, {} mismatches\n",
-               n.runs[0], n.loads[0], n.runs[1], n.loads[1], n.refused, n.skipped, n.mismatches);
+    fmt::print(
+        "{} interpreted runs of {} programs, {} native runs of {} programs, {} refused, {} skipped, {} "
+        "mismatches\n",
+        n.runs[0], n.loads[0], n.runs[1], n.loads[1], n.refused, n.skipped, n.mismatches);
     return n.mismatches == 0 && n.runs[0] + n.runs[1] + n.refused > 0 ? 0 : 1;
 }

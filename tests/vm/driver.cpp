@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: MIT
+// Runs the VM cases: one boot of a kernel for all of them, another one for those that come after a crash, a
+// hang or a case that left something in the kernel.
+//
+//   vm_tests --kernel 6.1 --cases DIR --lib lib.sh --runner runner.sh [--program FILE]… [--modules DIR]
+//   [NAME…] vm_tests --host --cases DIR …           the cases run on this machine (and boot VMs of their own)
+//
+// A case passes when its script exits 0, the kernel's console shows no splat while it runs, and nothing of
+// ours is left in the kernel after it; exit status 77 skips. The last result, "end", is the VM's own end.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "guest/guest.hpp"
+#include "guest/process.hpp"
+
+namespace fs = std::filesystem;
+using namespace kpl;
+
+namespace {
+
+constexpr int skip_status = 77;
+constexpr int max_dead_boots = 2;  // VMs that end before any case has started
+
+struct Arguments {
+    std::string kernel, cases, lib, runner, modules, root;
+    std::vector<std::string> programs, names, files;
+    bool host = false;
+    int quiet_limit = 150;  // above every case's own limit, which the runner enforces
+    int silence_limit = 60;
+};
+
+enum class Verdict { pass, fail, skip };
+constexpr const char* verdict_names[] = {"pass", "fail", "skip"};
+
+struct Outcome {
+    std::string name;
+    Verdict verdict;
+    double seconds = 0;
+    std::string output;
+};
+
+// Reads the runner's messages as they come (see runner.sh).
+class RunnerOutput {
+  public:
+    void append(std::string_view bytes) {
+        pending_.append(bytes);
+        while (take_message()) continue;
+    }
+    const std::string& running() const { return running_; }  // "" between cases
+    std::vector<Outcome>& outcomes() { return outcomes_; }
+
+  private:
+    // "@start NAME" or "@case NAME STATUS MILLISECONDS BYTES" and the bytes; false when it is not all there.
+    bool take_message() {
+        const auto end = pending_.find('\n');
+        if (end == std::string::npos) return false;
+        char name[128];
+        int status, ms;
+        std::size_t size;
+        const std::string line = pending_.substr(0, end);
+        if (std::sscanf(line.c_str(), "@case %127s %d %d %zu", name, &status, &ms, &size) == 4) {
+            if (pending_.size() < end + 1 + size) return false;
+            const Verdict verdict = status == 0             ? Verdict::pass
+                                    : status == skip_status ? Verdict::skip
+                                                            : Verdict::fail;
+            outcomes_.push_back({name, verdict, ms / 1000.0, pending_.substr(end + 1, size)});
+            running_.clear();
+            pending_.erase(0, end + 1 + size);
+            return true;
+        }
+        if (std::sscanf(line.c_str(), "@start %127s", name) == 1) running_ = name;
+        pending_.erase(0, end + 1);
+        return true;
+    }
+
+    std::string pending_, running_;
+    std::vector<Outcome> outcomes_;
+};
+
+// Each case whose part of the console has a splat, with the console from there on.
+std::map<std::string, std::string> splats_by_case(const Console& console) {
+    constexpr std::string_view mark = "kpl-case: ";
+    std::map<std::string, std::string> found;
+    std::string name = "end";
+    std::size_t shown = 0;
+    for (const std::string& line : console.lines()) {
+        if (const auto at = line.find(mark); at != std::string::npos)
+            name = line.substr(at + mark.size()), shown = 0;
+        if (!is_splat(line) && (!found.contains(name) || shown == 0)) continue;
+        if (shown++ < 60) found[name] += "console: " + line + "\n";
+    }
+    return found;
+}
+
+void fail_with(std::vector<Outcome>& outcomes, const std::string& name, const std::string& why) {
+    const auto same = [&name](const Outcome& o) { return o.name == name; };
+    auto it = std::find_if(outcomes.begin(), outcomes.end(), same);
+    if (it == outcomes.end()) it = outcomes.insert(outcomes.end(), {name, Verdict::fail, 0, {}});
+    it->verdict = Verdict::fail;
+    it->output += why;
+}
+
+GuestSpec spec_for(const Arguments& args, const std::vector<std::string>& cases, RunnerOutput& output) {
+    GuestSpec spec;
+    spec.kernel = args.kernel;
+    spec.program = "/bin/busybox";
+    spec.argv = {"sh", args.runner, "guest", args.lib};
+    spec.argv.insert(spec.argv.end(), cases.begin(), cases.end());
+    spec.cwd = "/";
+    spec.files = {args.runner, args.lib};
+    spec.files.insert(spec.files.end(), cases.begin(), cases.end());
+    spec.files.insert(spec.files.end(), args.files.begin(), args.files.end());
+    for (const auto& program : args.programs) {
+        spec.files.push_back(program);
+        spec.env.front().insert(5, fs::path(program).parent_path().string() + ":");  // after "PATH="
+    }
+    spec.module_dir = args.modules;
+    spec.env.push_back("KPL_ROOT=" + args.root);
+    spec.env.push_back("KPL_MODULES=" + args.modules);
+    spec.limits.quiet = args.quiet_limit;
+    spec.limits.silence = args.silence_limit;
+    spec.on_output = [&output](int, std::string_view bytes) { output.append(bytes); };
+    return spec;
+}
+
+// Boots once for `cases`; what has not been run when the VM ends stays in `cases`.
+Result<std::vector<Outcome>> boot(const Arguments& args, std::vector<std::string>& cases) {
+    RunnerOutput output;
+    const GuestReport report = TRY(run_guest_report(spec_for(args, cases, output)));
+    std::vector<Outcome> outcomes = std::move(output.outcomes());
+    if (!report.failure.empty()) {
+        const std::string tail =
+            report.console.clean() ? report.console.excerpt(20) : "";  // a splat is shown below
+        fail_with(outcomes, output.running().empty() ? "end" : output.running(),
+                  report.failure + "\n" + tail);
+    }
+    for (const auto& [name, text] : splats_by_case(report.console)) fail_with(outcomes, name, text);
+    for (const auto& left : report.left) fail_with(outcomes, "end", left + "\n");
+    std::erase_if(cases, [&outcomes](const std::string& path) {
+        const std::string name = fs::path(path).stem();
+        return std::any_of(outcomes.begin(), outcomes.end(),
+                           [&name](const Outcome& o) { return o.name == name; });
+    });
+    return outcomes;
+}
+
+Result<std::vector<Outcome>> run_in_vms(const Arguments& args, std::vector<std::string> cases) {
+    std::vector<Outcome> all;
+    for (int dead = 0; !cases.empty() && dead < max_dead_boots;) {
+        const std::size_t before = cases.size();
+        for (Outcome& outcome : TRY(boot(args, cases))) all.push_back(std::move(outcome));
+        if (cases.size() == before) dead++;
+    }
+    for (const auto& path : cases)
+        all.push_back({fs::path(path).stem(), Verdict::fail, 0, "no VM came to run it\n"});
+    if (std::none_of(all.begin(), all.end(), [](const Outcome& o) { return o.name == "end"; }))
+        all.push_back({"end", Verdict::pass, 0, {}});
+    return all;
+}
+
+Result<std::vector<Outcome>> run_on_host(const Arguments& args, const std::vector<std::string>& cases) {
+    std::vector<std::string> argv{"/bin/sh", args.runner, "host", args.lib};
+    argv.insert(argv.end(), cases.begin(), cases.end());
+    std::string path = std::getenv("PATH") ? std::getenv("PATH") : "";
+    for (const auto& program : args.programs) path = fs::path(program).parent_path().string() + ":" + path;
+    setenv("PATH", path.c_str(), 1);
+    setenv("KPL_ROOT", args.root.c_str(), 1);
+    RunnerOutput output;
+    output.append(TRY(program_output(argv)).text);
+    if (!output.running().empty())
+        fail_with(output.outcomes(), output.running(), "the runner ended in this case\n");
+    return std::move(output.outcomes());
+}
+
+std::vector<std::string> find_cases(const Arguments& args) {
+    std::vector<std::string> found;
+    for (const auto& entry : fs::directory_iterator(args.cases)) {
+        const fs::path& path = entry.path();
+        const bool wanted = args.names.empty() ||
+                            std::find(args.names.begin(), args.names.end(), path.stem()) != args.names.end();
+        if (path.extension() == ".sh" && wanted) found.push_back(fs::absolute(path));
+    }
+    std::sort(found.begin(), found.end());
+    return found;
+}
+
+bool parse(int argc, char** argv, Arguments& args) {
+    const std::map<std::string_view, std::string*> texts{
+        {"--kernel", &args.kernel}, {"--cases", &args.cases},     {"--lib", &args.lib},
+        {"--runner", &args.runner}, {"--modules", &args.modules}, {"--root", &args.root}};
+    const std::map<std::string_view, int*> numbers{{"--quiet-limit", &args.quiet_limit},
+                                                   {"--silence-limit", &args.silence_limit}};
+    const std::map<std::string_view, std::vector<std::string>*> lists{{"--program", &args.programs},
+                                                                      {"--file", &args.files}};
+    for (int i = 1; i < argc; i++) {
+        const std::string_view arg = argv[i];
+        if (arg == "--host")
+            args.host = true;
+        else if (!arg.starts_with("--"))
+            args.names.emplace_back(arg);
+        else if (i + 1 == argc)
+            return false;
+        else if (texts.contains(arg))
+            *texts.at(arg) = argv[++i];
+        else if (numbers.contains(arg))
+            *numbers.at(arg) = std::atoi(argv[++i]);
+        else if (lists.contains(arg))
+            lists.at(arg)->emplace_back(argv[++i]);
+        else
+            return false;
+    }
+    return !args.cases.empty() && !args.lib.empty() && !args.runner.empty();
+}
+
+// A line for each outcome, with the output of what did not pass; and in tests/check's form where it asks for
+// it.
+bool report(const std::string& title, const std::vector<Outcome>& outcomes) {
+    bool good = true;
+    const char* dir = std::getenv("KPL_TEST_REPORTS");
+    std::ofstream file(dir ? fmt::format("{}/{}", dir, title) : "/dev/null");
+    for (const Outcome& o : outcomes) {
+        const char* verdict = verdict_names[static_cast<int>(o.verdict)];
+        good = good && o.verdict != Verdict::fail;
+        fmt::print("{} {} ({:.1f} s)\n", verdict, o.name, o.seconds);
+        if (o.verdict != Verdict::pass) fmt::print("{}", o.output);
+        file << verdict << " " << title << " " << o.name << "\n";
+    }
+    file << "end\n";
+    return good;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    Arguments args;
+    if (!parse(argc, argv, args)) {
+        fmt::print(stderr, "usage: {} (--kernel K | --host) --cases DIR --lib FILE --runner FILE [NAME…]\n",
+                   argv[0]);
+        return 2;
+    }
+    const std::vector<std::string> cases = find_cases(args);
+    if (cases.empty()) {
+        fmt::print(stderr, "no such case in {}\n", args.cases);
+        return 2;
+    }
+    const auto outcomes = args.host ? run_on_host(args, cases) : run_in_vms(args, cases);
+    if (!outcomes) {
+        fmt::print(stderr, "{}\n", outcomes.error().message());
+        return 1;
+    }
+    return report(args.host ? "vm.host" : "vm." + args.kernel, *outcomes) ? 0 : 1;
+}

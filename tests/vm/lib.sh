@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: MIT
+# What a case may use; runner.sh reads it into the case's shell. A case is a shell script that runs in an empty directory
+# of its own and ends at its first unmet expectation. Comment lines "# limit: SECONDS" change its time limit (60).
+#
+#   script NAME        its stdin becomes the file NAME
+#   run CMD…           runs CMD; then $status is its exit status, out and err are files with its streams
+#   start CMD…         runs CMD in the background, with out and err; $pid
+#   wait_for REGEX     until `out` has a line that matches; 20 s at most
+#   armed [N]          waits until N (1) sessions have a probe in the kernel; 20 s at most
+#   finish             waits for what `start` started; $status
+#   status N           the last run's exit status
+#   line TEXT          `out` has exactly this line
+#   out REGEX · no_out REGEX · err REGEX · no_err REGEX   a line (none) of that stream matches (extended regex)
+#   lines N REGEX      exactly N lines of `out` match
+#   quiet_err          stderr is empty
+#   one_error          stderr is one line
+#   left_nothing       no probe of ours in the kernel, the module is not in use
+#   skip WHY · fail WHY
+# $KPL_ROOT is the source tree (examples/ is there), $KPL_MODULE the module's file for this kernel.
+
+KPL_MODULE=$KPL_MODULES/$(uname -r)/kprobe_lua.ko
+
+fail() {
+    echo "FAILED: $*"
+    for stream in out err; do
+        [ -s "$stream" ] || continue
+        echo "--- $stream:"
+        head -c 4000 "$stream"
+    done
+    exit 1
+}
+
+skip() {
+    echo "$*"
+    exit 77
+}
+
+script() { cat > "$1"; }
+
+run() {
+    "$@" > out 2> err < /dev/null
+    status=$?
+}
+
+start() {
+    "$@" > out 2> err < /dev/null &
+    pid=$!
+}
+
+wait_for() {
+    tries=0
+    until grep -Eqs -- "$1" out; do
+        tries=$((tries + 1))
+        [ "$tries" -lt 200 ] || fail "no line '$1' within 20 s"
+        kill -0 "$pid" 2> /dev/null || grep -Eqs -- "$1" out || fail "ended without a line '$1'"
+        sleep 0.1
+    done
+}
+
+# Sessions hold the module from their start, so probes alone tell.
+armed() {
+    tries=0
+    until [ "$(cat /sys/module/kprobe_lua/refcnt)" -ge "${1:-1}" ] && [ -n "$(probes)" ]; do
+        tries=$((tries + 1))
+        [ "$tries" -lt 200 ] || fail "no probe is armed after 20 s"
+        kill -0 "$pid" 2> /dev/null || fail "ended before a probe was armed"
+        sleep 0.1
+    done
+    sleep 0.5 # the rest of the batch
+}
+
+finish() {
+    wait "$pid"
+    status=$?
+}
+
+status() { [ "$status" = "$1" ] || fail "exit status $status, not $1"; }
+line() { grep -Fxq -- "$1" out || fail "no line '$1'"; }
+out() { grep -Eq -- "$1" out || fail "no line like '$1' in stdout"; }
+no_out() { ! grep -Eq -- "$1" out || fail "a line like '$1' in stdout"; }
+err() { grep -Eq -- "$1" err || fail "no line like '$1' in stderr"; }
+no_err() { ! grep -Eq -- "$1" err || fail "a line like '$1' in stderr"; }
+quiet_err() { [ ! -s err ] || fail "stderr is not empty"; }
+
+lines() {
+    n=$(grep -Ec -- "$2" out)
+    [ "$n" = "$1" ] || fail "$n lines like '$2', not $1"
+}
+
+one_error() { [ "$(wc -l < err)" = 1 ] || fail "not one line on stderr"; }
+
+# The probes of all kinds that are in the kernel.
+probes() {
+    sed 's/^/armed: /' /sys/kernel/debug/kprobes/list
+    sed 's/^/traced: /' /sys/kernel/tracing/enabled_functions
+}
+
+# Prints what of ours is in the kernel; nothing when all is well.
+leftovers() {
+    probes
+    users=$(cat /sys/module/kprobe_lua/refcnt 2> /dev/null || echo 0)
+    [ "$users" = 0 ] || echo "the module is in use: $users"
+}
+
+# The kernel may need a moment: grace periods, the death of a process that was just killed.
+left_nothing() {
+    tries=0
+    while left=$(leftovers) && [ -n "$left" ]; do
+        tries=$((tries + 1))
+        [ "$tries" -lt 30 ] || fail "left behind: $left"
+        sleep 0.1
+    done
+}

@@ -1,0 +1,44 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# usage: runner.sh guest|host LIB CASE.sh…
+# Runs each case and tells driver.cpp, on stdout: "@start NAME" before it, "@case NAME STATUS MILLISECONDS BYTES" and
+# that many bytes of output after it. In the guest, nothing that a case started or armed outlives it.
+where=$1
+lib=$2
+shift 2
+work=$(mktemp -d)
+
+now_ms() {
+    read -r seconds _ < /proc/uptime
+    whole=${seconds%.*}
+    echo $((whole * 1000 + ${seconds#*.}0))
+}
+
+run_case() {
+    name=$(basename "$1" .sh)
+    limit=$(sed -n 's/^# limit: //p' "$1")
+    echo "@start $name"
+    [ "$where" = host ] || echo "<3>kpl-case: $name" > /dev/kmsg # so that a splat on the console has a name
+    mkdir "$work/$name"
+    cd "$work/$name" || exit 1
+    began=$(now_ms)
+    # shellcheck disable=SC2016
+    timeout -k 5 "${limit:-60}" sh -c '. "$1"; . "$2"' case "$lib" "$1" > "$work/output" 2>&1 < /dev/null
+    result=$?
+    case $result in 124 | 137 | 143) echo "ended after its limit of ${limit:-60} s" >> "$work/output" ;; esac
+    cd /
+    if [ "$where" = guest ]; then
+        kill -9 -1 2> /dev/null # everything but init and this shell
+        # shellcheck source=tests/vm/lib.sh
+        (. "$lib"; left_nothing) >> "$work/output" 2>&1 || result=1 spoilt=1
+    fi
+    printf '@case %s %d %d %d\n' "$name" "$result" $(($(now_ms) - began)) "$(wc -c < "$work/output")"
+    cat "$work/output"
+}
+
+spoilt=
+for file; do
+    run_case "$file"
+    [ -z "$spoilt" ] || exit 1 # the next case deserves a kernel without this one's remains
+done
+rm -rf "$work"

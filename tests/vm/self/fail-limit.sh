@@ -1,0 +1,3 @@
+# SPDX-License-Identifier: MIT
+# limit: 2
+sleep 30

@@ -1,0 +1,3 @@
+# SPDX-License-Identifier: MIT
+echo c > /proc/sysrq-trigger
+sleep 5

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+echo out; exit 3

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+sleep 1000 &
