@@ -21,7 +21,7 @@
 #include <bit>
 
 #include "bytecode/byte_reader.hpp"
-#include "bytecode/operands.hpp"
+#include "bytecode/check_code.hpp"
 #include "bytecode/proto.hpp"
 
 namespace kpl {
@@ -117,7 +117,7 @@ class DumpReader {
             if (!debug.ok() || !debug.at_end()) return bad("a function's debug information is damaged");
         }
         if (!in.ok() || !in.at_end()) return bad("a function's length is not what it says");
-        if (std::string wrong = check_operands(*f); !wrong.empty()) return bad(wrong);
+        if (std::string wrong = check_code(*f); !wrong.empty()) return bad(wrong);
         unclaimed_.push_back({std::move(f), depth});
         return {};
     }

@@ -123,7 +123,8 @@ const Proto* same_code(const Proto& root, const Proto& f);
 
 // Decodes a dump (string.dump without strip). The whole length must be consumed. Unknown versions, flags,
 // opcodes and truncated input are errors; nothing is read beyond `dump`. Operands are checked: slots are within
-// the frame, constants exist and are of the operand's kind, jumps land on an instruction.
+// the frame, constants exist and are of the operand's kind, jumps land on an instruction, a test is followed by its
+// JMP, and the last instruction ends the function.
 Result<std::shared_ptr<const Proto>> read_dump(std::span<const uint8_t> dump, const OpcodeMap& ops);
 
 // One line for each instruction, with constants, names and lines: stage `bc` of -d.
