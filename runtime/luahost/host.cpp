@@ -131,7 +131,12 @@ Result<void> LuaHost::require_module(const std::string& name) {
 }
 
 Result<void> LuaHost::run_file(const std::string& path, std::span<const std::string> args) {
-    if (luaL_loadfile(impl_->L, path == "-" ? nullptr : path.c_str()) != 0) return pop_error(impl_->L);
+    const int status = luaL_loadfile(impl_->L, path == "-" ? nullptr : path.c_str());
+    if (status != 0) {
+        Error error = pop_error(impl_->L);
+        if (status == LUA_ERRFILE) error.code = Errc::system;
+        return error;
+    }
     return run_chunk(impl_->L, path, args);
 }
 

@@ -12,7 +12,9 @@ namespace {
 int report(const kpl::Result<int>& result) {
     if (result) return *result;
     std::fflush(stdout);
-    std::fprintf(stderr, "%s\n", result.error().message().c_str());
+    // What concerns a script begins with its file and line, all else with this program's name.
+    const bool named = result.error().code != kpl::Errc::script && result.error().at.file.empty();
+    std::fprintf(stderr, "%s%s\n", named ? "kprobe-lua: " : "", result.error().message().c_str());
     return result.error().code == kpl::Errc::usage ? 2 : 1;
 }
 

@@ -51,7 +51,7 @@ Result<int> run_in_vm(const CommandLine& line) {
     } else if (!options.code) {
         const fs::path script = options.script;
         std::error_code error;
-        if (!fs::exists(script, error)) return Error{Errc::script, "can't open " + options.script + ": no such file"};
+        if (!fs::exists(script, error)) return Error{Errc::system, "cannot open " + options.script + ": No such file or directory"};
         spec.files.push_back(fs::absolute(script));
         // Lua modules beside the script come along.
         spec.lua_trees.push_back(fs::absolute(script).parent_path());

@@ -111,6 +111,7 @@ std::string format_print(const std::vector<Datum>& values) {
         if (i) out += '\t';
         out += to_text(values[i]);
     }
+    if (out.starts_with('\n')) out.erase(0, 1);  // a stack alone needs no line of its own before it
     return out + '\n';
 }
 

@@ -143,7 +143,7 @@ Error Session::attach_errors(const std::vector<PlannedProbe>& planned, const std
                         declared_[planned[i].declaration].at};
         text += (text.empty() ? "" : "\n") + one.message();
     }
-    return {Errc::system, text.empty() ? "the kernel refused the probes" : text};
+    return {Errc::script, text.empty() ? "the kernel refused the probes" : text};
 }
 
 Result<void> Session::attach(std::vector<PlannedProbe> planned, const std::vector<uint32_t>& programs) {

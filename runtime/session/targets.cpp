@@ -78,8 +78,11 @@ Result<void> resolve_address(uint64_t address, Kallsyms& symbols, std::vector<Pl
     return {};
 }
 
-Result<void> resolve_unaddressed(const std::string& text, std::vector<Place>& places) {
+// A name that this kernel does not have is wrong even where addresses are hidden from us.
+Result<void> resolve_unaddressed(const std::string& text, Kallsyms& symbols, std::vector<Place>& places) {
     const Spec spec = TRY(parse(text));
+    const auto found = symbols.find(spec.symbol, spec.module);
+    if (found && found->empty() && !is_glob(spec.symbol)) return unknown(text, spec, symbols);
     places.push_back({spec.symbol, spec.module, 0, 0, spec.offset});
     return {};
 }
@@ -92,7 +95,7 @@ Result<std::vector<Place>> resolve_targets(const ProbeDecl& probe, Kallsyms& sym
         const auto* name = std::get_if<std::string>(&target);
         Result<void> done;
         if (name)
-            done = addresses ? resolve_name(*name, symbols, places) : resolve_unaddressed(*name, places);
+            done = addresses ? resolve_name(*name, symbols, places) : resolve_unaddressed(*name, symbols, places);
         else if (addresses)
             done = resolve_address(std::get<uint64_t>(target), symbols, places);
         if (done) continue;
