@@ -7,61 +7,14 @@
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
-#include <lua.hpp>
-#include <random>
 #include <sstream>
 
 #include "bytecode/proto.hpp"
+#include "lua_dumps.hpp"
 
 using namespace kpl;
 
 namespace {
-
-class Lua {
-  public:
-    Lua() : state_(luaL_newstate()) { luaL_openlibs(state_); }
-    ~Lua() { lua_close(state_); }
-    Lua(const Lua&) = delete;
-    Lua& operator=(const Lua&) = delete;
-
-    // Runs `code` with string arguments; its result is a string.
-    std::string run(const std::string& code, std::initializer_list<std::string> args = {}) {
-        if (luaL_loadbuffer(state_, code.data(), code.size(), "=driver")) fail();
-        for (const std::string& arg : args) lua_pushlstring(state_, arg.data(), arg.size());
-        if (lua_pcall(state_, static_cast<int>(args.size()), 1, 0)) fail();
-        size_t length = 0;
-        const char* text = lua_tolstring(state_, -1, &length);
-        std::string result(text ? text : "", length);
-        lua_pop(state_, 1);
-        return result;
-    }
-
-  private:
-    void fail() {
-        std::string text = lua_tostring(state_, -1);
-        lua_pop(state_, 1);
-        FAIL(text);
-    }
-    lua_State* state_;
-};
-
-const OpcodeMap& host_ops() {
-    static const OpcodeMap ops = [] {
-        Lua lua;
-        auto map = OpcodeMap::from_vmdef(lua.run("return require('jit.vmdef').bcnames"));
-        REQUIRE(map.ok());
-        return *map;
-    }();
-    return ops;
-}
-
-std::string dump_of(Lua& lua, const std::string& source, const std::string& chunk = "@test.lua") {
-    return lua.run("return string.dump(assert(loadstring(...)))", {source, chunk});
-}
-
-Result<std::shared_ptr<const Proto>> read(const std::string& dump) {
-    return read_dump({reinterpret_cast<const uint8_t*>(dump.data()), dump.size()}, host_ops());
-}
 
 std::shared_ptr<const Proto> proto_of(const std::string& source) {
     Lua lua;
@@ -242,25 +195,6 @@ void check_against_luajit(const std::string& source, const std::string& chunk) {
     describe(**proto, got);
     CHECK(first_difference(expected, got) == "");
 }
-
-const char* const sources[] = {
-    "",
-    "return 1",
-    "local a, b = 1, 2 return a + b, a - 3, 4 - b, a * b, a / 7, a % 2, a ^ b, -a, not b, #'x' .. a",
-    "local t = {1, nil, 3, [0] = 0, x = 1, y = 2.5, [true] = false, s = 'str', [1e300] = -1} return t",
-    "local t = {...} t[1] = 2 t[300] = 3 t.x = t.y t[t] = t return {f(), g()}",
-    "return 1LL, -2LL, 0xffffffffffffffffULL, 9223372036854775807LL, 3i, 2.5i",
-    "return 0x7fffffff, 0x80000000, -0x80000000, 1e15, 0.1, 1/0, -1/0, 3e-320, 4294967296, -5, -1.5",
-    "local a = 32767 local b = -32768 local c = 32768 local d = -32769 local e = -1 return a, b, c, d, e",
-    "for i = 1, 10 do print(i) end for k, v in pairs(t) do k(v) end for x in y do z(x) end",
-    "while a do if b then break end end repeat local x = f() until x goto e do g() end ::e::",
-    "local u, w = 1, 2 w = 3 function F() u2 = function() return u + w end return u end local function g() w "
-    "= nil w = 4 w = 'x' w = u end",
-    "local function f(...) return select('#', ...), ... end return f(f(1, 2, 3))",
-    "return a and b or c, a == 1, a ~= 'x', a == nil, a ~= false, a < b, a >= b, not (a <= b)",
-    "local s = 'zero\\0byte \\255 \"quoted\" \\n' return s .. s .. 1 .. s",
-    "if false then dead() end while false do dead() end return",
-};
 
 }  // namespace
 
@@ -477,110 +411,4 @@ TEST_CASE("a newer LuaJIT: opcodes moved, bit operators, a new flag") {
     CHECK((*f)->code[3] == Insn{Op::BAND, 2, 0, 1});
     CHECK((*f)->vararg);
     CHECK(print(**f).find("BAND     2   0   1  ; a, b") != std::string::npos);
-}
-
-TEST_CASE("what is unknown is refused") {
-    Lua lua;
-    const std::string good = dump_of(lua, "return 1");
-    auto refused = [&](size_t at, char byte, const char* reason) {
-        std::string dump = good;
-        dump[at] = byte;
-        auto f = read(dump);
-        REQUIRE_FALSE(f.ok());
-        INFO(f.error().text);
-        CHECK(f.error().text.find(reason) != std::string::npos);
-    };
-    REQUIRE(read(good).ok());
-    refused(0, 'x', "no dump");
-    refused(3, 3, "version 3");
-    refused(4, 0x28, "flags 0x20");
-    refused(4, 0x09, "big-endian");
-    refused(4, 0x00, "GC64");
-    auto ops = OpcodeMap::from_vmdef("FUNCF RET0  ");
-    auto f = read_dump({reinterpret_cast<const uint8_t*>(good.data()), good.size()}, *ops);
-    REQUIRE_FALSE(f.ok());
-    CHECK(f.error().text.find("opcode") != std::string::npos);
-    auto longer = read(good + "x");
-    REQUIRE_FALSE(longer.ok());
-    CHECK(longer.error().text.find("follow") != std::string::npos);
-}
-
-TEST_CASE("code that leaves its function is refused") {
-    Lua lua;
-    std::string names = lua.run("return require('jit.vmdef').bcnames");
-    auto word = [&](const char* op, int a, int d) {
-        std::string name(op);
-        name.resize(6, ' ');
-        return std::string{static_cast<char>(names.find(name) / 6), static_cast<char>(a),
-                           static_cast<char>(d & 0xff), static_cast<char>(d >> 8)};
-    };
-    struct Row {
-        const char *source, *op;
-        int a, d;        // of the instruction that is there
-        const char* to;  // what it is replaced by
-        int to_a, to_d;
-        const char* reason;
-    };
-    const Row rows[] = {
-        {"local a = 1 return a", "KSHORT", 0, 1, "MOV", 0, 200, "out of range"},
-        {"local a = 1 return a", "KSHORT", 0, 1, "KSHORT", 9, 1, "out of range"},
-        {"local a = 1 return a", "KSHORT", 0, 1, "KSTR", 0, 0, "out of range"},
-        {"local a = 1 return a", "KSHORT", 0, 1, "KPRI", 0, 3, "out of range"},
-        {"local a = 1 return a", "KSHORT", 0, 1, "UGET", 0, 0, "out of range"},
-        {"local a = 1 return a", "KSHORT", 0, 1, "JMP", 0, 0x8002, "out of range"},
-        {"local a = 1 return a", "KSHORT", 0, 1, "JMP", 0, 0x7ffe, "out of range"},
-        {"local a = 1 return a", "KSHORT", 0, 1, "KNIL", 0, 9, "out of range"},
-        {"local a = 1 return a", "KSHORT", 0, 1, "FORI", 0, 0x8000, "frame"},
-        {"local a = 1 return a", "KSHORT", 0, 1, "ISNEXT", 0, 0x8000, "frame"},
-        {"local a = 1 return a", "KSHORT", 0, 1, "CALL", 0, 0x0109, "frame"},
-        {"local a = 1 return a", "KSHORT", 0, 1, "CALL", 0, 0x0901, "frame"},
-        {"local a = 1 return a", "KSHORT", 0, 1, "IST", 0, 0, "no jump"},
-        {"local a = 1 return a", "RET1", 0, 2, "MOV", 0, 0, "no end"},
-        {"local a = 1 return a", "RET1", 0, 2, "RET1", 0, 9, "frame"},
-        {"local a, b, c = 1 return a", "KNIL", 1, 2, "KNIL", 1, 0, "reversed"},
-    };
-    for (const Row& row : rows) {
-        INFO(row.to << " " << row.to_a << " " << row.to_d);
-        std::string dump = dump_of(lua, row.source);
-        const size_t at = dump.find(word(row.op, row.a, row.d));
-        REQUIRE(at != std::string::npos);
-        REQUIRE(read(dump).ok());
-        dump.replace(at, 4, word(row.to, row.to_a, row.to_d));
-        auto f = read(dump);
-        REQUIRE_FALSE(f.ok());
-        INFO(f.error().text);
-        CHECK(f.error().text.find(row.reason) != std::string::npos);
-    }
-}
-
-TEST_CASE("a dump that is cut anywhere is refused") {
-    for (const char* source : sources) {
-        Lua lua;
-        const std::string dump = dump_of(lua, source);
-        REQUIRE(read(dump).ok());
-        for (size_t length = 0; length < dump.size(); length++) {
-            // A copy of just that size, so that a read past it is seen by the sanitizer.
-            std::vector<uint8_t> cut(dump.begin(), dump.begin() + static_cast<std::ptrdiff_t>(length));
-            CHECK_FALSE(read_dump(cut, host_ops()).ok());
-        }
-    }
-}
-
-TEST_CASE("damaged dumps are read or refused, and print") {
-    std::mt19937 random(1);
-    int accepted = 0;
-    for (const char* source : sources) {
-        Lua lua;
-        const std::string dump = dump_of(lua, source);
-        for (int round = 0; round < 3000; round++) {
-            std::vector<uint8_t> damaged(dump.begin(), dump.end());
-            for (int n = 1 + static_cast<int>(random() % 3); n > 0; n--)
-                damaged[random() % damaged.size()] = static_cast<uint8_t>(random());
-            auto f = read_dump(damaged, host_ops());
-            if (!f) continue;
-            accepted++;
-            CHECK_FALSE(print(**f).empty());
-        }
-    }
-    CHECK(accepted > 100);  // else this would test the header alone
 }
