@@ -2,13 +2,9 @@
 // Types on BTF that is made here: every kind, and the cases that a given kernel may not have.
 #include "symbols/types.hpp"
 
-#include <bpf/btf.h>
-
 #include <catch2/catch.hpp>
-#include <filesystem>
-#include <fstream>
-#include <memory>
 
+#include "made_btf.hpp"
 #include "symbols/nearest.hpp"
 
 using namespace kpl;
