@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <bit>
+#include <map>
 
 namespace kpl {
 namespace {
@@ -17,6 +19,9 @@ constexpr const char* examples = R"(Examples:
   kprobe-lua --check script.lua                    compile and verify: no root, no module
   kprobe-lua --vm -c 'cat /etc/passwd' script.lua  the same in a throwaway VM: no root, no risk
   kprobe-lua doctor                                what is missing here, and what mends it
+
+Options with a long life have a twin in the environment: KPROBE_LUA_OUTPUT, _FORMAT, _BUFFER, _BUFFERING, _TIMEOUT,
+_PID, _STRICT, _VERBOSE, _QUIET, _REQUIRE, _INCLUDE, _DUMP.
 
 Exit status: 0 ended or ^C, 1 script or run-time error, 2 usage, or the script's own exit(n).)";
 
@@ -54,24 +59,36 @@ void define(CLI::App& app, Parsed& p) {
     auto env = [](CLI::Option* option, const char* name) { return option->envname(std::string("KPROBE_LUA_") + name); };
     app.set_help_flag("-h,--help", "this help");
     app.add_flag("-V,--version", p.version, "print the version");
-    app.add_option("-e", p.code, "run this code instead of a script")->type_name("CODE");
-    env(app.add_option("-r", p.options.modules, "require this Lua module first"), "REQUIRE")->type_name("MODULE")->allow_extra_args(false);
-    env(app.add_option("-I", p.options.search_dirs, "look for Lua modules here too"), "INCLUDE")->type_name("DIR")->allow_extra_args(false);
-    app.add_option("-c", p.command, "run this command once the probes are armed, and end with it")->type_name("CMD");
-    env(app.add_option("-p", p.pid, "only hits of this process"), "PID")->type_name("PID")->check(CLI::PositiveNumber);
-    env(app.add_option("--timeout", p.timeout, "end after so many seconds"), "TIMEOUT")->type_name("SECONDS")->check(CLI::PositiveNumber);
-    env(app.add_option("-o", p.options.output, "write the script's output to a file"), "OUTPUT")->type_name("FILE");
-    env(app.add_flag("--strict", p.options.strict, "exit 1 if anything was lost or stopped"), "STRICT");
-    env(app.add_flag("-v,--verbose", p.options.verbose, "say what happens; always print the account at the end"), "VERBOSE");
+    app.add_option("-e", p.code, "run this code instead of a script")->option_text("CODE");
+    env(app.add_option("-r", p.options.modules, "require this Lua module first"), "REQUIRE")->option_text("MODULE")->allow_extra_args(false);
+    env(app.add_option("-I", p.options.search_dirs, "look for Lua modules here too"), "INCLUDE")->option_text("DIR")->allow_extra_args(false);
+    app.add_option("-c", p.command, "run this command once the probes are armed, and end with it")->option_text("CMD");
+    env(app.add_option("-p", p.pid, "only hits of this process"), "PID")->option_text("PID")->check(CLI::PositiveNumber);
+    env(app.add_option("--timeout", p.timeout, "end after so many seconds"), "TIMEOUT")->option_text("SECONDS")->check(CLI::PositiveNumber);
+    env(app.add_option("-o", p.options.output, "write the script's output to a file"), "OUTPUT")->option_text("FILE");
+    env(app.add_option("-f", p.options.format, "format of the output: text or json")->option_text("text|json")
+            ->transform(CLI::CheckedTransformer(std::map<std::string, Format>{{"text", Format::Text}, {"json", Format::Json}})),
+        "FORMAT");
+    env(app.add_option("-B", p.options.buffering, "buffering of the output: none, line or full")->option_text("none|line|full")
+            ->transform(CLI::CheckedTransformer(std::map<std::string, Buffering>{
+                {"none", Buffering::None}, {"line", Buffering::Line}, {"full", Buffering::Full}})),
+        "BUFFERING");
+    env(app.add_option("--buffer", p.options.ring_bytes, "event ring of each CPU, as 4M; rounded up to a power of two")
+            ->option_text("SIZE")
+            ->transform(CLI::AsSizeValue(false)),
+        "BUFFER");
+    env(app.add_flag("-q,--quiet", p.options.quiet, "no messages but errors and losses")->option_text(" "), "QUIET");
+    env(app.add_flag("--strict", p.options.strict, "exit 1 if anything was lost or stopped")->option_text(" "), "STRICT");
+    env(app.add_flag("-v,--verbose", p.options.verbose, "say what happens; always print the account at the end")->option_text(" "), "VERBOSE");
     app.add_flag("--check", p.options.check, "compile and verify only: no root, no module");
     env(app.add_option("-d", p.dump, "print stages of the compiler: bc, ir, asm, all"), "DUMP")
-        ->type_name("STAGE,…")
+        ->option_text("STAGE[,...]")
         ->delimiter(',')
         ->allow_extra_args(false)
         ->check(CLI::IsMember(stages));
-    app.add_flag("--vm{newest}", p.vm, "run in a throwaway VM: --vm=6.1, --vm=6.12, --vm=6.1-rt, or the newest")->type_name("[=KERNEL]");
-    app.add_option("--vm-add", p.line.vm_add, "put this file, a program with its libraries, into the VM")->type_name("FILE")->allow_extra_args(false);
-    app.add_option("script", p.positionals, "the script and its arguments; - reads stdin; or `doctor`")->type_name("SCRIPT [ARGS]");
+    app.add_flag("--vm{newest}", p.vm, "run in a throwaway VM: --vm=6.1, --vm=6.12, --vm=6.1-rt, or the newest")->option_text("[=KERNEL]");
+    app.add_option("--vm-add", p.line.vm_add, "put this file, a program with its libraries, into the VM")->option_text("FILE")->allow_extra_args(false);
+    app.add_option("script", p.positionals, "the script and its arguments; - reads stdin; or `doctor`")->option_text("SCRIPT [ARGS]");
     app.positionals_at_end();
     app.footer(examples);
 }
@@ -91,6 +108,8 @@ void settle(CommandLine& line, Parsed& p, int argc, char** argv) {
     if (!p.command.empty()) o.command = p.command;
     if (p.pid) o.pid = p.pid;
     if (p.timeout > 0) o.timeout = p.timeout;
+    if (o.ring_bytes < 4096 || o.ring_bytes > 1u << 30) return fail(line, "--buffer takes 4K to 1G");
+    o.ring_bytes = std::bit_ceil(o.ring_bytes);
     for (const std::string& stage : p.dump) {
         if (stage == "all")
             o.dump.insert(stages.begin(), stages.end() - 1);

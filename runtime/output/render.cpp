@@ -20,22 +20,18 @@ std::string power_label(int exponent) {
     return fmt::format("{}{}", uint64_t{1} << (exponent % 10), suffix[exponent / 10]);
 }
 
-// Slots of HIST: negative, 0, then [2^(i-2), 2^(i-1)).
-std::string hist_label(size_t slot) {
-    if (slot == 0) return "(..., 0)";
-    if (slot == 1) return "[0]";
-    if (slot == 2) return "[1]";
-    const int exponent = static_cast<int>(slot) - 2;
-    if (exponent + 1 >= 64) return fmt::format("[{}, ...)", power_label(exponent));
-    return fmt::format("[{}, {})", power_label(exponent), power_label(exponent + 1));
+// 0 to 1023 as they are, powers of two from there on with their unit.
+std::string bound_label(const MapDecl& map, int64_t bound) {
+    if (map.kind == KPL_MAP_LHIST || bound < 1024) return std::to_string(bound);
+    return power_label(63 - __builtin_clzll(static_cast<uint64_t>(bound)));
 }
 
-// Slots of LHIST: below lo, steps, at or above hi.
-std::string lhist_label(const MapDecl& map, size_t slot, size_t slots) {
-    if (slot == 0) return fmt::format("(..., {})", map.lo);
-    if (slot == slots - 1) return fmt::format("[{}, ...)", map.hi);
-    const int64_t from = map.lo + static_cast<int64_t>(slot - 1) * map.step;
-    return fmt::format("[{}, {})", from, from + map.step);
+std::string slot_label(const MapDecl& map, size_t slot, size_t slots) {
+    const Bounds b = slot_bounds(map, slot, slots);
+    if (!b.min) return fmt::format("(..., {})", bound_label(map, *b.max));
+    if (!b.max) return fmt::format("[{}, ...)", bound_label(map, *b.min));
+    if (map.kind == KPL_MAP_HIST && *b.max == *b.min + 1) return fmt::format("[{}]", *b.min);
+    return fmt::format("[{}, {})", bound_label(map, *b.min), bound_label(map, *b.max));
 }
 
 std::string value_text(const MapDecl& map, const AggValue& v) {
@@ -51,6 +47,22 @@ std::string value_text(const MapDecl& map, const AggValue& v) {
 }
 
 }  // namespace
+
+// HIST: negative, 0, then [2^(i-2), 2^(i-1)). LHIST: below lo, the steps, at or above hi.
+Bounds slot_bounds(const MapDecl& map, size_t slot, size_t slots) {
+    if (map.kind == KPL_MAP_LHIST) {
+        if (slot == 0) return {std::nullopt, map.lo};
+        if (slot == slots - 1) return {map.hi, std::nullopt};
+        const int64_t from = map.lo + static_cast<int64_t>(slot - 1) * map.step;
+        return {from, from + map.step};
+    }
+    if (slot == 0) return {std::nullopt, 0};
+    if (slot == 1) return {0, 1};
+    const size_t exponent = std::min<size_t>(slot - 2, 62);
+    const int64_t from = int64_t{1} << exponent;
+    if (exponent == 62) return {from, std::nullopt};  // up to INT64_MAX
+    return {from, from * 2};
+}
 
 double weight(const MapDecl& map, const AggValue& v) {
     switch (map.kind) {
@@ -72,8 +84,7 @@ std::string draw_histogram(const MapDecl& map, const AggValue& value) {
     std::string text;
     for (auto it = first; it != last; ++it) {
         const auto slot = static_cast<size_t>(it - slots.begin());
-        const std::string label =
-            map.kind == KPL_MAP_HIST ? hist_label(slot) : lhist_label(map, slot, slots.size());
+        const std::string label = slot_label(map, slot, slots.size());
         const auto bar = static_cast<size_t>(static_cast<double>(*it) / static_cast<double>(most) * bar_width);
         text += fmt::format("{:<16} {:>8} |{:<{}}|\n", label, *it, std::string(bar, '@'), bar_width);
     }
@@ -86,10 +97,13 @@ std::string key_text(const std::vector<Datum>& key) {
     return text;
 }
 
-std::string render(const MapDecl& map, std::vector<KeyedValue> rows) {
+void sort_rows(const MapDecl& map, std::vector<KeyedValue>& rows) {
     std::stable_sort(rows.begin(), rows.end(), [&](const KeyedValue& a, const KeyedValue& b) {
         return weight(map, a.value) < weight(map, b.value);
     });
+}
+
+std::string render(const MapDecl& map, const std::vector<KeyedValue>& rows) {
     const std::string name = "@" + map.name;
     std::string text;
     for (const KeyedValue& row : rows) {

@@ -2,6 +2,7 @@
 // Aggregations as text, as bpftrace's users know them.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,6 +18,12 @@ struct KeyedValue {
     AggValue value;
 };
 
+// The range [min, max) of a histogram's slot; no value: without that end. A single number n is [n, n + 1).
+struct Bounds {
+    std::optional<int64_t> min, max;
+};
+Bounds slot_bounds(const MapDecl& map, size_t slot, size_t slots);
+
 // One number that rows are ordered by: the count, the sum, the average…
 double weight(const MapDecl& map, const AggValue& value);
 
@@ -26,7 +33,10 @@ std::string draw_histogram(const MapDecl& map, const AggValue& value);
 // "[comm, vfs_read]", "comm", or "" without a key.
 std::string key_text(const std::vector<Datum>& key);
 
-// The whole aggregation: rows sorted, smallest weight first as bpftrace prints them, histograms one below the other.
-std::string render(const MapDecl& map, std::vector<KeyedValue> rows);
+// Smallest weight first, as bpftrace prints them.
+void sort_rows(const MapDecl& map, std::vector<KeyedValue>& rows);
+
+// The whole aggregation: one line or one histogram for each row.
+std::string render(const MapDecl& map, const std::vector<KeyedValue>& rows);
 
 }  // namespace kpl

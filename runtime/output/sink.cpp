@@ -7,16 +7,17 @@
 
 namespace kpl {
 
-Result<Sink> Sink::open(const std::string& path) {
-    if (path.empty()) return Sink(stdout, false);
+Result<Sink> Sink::open(const std::string& path, Buffering buffering) {
+    if (path.empty()) return Sink(stdout, false, buffering);
     FILE* file = std::fopen(path.c_str(), "we");
     if (!file) return Error{Errc::system, path + ": " + std::strerror(errno)};
-    return Sink(file, true);
+    return Sink(file, true, buffering);
 }
 
 Sink::Sink(Sink&& other) noexcept
     : file_(std::exchange(other.file_, nullptr)),
       owned_(other.owned_),
+      buffering_(other.buffering_),
       broken_(other.broken_),
       failure_(std::move(other.failure_)) {}
 
@@ -33,10 +34,14 @@ bool Sink::check(bool ok) {
 
 bool Sink::write(std::string_view text) {
     if (broken_) return false;
-    return check(std::fwrite(text.data(), 1, text.size(), file_) == text.size());
+    if (!check(std::fwrite(text.data(), 1, text.size(), file_) == text.size())) return false;
+    if (buffering_ == Buffering::None || (buffering_ == Buffering::Line && text.ends_with('\n'))) return flush_all();
+    return true;
 }
 
-bool Sink::flush() {
+bool Sink::flush() { return buffering_ == Buffering::Full ? !broken_ : flush_all(); }
+
+bool Sink::flush_all() {
     if (broken_) return false;
     return check(std::fflush(file_) == 0);
 }

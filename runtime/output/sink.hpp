@@ -10,28 +10,34 @@
 
 namespace kpl {
 
+// When what is written reaches the reader: at once, at each line's end, when the buffer is full, or (Batch) whenever
+// the session has nothing more to write for now.
+enum class Buffering { None, Line, Full, Batch };
+
 class Sink {
   public:
-    static Result<Sink> open(const std::string& path);  // empty: stdout
+    static Result<Sink> open(const std::string& path, Buffering buffering = Buffering::Batch);  // empty: stdout
     Sink(Sink&& other) noexcept;
     Sink& operator=(Sink&&) = delete;
     Sink(const Sink&) = delete;
     ~Sink();
 
-    // Whole texts; flushed at the end of a batch by flush(). False once the reader has gone (a broken pipe): the
+    // False once the reader has gone (a broken pipe): the
     // caller ends quietly.
     bool write(std::string_view text);
-    bool flush();
+    bool flush();      // the end of a batch
+    bool flush_all();  // the end of the run
     bool broken() const { return broken_; }
     // Set when writing failed for another reason (disk full); empty otherwise.
     const std::string& failure() const { return failure_; }
 
   private:
-    explicit Sink(FILE* file, bool owned) : file_(file), owned_(owned) {}
+    Sink(FILE* file, bool owned, Buffering buffering) : file_(file), owned_(owned), buffering_(buffering) {}
     bool check(bool ok);
 
     FILE* file_;
     bool owned_;
+    Buffering buffering_;
     bool broken_ = false;
     std::string failure_;
 };

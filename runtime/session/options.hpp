@@ -8,7 +8,11 @@
 #include <string>
 #include <vector>
 
+#include "output/sink.hpp"
+
 namespace kpl {
+
+enum class Format { Text, Json };
 
 struct Options {
     std::string script;              // a path, "-" for stdin; empty with `code`
@@ -19,6 +23,9 @@ struct Options {
     std::optional<std::string> command;    // -c, run by the shell
     std::optional<uint32_t> pid;           // -p
     std::string output;                    // -o; empty: stdout
+    Format format = Format::Text;          // -f
+    bool quiet = false;                    // -q: no messages but errors and losses
+    Buffering buffering = Buffering::Batch;  // -B
     std::optional<double> timeout;         // --timeout, seconds
     bool check = false;                    // --check: compile and verify only
     bool strict = false;                   // --strict

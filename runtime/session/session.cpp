@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "output/json.hpp"
 #include "output/printf.hpp"
 
 namespace kpl {
@@ -38,7 +39,7 @@ Session::Session(const Options& options, Sink sink, Loop loop)
     : options_(options), sink_(std::move(sink)), loop_(std::move(loop)), types_(options.btf_dir), decoder_(symbols_) {}
 
 Result<int> Session::run(const Options& options) {
-    Sink sink = TRY(Sink::open(options.output));
+    Sink sink = TRY(Sink::open(options.output, options.buffering));
     Loop loop = TRY(Loop::create());
     Session session(options, std::move(sink), std::move(loop));
     return session.main();
@@ -51,7 +52,8 @@ Result<int> Session::main() {
         sink_.flush();
         if (options_.check) return 0;
         running_ = true;
-        if (options_.verbose && !probes_.empty()) say(fmt::format("{} probes armed", probes_.size()));
+        if (options_.format == Format::Json) sink_.write(json_attached(probes_.size()));
+        if (options_.verbose && !probes_.empty()) say(fmt::format("{} probe{} armed", probes_.size(), probes_.size() == 1 ? "" : "s"));
         TRY(events());
     }
     TRY(finish());
@@ -103,7 +105,7 @@ Result<void> Session::events() {
             drained = TRY(drain(false));
             rings_->arm(drained ? options_.ring_bytes / 4 : 0);
             // A record that came between the drain and the request to be woken wakes nobody.
-            drained += TRY(drain(false));
+            if (!done()) drained += TRY(drain(false));
         }
         sink_.flush();
         if (done()) break;
@@ -112,7 +114,10 @@ Result<void> Session::events() {
         TRY(loop_.wait(limit));
         if (!device_) continue;
         const kpl_info info = TRY(device_->info());
-        if (info.exiting && !exit_code_) exit_code_ = info.exit_code;
+        if (info.exiting) {
+            handler_exit_ = info.exit_code;
+            ended_ = true;
+        }
     }
     return {};
 }
@@ -127,7 +132,7 @@ bool Session::deliver(const RecordView& view) {
     if (event >= kpl_printf_event) {
         const PrintfDecl& decl = unit_.printfs[event - kpl_printf_event];
         const auto values = decoder_.record(decl.record, bytes);
-        sink_.write(decl.is_print ? format_print(values) : format_printf(decl.format, values));
+        write(decl.is_print ? format_print(values) : format_printf(decl.format, values));
         return !done();
     }
     if (event >= subscribers_.size() || subscribers_[event].empty()) return true;
@@ -158,13 +163,14 @@ Result<void> Session::finish() {
     }
     command_.reset();
     if (rings_ && !exit_code_ && !failure_) TRY(drain(true));
+    if (handler_exit_ && !exit_code_) exit_code_ = handler_exit_;  // what was sent before it has been delivered
     for (const CallbackId id : at_exit_) callback(id);
     if (device_) {
         TRY(print_unshown());
         for (const std::string& line : TRY(stops_.poll(*device_, programs_, true))) say(line);
         TRY(account());
     }
-    sink_.flush();
+    sink_.flush_all();
     if (!sink_.failure().empty() && !failure_) failure_ = Error{Errc::system, "writing output: " + sink_.failure()};
     return {};
 }
@@ -172,8 +178,7 @@ Result<void> Session::finish() {
 Result<void> Session::print_unshown() {
     for (uint32_t i = 0; i < maps_.size(); i++) {
         if (maps_[i].shown || !maps_[i].aggregation) continue;
-        const std::string text = TRY(render_map(i));
-        sink_.write((i || !text.starts_with('\n') ? "" : "\n") + text);
+        sink_.write(TRY(render_map(i)));
     }
     return {};
 }
@@ -195,9 +200,12 @@ Result<void> Session::account() {
     }
     if (rings_) {
         const RingCounts counts = rings_->counts();
+        const uint64_t left = counts.sent - counts.delivered - counts.lost;
         lost_ |= counts.lost != 0;
+        if (counts.lost && options_.format == Format::Json) sink_.write(json_lost(counts.lost));
         if (counts.lost || options_.verbose)
-            say(fmt::format("events: {} sent = {} delivered + {} lost", counts.sent, counts.delivered, counts.lost));
+            say(fmt::format("events: {} sent = {} delivered + {} lost{}", counts.sent, counts.delivered, counts.lost,
+                            left ? fmt::format(" + {} not wanted after exit()", left) : ""));
     }
     for (uint32_t i = 0; i < maps_.size(); i++) {
         const uint64_t lost = maps_[i].aggregation ? maps_[i].aggregation->lost() : 0;
@@ -293,15 +301,22 @@ Result<void> Session::clear(uint32_t map) {
     return maps_[map].aggregation->clear(*device_);
 }
 
+void Session::write(std::string_view text) {
+    sink_.write(options_.format == Format::Json ? json_printf(text) : std::string(text));
+}
+
 Result<std::string> Session::render_map(uint32_t map) {
     auto rows = TRY(this->rows(map));
-    return render(unit_.maps[map], std::move(rows));
+    sort_rows(unit_.maps[map], rows);
+    return options_.format == Format::Json ? json_map(unit_.maps[map], rows) : render(unit_.maps[map], rows);
 }
 
 // What tostring() gives: without a key and a drawing, the value alone.
 Result<std::string> Session::text(uint32_t map) {
     const MapDecl& decl = unit_.maps[map];
-    std::string text = TRY(render_map(map));
+    auto rows = TRY(this->rows(map));
+    sort_rows(decl, rows);
+    std::string text = render(decl, rows);
     if (!decl.keyed && decl.kind != KPL_MAP_HIST && decl.kind != KPL_MAP_LHIST) {
         const auto colon = text.find(": ");
         text = colon == std::string::npos ? "0" : text.substr(colon + 2);

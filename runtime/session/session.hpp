@@ -49,7 +49,7 @@ class Session final : public ScriptApi {
     void every(double seconds, CallbackId callback) override;
     void at_exit(CallbackId callback) override { at_exit_.push_back(callback); }
     void exit(int code) override { exit_code_ = code; }
-    void write(std::string_view text) override { sink_.write(text); }
+    void write(std::string_view text) override;
 
   private:
     // A map as the module has it.
@@ -114,7 +114,8 @@ class Session final : public ScriptApi {
     std::vector<CallbackId> at_exit_;
     StopReporter stops_;
     std::optional<Command> command_;
-    std::optional<int> exit_code_;
+    std::optional<int> exit_code_;     // of exit() in user space
+    std::optional<int> handler_exit_;  // of exit() in a handler
     std::optional<Error> failure_;
     bool ended_ = false;   // a signal, the command's end, the time limit
     bool running_ = false;  // the main chunk has ended: declarations are armed at once

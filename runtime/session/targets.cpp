@@ -34,6 +34,14 @@ Result<Spec> parse(const std::string& text) {
     return spec;
 }
 
+// Symbols that are no functions of their own: padding before functions, and parts that the compiler split off. A glob
+// leaves them out; by name they can be had.
+bool is_function_of_its_own(const std::string& name) {
+    return !name.starts_with("__pfx_") && !name.starts_with("__cfi_") && name.find('.') == std::string::npos;
+}
+
+bool is_text(const Symbol& symbol) { return symbol.kind == 't' || symbol.kind == 'T' || symbol.kind == 'w' || symbol.kind == 'W'; }
+
 bool is_glob(const std::string& symbol) { return symbol.find_first_of("*?[") != std::string::npos; }
 
 Place place_of(const Symbol& symbol, uint64_t offset) {
@@ -60,7 +68,8 @@ Result<void> resolve_name(const std::string& text, Kallsyms& symbols, std::vecto
     if (is_glob(spec.symbol)) {
         const auto found = TRY(symbols.glob(spec.symbol, spec.module));
         if (found.empty()) return Error{Errc::script, fmt::format("no function matches '{}'", text)};
-        for (const Symbol& symbol : found) places.push_back(place_of(symbol, spec.offset));
+        for (const Symbol& symbol : found)
+            if (is_function_of_its_own(symbol.name)) places.push_back(place_of(symbol, spec.offset));
         return {};
     }
     const auto found = TRY(symbols.find(spec.symbol, spec.module));
@@ -72,7 +81,7 @@ Result<void> resolve_name(const std::string& text, Kallsyms& symbols, std::vecto
 
 Result<void> resolve_address(uint64_t address, Kallsyms& symbols, std::vector<Place>& places) {
     const Symbol symbol = TRY(symbols.at(address));
-    if (symbol.name.empty())
+    if (symbol.name.empty() || !is_text(symbol))
         return Error{Errc::script, fmt::format("no function of this kernel covers the address {:#x}", address)};
     places.push_back(place_of(symbol, address - symbol.addr));
     return {};

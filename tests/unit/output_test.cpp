@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "output/datum.hpp"
+#include "output/json.hpp"
 #include "output/printf.hpp"
 #include "output/render.hpp"
 
@@ -149,14 +150,15 @@ TEST_CASE("histograms are drawn as bpftrace draws them") {
 TEST_CASE("labels of the first and last buckets") {
     MapDecl map = map_of(KPL_MAP_HIST, "", false);
     AggValue value;
-    value.slots.assign(66, 1);
+    value.slots.assign(65, 1);
     const std::string text = draw_histogram(map, value);
     CHECK(text.starts_with("(..., 0) "));
     CHECK(text.find("\n[0] ") != std::string::npos);
     CHECK(text.find("\n[1] ") != std::string::npos);
     CHECK(text.find("\n[2, 4) ") != std::string::npos);
-    CHECK(text.find("\n[4E, 8E) ") != std::string::npos);
-    CHECK(text.find("\n[8E, ...) ") != std::string::npos);
+    CHECK(text.find("\n[512, 1K) ") != std::string::npos);
+    CHECK(text.find("\n[2E, 4E) ") != std::string::npos);
+    CHECK(text.find("\n[4E, ...) ") != std::string::npos);
 
     map.kind = KPL_MAP_LHIST;
     map.lo = 0, map.hi = 20, map.step = 10;
@@ -173,7 +175,9 @@ TEST_CASE("tables are sorted by value, smallest first") {
     AggValue three, one;
     three.n = 3;
     one.n = 1;
-    CHECK(render(map, {{{std::string("cat")}, three}, {{std::string("sh")}, one}}) == "@reads[sh]: 1\n@reads[cat]: 3\n");
+    std::vector<KeyedValue> rows = {{{std::string("cat")}, three}, {{std::string("sh")}, one}};
+    sort_rows(map, rows);
+    CHECK(render(map, rows) == "@reads[sh]: 1\n@reads[cat]: 3\n");
     CHECK(render(map_of(KPL_MAP_COUNT, "", false), {{{}, three}}) == "@: 3\n");
 }
 
@@ -182,4 +186,30 @@ TEST_CASE("a tuple key prints its elements") {
     AggValue v;
     v.sum = -4;
     CHECK(render(map, {{{SymbolDatum{1, "vfs_read"}, std::string("dd")}, v}}) == "@t[vfs_read, dd]: -4\n");
+}
+
+TEST_CASE("JSON has bpftrace's types") {
+    AggValue five;
+    five.n = 5, five.sum = -7, five.min = -9, five.max = 2;
+    const std::vector<Datum> key = {SymbolDatum{1, "vfs_read"}, std::string("dd")};
+    CHECK(json_printf("a\"b\n") == "{\"type\":\"printf\",\"data\":\"a\\\"b\\n\"}\n");
+    CHECK(json_attached(2) == "{\"type\":\"attached_probes\",\"data\":{\"probes\":2}}\n");
+    CHECK(json_lost(3) == "{\"type\":\"lost_events\",\"data\":{\"events\":3}}\n");
+    CHECK(json_map(map_of(KPL_MAP_COUNT, "n", false), {{{}, five}}) == "{\"type\":\"map\",\"data\":{\"@n\":5}}\n");
+    CHECK(json_map(map_of(KPL_MAP_SUM, "s", true), {{key, five}}) ==
+          "{\"type\":\"map\",\"data\":{\"@s\":{\"vfs_read,dd\":-7}}}\n");
+    CHECK(json_map(map_of(KPL_MAP_STATS, "st", false), {{{}, five}}) ==
+          "{\"type\":\"stats\",\"data\":{\"@st\":{\"count\":5,\"average\":-1,\"total\":-7}}}\n");
+    five.slots.assign(66, 0);
+    five.slots[0] = 1, five.slots[6] = 4;
+    CHECK(json_map(map_of(KPL_MAP_HIST, "h", false), {{{}, five}}) ==
+          "{\"type\":\"hist\",\"data\":{\"@h\":[{\"max\":0,\"count\":1},{\"min\":16,\"max\":32,\"count\":4}]}}\n");
+}
+
+TEST_CASE("JSON replaces what is not UTF-8 and keeps large integers as strings") {
+    CHECK(json_printf("a\xff") == "{\"type\":\"printf\",\"data\":\"a\xef\xbf\xbd\"}\n");
+    AggValue big;
+    big.n = UINT64_MAX;
+    CHECK(json_map(map_of(KPL_MAP_COUNT, "n", false), {{{}, big}}) ==
+          "{\"type\":\"map\",\"data\":{\"@n\":\"18446744073709551615\"}}\n");
 }

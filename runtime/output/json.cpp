@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT
+#include "output/json.hpp"
+
+#include <limits>
+#include <nlohmann/json.hpp>
+
+namespace kpl {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string line(const char* type, Json data) {
+    const Json object = {{"type", type}, {"data", std::move(data)}};
+    return object.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+constexpr int64_t exact = int64_t{1} << 53;
+
+Json integer(int64_t n) {
+    if (n < -exact || n > exact) return std::to_string(n);
+    return n;
+}
+
+Json count(uint64_t n) {
+    if (n > static_cast<uint64_t>(exact)) return std::to_string(n);
+    return n;
+}
+
+int64_t average(const AggValue& v) { return v.n ? v.sum / static_cast<int64_t>(v.n) : 0; }
+
+// A bucket without a lower or an upper end has no such member, as in bpftrace.
+Json buckets(const MapDecl& map, const AggValue& v) {
+    Json list = Json::array();
+    for (size_t slot = 0; slot < v.slots.size(); slot++) {
+        if (!v.slots[slot]) continue;
+        const Bounds bounds = slot_bounds(map, slot, v.slots.size());
+        Json bucket;
+        if (bounds.min) bucket["min"] = integer(*bounds.min);
+        if (bounds.max) bucket["max"] = integer(*bounds.max);
+        bucket["count"] = count(v.slots[slot]);
+        list.push_back(std::move(bucket));
+    }
+    return list;
+}
+
+Json value_of(const MapDecl& map, const AggValue& v) {
+    switch (map.kind) {
+        case KPL_MAP_SUM: return integer(v.sum);
+        case KPL_MAP_AVG: return integer(average(v));
+        case KPL_MAP_MIN: return integer(v.min);
+        case KPL_MAP_MAX: return integer(v.max);
+        case KPL_MAP_STATS:
+            return {{"count", count(v.n)}, {"average", integer(average(v))}, {"total", integer(v.sum)}};
+        case KPL_MAP_HIST:
+        case KPL_MAP_LHIST: return buckets(map, v);
+        default: return count(v.n);
+    }
+}
+
+const char* type_of(const MapDecl& map) {
+    switch (map.kind) {
+        case KPL_MAP_STATS: return "stats";
+        case KPL_MAP_HIST:
+        case KPL_MAP_LHIST: return "hist";
+        default: return "map";
+    }
+}
+
+std::string key_name(const std::vector<Datum>& key) {
+    std::string name;
+    for (size_t i = 0; i < key.size(); i++) name += (i ? "," : "") + to_text(key[i]);
+    return name;
+}
+
+}  // namespace
+
+std::string json_printf(std::string_view text) { return line("printf", std::string(text)); }
+
+std::string json_attached(size_t probes) { return line("attached_probes", {{"probes", probes}}); }
+
+std::string json_lost(uint64_t events) { return line("lost_events", {{"events", count(events)}}); }
+
+std::string json_map(const MapDecl& map, const std::vector<KeyedValue>& rows) {
+    Json values = Json::object();
+    for (const KeyedValue& row : rows) {
+        if (map.keyed)
+            values[key_name(row.key)] = value_of(map, row.value);
+        else
+            values = value_of(map, row.value);
+    }
+    return line(type_of(map), {{"@" + map.name, std::move(values)}});
+}
+
+}  // namespace kpl
