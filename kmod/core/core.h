@@ -35,7 +35,7 @@ struct kpl_verify {
 	u32 data_size, scratch_size;
 	u32 budget;		/* 0: the default */
 	u32 regs_size;		/* sizeof(struct pt_regs) of the architecture */
-	u32 max_record;		/* limit of fixed part and tail together; 0: no ring, emitting is refused */
+	u32 max_record;		/* limit of fixed part and tail together; 0: no ring */
 	struct kpl_verify_ws *ws;
 	/* out */
 	u32 cost;		/* each instruction once, helpers at their worst */

@@ -24,8 +24,9 @@ static u32 guard_division(const struct bpf_insn *insn, struct bpf_insn *out)
 	u32 wide = BPF_CLASS(insn->code) == BPF_ALU64;
 	u32 jump = wide ? BPF_JMP : BPF_JMP32;
 	u8 dst = insn->dst_reg;
-	struct bpf_insn by_zero = make((wide ? BPF_ALU64 : BPF_ALU) | BPF_MOV | BPF_X, dst, dst, 0, 0);
+	struct bpf_insn by_zero;
 
+	by_zero = make((wide ? BPF_ALU64 : BPF_ALU) | BPF_MOV | BPF_X, dst, dst, 0, 0);
 	if (BPF_OP(insn->code) == BPF_DIV)
 		by_zero = make(BPF_ALU | BPF_MOV | BPF_K, dst, 0, 0, 0);
 	if (BPF_SRC(insn->code) == BPF_K) {

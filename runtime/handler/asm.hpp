@@ -9,12 +9,13 @@
 //   if r1 s< r2 goto out                 if w1 & 8 goto +2
 //   .insn 0x16 1 0 -3 7                  ; opcode dst src off imm, whatever they are
 //
-// rN is a register, wN its lower half (ALU and JMP32). A label with braces declares a state (struct kpl_label):
+// rN is a register, wN its lower half (ALU and JMP32). A label with braces declares a state (struct
+// kpl_label):
 //
 //   loop: {r6=hit r7=num r8=stack-16 r3=map:1 r4=rec rec=24 stack=0x3}
 //
-// registers that are not named are `none`; rec=N: a record with a fixed part of N bytes is pending; stack: as in
-// struct kpl_label.
+// registers that are not named are `none`; rec=N: a record with a fixed part of N bytes is pending; stack: as
+// in struct kpl_label.
 #pragma once
 
 #include <linux/bpf.h>

@@ -75,7 +75,8 @@ std::string Disassembler::constant(uint32_t pc) const {
     const bpf_insn& insn = insns_[pc];
     if (!is_pair(pc)) return {};
     if (insn.src_reg) return fmt::format("r{} = map {}", uint8_t{insn.dst_reg}, insn.imm);
-    uint64_t value = static_cast<uint32_t>(insn.imm) | uint64_t{static_cast<uint32_t>(insns_[pc + 1].imm)} << 32;
+    uint64_t value = static_cast<uint32_t>(insn.imm) | uint64_t{static_cast<uint32_t>(insns_[pc + 1].imm)}
+                                                           << 32;
     return fmt::format("r{} = {:#x} ll", uint8_t{insn.dst_reg}, value);
 }
 
@@ -114,7 +115,8 @@ std::string Disassembler::readable(uint32_t pc) const {
         case KPL_F_JCC_K:
             return src ? "" : fmt::format("if {}{} {} {} goto {}", half, dst, condition(), imm, where(pc));
         case KPL_F_JCC_X:
-            return imm ? "" : fmt::format("if {0}{1} {2} {0}{3} goto {4}", half, dst, condition(), src, where(pc));
+            return imm ? ""
+                       : fmt::format("if {0}{1} {2} {0}{3} goto {4}", half, dst, condition(), src, where(pc));
         case KPL_F_CALL: {
             if (dst || src || off) return "";
             bool known = imm >= 0 && imm < KPL_H_END_ && kpl_helper_descs[imm].name;

@@ -8,13 +8,15 @@
 namespace kpl::assembly {
 namespace {
 
-bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.'; }
+bool is_word(char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.';
+}
 
 // The longest operator that `text` starts with; those of signed operations start with the letter s.
 size_t operator_length(std::string_view text) {
     static constexpr std::string_view operators[] = {
-        "s>>=", "s>>", "s>=", "s<=", "s>", "s<", "<<=", ">>=", "==", "!=", ">=", "<=",
-        "+=",   "-=",  "*=",  "/=",  "%=", "|=", "&=",  "^=",
+        "s>>=", "s>>", "s>=", "s<=", "s>", "s<", "<<=", ">>=", "==", "!=",
+        ">=",   "<=",  "+=",  "-=",  "*=", "/=", "%=",  "|=",  "&=", "^=",
     };
     for (std::string_view op : operators)
         if (text.starts_with(op)) return op.size();

@@ -25,7 +25,9 @@ SimHelpers::Current::Current(Simulator& simulator) {
     assert(!current);
     current = &simulator;
 }
-SimHelpers::Current::~Current() { current = nullptr; }
+SimHelpers::Current::~Current() {
+    current = nullptr;
+}
 
 const kpl_helper_fn* SimHelpers::table() {
     static const kpl_helper_fn* const table = [] {
@@ -39,21 +41,37 @@ const kpl_helper_fn* SimHelpers::table() {
 }
 
 // Each helper's parameters are those of helpers.def; the names of unused ones are left out.
-#define HELPER_FN(name, a1, a2, a3, a4, a5)                                                                        \
-    uint64_t SimHelpers::name([[maybe_unused]] uint64_t a1, [[maybe_unused]] uint64_t a2,                          \
-                              [[maybe_unused]] uint64_t a3, [[maybe_unused]] uint64_t a4,                          \
+#define HELPER_FN(name, a1, a2, a3, a4, a5)                                               \
+    uint64_t SimHelpers::name([[maybe_unused]] uint64_t a1, [[maybe_unused]] uint64_t a2, \
+                              [[maybe_unused]] uint64_t a3, [[maybe_unused]] uint64_t a4, \
                               [[maybe_unused]] uint64_t a5)
 
 // ---- task and time
 
-HELPER_FN(now, , , , , ) { return sim().now; }
-HELPER_FN(pid, , , , , ) { return sim().task.pid; }
-HELPER_FN(tid, , , , , ) { return sim().task.tid; }
-HELPER_FN(ppid, , , , , ) { return sim().task.ppid; }
-HELPER_FN(uid, , , , , ) { return sim().task.uid; }
-HELPER_FN(gid, , , , , ) { return sim().task.gid; }
-HELPER_FN(task, , , , , ) { return sim().task.task; }
-HELPER_FN(cgroup, , , , , ) { return sim().task.cgroup; }
+HELPER_FN(now, , , , , ) {
+    return sim().now;
+}
+HELPER_FN(pid, , , , , ) {
+    return sim().task.pid;
+}
+HELPER_FN(tid, , , , , ) {
+    return sim().task.tid;
+}
+HELPER_FN(ppid, , , , , ) {
+    return sim().task.ppid;
+}
+HELPER_FN(uid, , , , , ) {
+    return sim().task.uid;
+}
+HELPER_FN(gid, , , , , ) {
+    return sim().task.gid;
+}
+HELPER_FN(task, , , , , ) {
+    return sim().task.task;
+}
+HELPER_FN(cgroup, , , , , ) {
+    return sim().task.cgroup;
+}
 
 HELPER_FN(comm, dst, limit, , , ) {
     const std::string& comm = sim().task.comm;
@@ -75,10 +93,18 @@ uint64_t SimHelpers::read(uint64_t address) {
     return value;
 }
 
-HELPER_FN(read8, hit, address, , , ) { return read<uint8_t>(address); }
-HELPER_FN(read16, hit, address, , , ) { return read<uint16_t>(address); }
-HELPER_FN(read32, hit, address, , , ) { return read<uint32_t>(address); }
-HELPER_FN(read64, hit, address, , , ) { return read<uint64_t>(address); }
+HELPER_FN(read8, hit, address, , , ) {
+    return read<uint8_t>(address);
+}
+HELPER_FN(read16, hit, address, , , ) {
+    return read<uint16_t>(address);
+}
+HELPER_FN(read32, hit, address, , , ) {
+    return read<uint32_t>(address);
+}
+HELPER_FN(read64, hit, address, , , ) {
+    return read<uint64_t>(address);
+}
 
 HELPER_FN(read_mem, hit, dst, size, address, ) {
     std::span out(sim().memory(dst, size, true), size);
@@ -88,8 +114,8 @@ HELPER_FN(read_mem, hit, dst, size, address, ) {
     return KPL_STOP_READ;
 }
 
-// Writes a struct kpl_str; its length. Behind the last 8 bytes of text, `rest` is left: only some helpers write zeros
-// there, and what the others leave is not for programs to rely on.
+// Writes a struct kpl_str; its length. Behind the last 8 bytes of text, `rest` is left: only some helpers
+// write zeros there, and what the others leave is not for programs to rely on.
 uint64_t SimHelpers::store_string(uint64_t dst, uint64_t limit, std::span<const uint8_t> bytes, Rest rest) {
     assert(bytes.size() <= limit);
     uint8_t* out = sim().memory(dst, KPL_STR_SIZE(limit), true);
@@ -133,7 +159,9 @@ uint64_t SimHelpers::read_string(uint64_t dst, uint64_t limit, uint64_t address,
     return store_string(dst, limit, bytes);
 }
 
-HELPER_FN(str, hit, dst, limit, address, ) { return read_string(dst, limit, address, sim().kernel, KPL_STOP_READ); }
+HELPER_FN(str, hit, dst, limit, address, ) {
+    return read_string(dst, limit, address, sim().kernel, KPL_STOP_READ);
+}
 HELPER_FN(ustr, hit, dst, limit, address, ) {
     return read_string(dst, limit, address, sim().user, KPL_STOP_USER_READ);
 }
@@ -149,7 +177,9 @@ HELPER_FN(buf, hit, dst, limit, address, n) {
     return store_string(dst, limit, bytes);
 }
 
-HELPER_FN(status_clear, hit, , , , ) { return std::exchange(sim().hit.status, 0); }
+HELPER_FN(status_clear, hit, , , , ) {
+    return std::exchange(sim().hit.status, 0);
+}
 
 // ---- strings
 
@@ -209,7 +239,8 @@ HELPER_FN(rec_begin, hit, event, fixed, tail, ) {
 HELPER_FN(rec_str, hit, rec, slot, src, limit) {
     auto bytes = load_string(src, limit);
     auto& record = *sim().pending_;
-    assert(reinterpret_cast<uint8_t*>(rec) == record.bytes.data() + sizeof(kpl_rec) && slot + 8 <= record.fixed);
+    assert(reinterpret_cast<uint8_t*>(rec) == record.bytes.data() + sizeof(kpl_rec) &&
+           slot + 8 <= record.fixed);
     size_t padded = (bytes.size() + 7) & ~size_t{7};
     if (padded > record.bytes.size() - record.used) {
         sim().fail(KPL_STOP_TOO_LONG);
@@ -314,8 +345,12 @@ uint64_t SimHelpers::copy_stack(uint64_t dst, uint64_t size, const std::vector<u
     return depth;
 }
 
-HELPER_FN(kstack, hit, dst, size, , ) { return copy_stack(dst, size, sim().task.kstack); }
-HELPER_FN(ustack, hit, dst, size, , ) { return copy_stack(dst, size, sim().task.ustack); }
+HELPER_FN(kstack, hit, dst, size, , ) {
+    return copy_stack(dst, size, sim().task.kstack);
+}
+HELPER_FN(ustack, hit, dst, size, , ) {
+    return copy_stack(dst, size, sim().task.ustack);
+}
 
 HELPER_FN(exit, hit, code, , , ) {
     if (!sim().exit_code) sim().exit_code = static_cast<int32_t>(code);

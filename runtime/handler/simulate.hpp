@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Simulator: handlers without a kernel. Verifies, rewrites and interprets them with the module's own code; the helpers
-// of helpers.def work on memory, tasks and maps that the caller describes.
+// Simulator: handlers without a kernel. Verifies, rewrites and interprets them with the module's own code;
+// the helpers of helpers.def work on memory, tasks and maps that the caller describes.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -16,6 +17,14 @@
 namespace kpl {
 
 using ByteVector = std::vector<uint8_t>;
+
+// Keys in the order of their bytes. (The vector's own <=> draws a false warning from GCC 12.)
+struct ByteOrder {
+    bool operator()(const ByteVector& a, const ByteVector& b) const {
+        return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end());
+    }
+};
+using SimCells = std::map<ByteVector, ByteVector, ByteOrder>;
 
 // The current task, as helpers report it.
 struct SimTask {
@@ -44,9 +53,9 @@ struct SimMap {
     uint32_t key_size = 0;
     uint32_t value_size = 8;  // HASH: as declared; aggregations: see create()
     uint32_t max_entries = 4096;
-    int64_t lo = 0, hi = 0, step = 1;    // LHIST
-    std::map<ByteVector, ByteVector> cells;  // by key; key_size 0: the empty key
-    uint64_t lost = 0;                   // updates refused
+    int64_t lo = 0, hi = 0, step = 1;  // LHIST
+    SimCells cells;                    // by key; key_size 0: the empty key
+    uint64_t lost = 0;                 // updates refused
 
     // As KPL_IOC_MAP_CREATE: value_size of an aggregation follows from its kind.
     static SimMap create(const kpl_map_create& request);
@@ -58,7 +67,7 @@ struct SimRecord {
     uint64_t seq = 0, time = 0;
     ByteVector bytes;  // all: struct kpl_rec, fixed part, tail
 
-    uint64_t number(uint32_t offset) const;              // of the fixed part
+    uint64_t number(uint32_t offset) const;                  // of the fixed part
     std::optional<std::string> text(uint32_t offset) const;  // nullopt: absent
 };
 
@@ -107,11 +116,11 @@ class Simulator {
     uint64_t now = 1'000'000'000;
     std::vector<SimMap> maps;  // ids are indices; complete before the first load()
     std::vector<uint64_t> regs = std::vector<uint64_t>(21);  // struct pt_regs; x86-64's has 21 words
-    kpl_hit hit{};             // numbers: func, addr, ret, ret_addr, bad_addr, cpu; the rest is set by run()
-    ByteVector data;           // instance data; run() grows it with zeros to the program's size
-    ByteVector scratch;        // likewise
+    kpl_hit hit{};       // numbers: func, addr, ret, ret_addr, bad_addr, cpu; the rest is set by run()
+    ByteVector data;     // instance data; run() grows it with zeros to the program's size
+    ByteVector scratch;  // likewise
     uint32_t max_record = KPL_MAX_RECORD;
-    size_t ring_room = 1 << 20;  // records until the ring is full
+    size_t ring_room = 1 << 20;                // records until the ring is full
     uint64_t stack_fill = 0x5a5a5a5a5a5a5a5a;  // what the stack holds before a run
 
     // What handlers have left.
@@ -124,8 +133,8 @@ class Simulator {
     Result<SimProgram> load(const SimLoad& program) const;
     SimOutcome run(const SimProgram& program, Engine engine = kpl_interpret_on);
 
-    // The bytes at a pointer that the running handler holds, or nullptr if they are not all within one object that
-    // it may reach (store: that it may store to).
+    // The bytes at a pointer that the running handler holds, or nullptr if they are not all within one object
+    // that it may reach (store: that it may store to).
     uint8_t* reach(uint64_t pointer, size_t size, bool store);
 
   private:

@@ -16,7 +16,8 @@ bool jumps(const bpf_insn& insn) {
 }  // namespace
 
 int32_t Mutator::number() {
-    static constexpr int32_t edges[] = {0, 1, -1, 2, 4, 7, 8, 12, 16, 24, 31, 32, 63, 64, 255, INT32_MIN, INT32_MAX};
+    static constexpr int32_t edges[] = {0,  1,  -1, 2,  4,  7,   8,         12,       16,
+                                        24, 31, 32, 63, 64, 255, INT32_MIN, INT32_MAX};
     if (one_in(4)) return static_cast<int32_t>(random_());
     if (one_in(3)) return -8 * static_cast<int32_t>(below(66));
     return edges[below(std::size(edges))];
@@ -36,7 +37,9 @@ void Mutator::change(rows::Row& row) {
         case 0:  // a stretch of another program
         case 1: {
             size_t from = below(donor.size()), n = std::min(1 + below(6), donor.size() - from);
-            insert(row, at, {donor.begin() + static_cast<ptrdiff_t>(from), donor.begin() + static_cast<ptrdiff_t>(from + n)});
+            insert(row, at,
+                   {donor.begin() + static_cast<ptrdiff_t>(from),
+                    donor.begin() + static_cast<ptrdiff_t>(from + n)});
             return;
         }
         case 2:
@@ -73,7 +76,9 @@ void Mutator::change_field(bpf_insn& insn) {
             return;
         case 2:
             if (is({KPL_F_LDX, KPL_F_ST, KPL_F_STX, KPL_F_JA, KPL_F_JCC_K, KPL_F_JCC_X}))
-                insn.off = static_cast<int16_t>(one_in(3) ? number() : insn.off + (jumps(insn) ? 1 : 8) * (static_cast<int>(below(5)) - 2));
+                insn.off = static_cast<int16_t>(one_in(3) ? number()
+                                                          : insn.off + (jumps(insn) ? 1 : 8) *
+                                                                           (static_cast<int>(below(5)) - 2));
             return;
         case 3:
             if (is({KPL_F_ALU_K, KPL_F_SWAP, KPL_F_ST, KPL_F_LD64, KPL_F_JCC_K})) insn.imm = number();
@@ -120,8 +125,10 @@ void Mutator::insert(rows::Row& row, size_t at, const std::vector<bpf_insn>& ins
     for (size_t pc = 0; pc < all.size(); pc++) {
         auto target = static_cast<ptrdiff_t>(pc) + 1 + all[pc].off;
         if (!jumps(all[pc])) continue;
-        if (pc < at && target > static_cast<ptrdiff_t>(at)) all[pc].off = static_cast<int16_t>(all[pc].off + n);
-        if (pc >= at && target <= static_cast<ptrdiff_t>(at)) all[pc].off = static_cast<int16_t>(all[pc].off - n);
+        if (pc < at && target > static_cast<ptrdiff_t>(at))
+            all[pc].off = static_cast<int16_t>(all[pc].off + n);
+        if (pc >= at && target <= static_cast<ptrdiff_t>(at))
+            all[pc].off = static_cast<int16_t>(all[pc].off - n);
     }
     all.insert(all.begin() + static_cast<ptrdiff_t>(at), insns.begin(), insns.end());
     for (kpl_label& label : row.code.labels)
@@ -135,8 +142,10 @@ void Mutator::erase(rows::Row& row, size_t at, size_t n) {
     for (size_t pc = 0; pc < all.size(); pc++) {
         auto target = static_cast<ptrdiff_t>(pc) + 1 + all[pc].off;
         if (!jumps(all[pc])) continue;
-        if (pc < at && target > static_cast<ptrdiff_t>(at)) all[pc].off = static_cast<int16_t>(all[pc].off - count);
-        if (pc >= at + n && target <= static_cast<ptrdiff_t>(at)) all[pc].off = static_cast<int16_t>(all[pc].off + count);
+        if (pc < at && target > static_cast<ptrdiff_t>(at))
+            all[pc].off = static_cast<int16_t>(all[pc].off - count);
+        if (pc >= at + n && target <= static_cast<ptrdiff_t>(at))
+            all[pc].off = static_cast<int16_t>(all[pc].off + count);
     }
     all.erase(all.begin() + static_cast<ptrdiff_t>(at), all.begin() + static_cast<ptrdiff_t>(at + n));
     for (kpl_label& label : row.code.labels)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Nearly right programs against the verifier: whatever it accepts runs, step by step, without a memory access outside
-// of its objects, a division by zero, a result that depends on memory or registers that it has not written or on the
-// value of a pointer, and within cost + fuel.
+// Nearly right programs against the verifier: whatever it accepts runs, step by step, without a memory access
+// outside of its objects, a division by zero, a result that depends on memory or registers that it has not
+// written or on the value of a pointer, and within cost + fuel.
 //
 //   verifier_fuzz [RUNS [SEED]]
 //
@@ -56,8 +56,9 @@ class Tracer {
     }
 
     [[noreturn]] void violation(size_t slot, const std::string& what) const {
-        fmt::print(stderr, "the program {}, at slot {} ({:x}, from '{}'):\n{}\nrewritten:\n{}", what, slot, garbage_,
-                   row_.name, disassemble(row_.code.insns, row_.code.labels), disassemble(program_.insns));
+        fmt::print(stderr, "the program {}, at slot {} ({:x}, from '{}'):\n{}\nrewritten:\n{}", what, slot,
+                   garbage_, row_.name, disassemble(row_.code.insns, row_.code.labels),
+                   disassemble(program_.insns));
         std::abort();
     }
 
@@ -79,7 +80,8 @@ class Tracer {
         static constexpr size_t sizes[] = {4, 2, 1, 8};  // BPF_W, BPF_H, BPF_B, BPF_DW
         size_t size = sizes[BPF_SIZE(insn.code) >> 3];
         uint64_t address = base + static_cast<int64_t>(insn.off);
-        if (!sim_.reach(address, size, store)) violation(slot, store ? "stores outside" : "loads from outside");
+        if (!sim_.reach(address, size, store))
+            violation(slot, store ? "stores outside" : "loads from outside");
         if (address % size) violation(slot, "has an unaligned access");
     }
 
@@ -124,12 +126,13 @@ void run(Run& run, const rows::Row& row, const SimProgram& program, uint64_t gar
     run.sim.stack_fill = garbage;
     tracer = &watch;
     run.outcome = run.sim.run(program, traced_interpret_on);
-    if (run.outcome.r0 == KPL_RET_DONE && run.outcome.record_dropped) watch.violation(0, "ends with a record pending");
+    if (run.outcome.r0 == KPL_RET_DONE && run.outcome.record_dropped)
+        watch.violation(0, "ends with a record pending");
 }
 
 bool same(const Run& a, const Run& b) {
     auto cells = [](const Run& run) {
-        std::vector<std::map<ByteVector, ByteVector>> all;
+        std::vector<SimCells> all;
         for (const SimMap& map : run.sim.maps) all.push_back(map.cells);
         return all;
     };
@@ -138,14 +141,15 @@ bool same(const Run& a, const Run& b) {
         for (const SimRecord& record : run.sim.records) all.push_back(record.bytes);
         return all;
     };
-    return a.outcome.r0 == b.outcome.r0 && a.outcome.bad_addr == b.outcome.bad_addr && a.sim.data == b.sim.data &&
-           a.sim.scratch == b.sim.scratch && a.sim.exit_code == b.sim.exit_code && cells(a) == cells(b) &&
-           records(a) == records(b);
+    return a.outcome.r0 == b.outcome.r0 && a.outcome.bad_addr == b.outcome.bad_addr &&
+           a.sim.data == b.sim.data && a.sim.scratch == b.sim.scratch && a.sim.exit_code == b.sim.exit_code &&
+           cells(a) == cells(b) && records(a) == records(b);
 }
 
 std::vector<rows::Row> corpus() {
     std::vector<rows::Row> all;
-    for (const char* file : {"verifier_base.txt", "verifier_memory.txt", "verifier_calls.txt", "engine_programs.txt"}) {
+    for (const char* file :
+         {"verifier_base.txt", "verifier_memory.txt", "verifier_calls.txt", "engine_programs.txt"}) {
         auto rows = rows::read_rows(file);
         if (!rows) {
             fmt::print(stderr, "{}\n", rows.error().message());
@@ -159,7 +163,9 @@ std::vector<rows::Row> corpus() {
 
 }  // namespace
 
-void trace_step(const bpf_insn* insn, u64* regs) { tracer->step(insn, regs); }
+void trace_step(const bpf_insn* insn, u64* regs) {
+    tracer->step(insn, regs);
+}
 
 int main(int argc, char** argv) {
     size_t runs = argc > 1 ? std::strtoull(argv[1], nullptr, 0) : 100'000;
@@ -184,8 +190,7 @@ int main(int argc, char** argv) {
         loops += first->has_loops;
         run(a, row, *first, 0x1111111111111111);
         run(b, row, *second, 0xeeeeeeeeeeeeeeef);
-        if (!same(a, b))
-            Tracer(a.sim, row, *first, 0).violation(0, "depends on what it may not read");
+        if (!same(a, b)) Tracer(a.sim, row, *first, 0).violation(0, "depends on what it may not read");
     }
     fmt::print("{} programs, {} accepted and run, {} of them with loops\n", runs, accepted, loops);
     for (uint32_t i = 1; i < KPL_REJECT_END_; i++) fmt::print("{:8}  {}\n", reasons[i], kpl_reject_text(i));

@@ -22,9 +22,8 @@ constexpr Named kinds[] = {
 };
 
 constexpr Named map_kinds[] = {
-    {"count", KPL_MAP_COUNT}, {"sum", KPL_MAP_SUM},     {"avg", KPL_MAP_AVG},
-    {"min", KPL_MAP_MIN},     {"max", KPL_MAP_MAX},     {"stats", KPL_MAP_STATS},
-    {"hist", KPL_MAP_HIST},   {"hash", KPL_MAP_HASH},
+    {"count", KPL_MAP_COUNT}, {"sum", KPL_MAP_SUM},     {"avg", KPL_MAP_AVG},   {"min", KPL_MAP_MIN},
+    {"max", KPL_MAP_MAX},     {"stats", KPL_MAP_STATS}, {"hist", KPL_MAP_HIST}, {"hash", KPL_MAP_HASH},
 };
 
 constexpr Named rejects[] = {
@@ -45,7 +44,7 @@ struct HitNumber {
 };
 
 constexpr HitNumber hit_numbers[] = {
-    {"func", &kpl_hit::func}, {"addr", &kpl_hit::addr},         {"ret", &kpl_hit::ret},
+    {"func", &kpl_hit::func},         {"addr", &kpl_hit::addr},         {"ret", &kpl_hit::ret},
     {"ret_addr", &kpl_hit::ret_addr}, {"bad_addr", &kpl_hit::bad_addr},
 };
 
@@ -176,7 +175,8 @@ std::optional<Row> read_one_liner(const std::string& text, std::string& code) {
     const std::string bar = " | ";  // not the one in `r1 |= r2`
     size_t first = text.find(bar), second = text.find(bar, first + 1);
     if (first == text.npos || second == text.npos) return {};
-    std::string insn = text.substr(0, first), inputs = text.substr(first + bar.size(), second - first - bar.size());
+    std::string insn = text.substr(0, first),
+                inputs = text.substr(first + bar.size(), second - first - bar.size());
     std::string expected = text.substr(second + bar.size()), a, b = "0";
     Stream(inputs) >> a >> b;
     Stream(expected) >> expected;

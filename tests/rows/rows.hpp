@@ -19,7 +19,8 @@
 //   => r0 0x10 words 0=7           ; accepted, and the result of a run; words of the instance data afterwards
 //   => stop BUDGET 4               ; accepted, and the run stops for that reason at that pc
 //
-// and of one-line cases: an instruction on r1 and r2, their values before, and r1 afterwards (for a branch: 1 if taken)
+// and of one-line cases: an instruction on r1 and r2, their values before, and r1 afterwards (for a branch: 1
+// if taken)
 //
 //   r1 += r2 | 1 -1 | 0
 //   if r1 s< r2 | 1 -1 | 0

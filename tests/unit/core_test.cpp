@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 // The tables of docs/bytecode.md against the .def files.
-#include <catch2/catch.hpp>
+#include "core/core.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <catch2/catch.hpp>
 #include <fstream>
 #include <set>
 #include <string>
 #include <vector>
-
-#include "core/core.h"
 
 namespace {
 
@@ -40,10 +40,14 @@ void check_rows(const std::string& heading, const std::vector<std::string>& rows
 
 const char* type_name(unsigned type) {
     switch (type) {
-        case KPL_T_NUM: return "NUM";
-        case KPL_T_REGS: return "REGS";
-        case KPL_T_DATA: return "DATA";
-        case KPL_T_SCRATCH: return "SCRATCH";
+        case KPL_T_NUM:
+            return "NUM";
+        case KPL_T_REGS:
+            return "REGS";
+        case KPL_T_DATA:
+            return "DATA";
+        case KPL_T_SCRATCH:
+            return "SCRATCH";
     }
     return "?";
 }
@@ -68,8 +72,9 @@ std::string kinds(unsigned mask) {
 
 TEST_CASE("the document lists all helpers as helpers.def does") {
     std::vector<std::string> rows;
-#define HELPER(id, name, result, a1, a2, a3, a4, a5, cost) \
-    rows.push_back(fmt::format("| {} | {} | {} | {} | {} | ", id, #name, arguments({#a1, #a2, #a3, #a4, #a5}), #result, cost));
+#define HELPER(id, name, result, a1, a2, a3, a4, a5, cost)               \
+    rows.push_back(fmt::format("| {} | {} | {} | {} | {} | ", id, #name, \
+                               arguments({#a1, #a2, #a3, #a4, #a5}), #result, cost));
 #include "uapi/helpers.def"
 #undef HELPER
     check_rows("| id | name | arguments | result | cost | |", rows);

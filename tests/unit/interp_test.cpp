@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The interpreter and the rewriter's guards against the rows of tests/data/engine_*.txt. The same rows run on the
-// kernel's JIT in tests/vm/engine_rows.cpp.
-#include <catch2/catch.hpp>
+// The interpreter and the rewriter's guards against the rows of tests/data/engine_*.txt. The same rows run on
+// the kernel's JIT in tests/vm/engine_rows.cpp.
 #include <fmt/format.h>
 
+#include <catch2/catch.hpp>
 #include <set>
 
 #include "core/core.h"
@@ -49,7 +49,8 @@ TEST_CASE("each program has the result that its row says") {
         if (!program) continue;
         SimOutcome outcome = sim.run(*program);
         if (outcome.r0 != row.r0)
-            FAIL_CHECK(fmt::format("{}, line {}: r0 is {:#x}, expected {:#x}", row.name, row.line, outcome.r0, row.r0));
+            FAIL_CHECK(fmt::format("{}, line {}: r0 is {:#x}, expected {:#x}", row.name, row.line, outcome.r0,
+                                   row.r0));
         for (auto [index, value] : row.words_after)
             if (word(sim, index) != value)
                 FAIL_CHECK(fmt::format("{}: word {} is {:#x}", row.name, index, word(sim, index)));

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Helpers of the simulator: memory, strings, records, maps, the end of a run.
-#include <catch2/catch.hpp>
+#include "handler/simulate.hpp"
+
 #include <fmt/format.h>
 
+#include <catch2/catch.hpp>
 #include <cstring>
 
 #include "handler/asm.hpp"
-#include "handler/simulate.hpp"
 
 using namespace kpl;
 
@@ -53,7 +54,8 @@ std::vector<uint64_t> aggregate(SimMap map, std::initializer_list<int64_t> numbe
     sim.maps.push_back(std::move(map));
     std::string code = "r6 = r1\n";
     for (int64_t n : numbers)
-        code += fmt::format("r1 = r6\nr2 = map 0\nr3 = 0\nr4 = {:#x} ll\ncall agg_add\n", static_cast<uint64_t>(n));
+        code += fmt::format("r1 = r6\nr2 = map 0\nr3 = 0\nr4 = {:#x} ll\ncall agg_add\n",
+                            static_cast<uint64_t>(n));
     CHECK(run(sim, code + "exit").r0 == 1);
     REQUIRE(sim.maps[0].cells.size() == 1);
     return words_of(sim.maps[0].cells.at({}));
@@ -70,8 +72,10 @@ TEST_CASE("task and time") {
     sim.task.uid = 7000;
     sim.task.gid = 70000;
     CHECK(run(sim, "call now\nexit").r0 == 5'000'000'000'000);
-    CHECK(run(sim, "call pid\nr6 = r0\ncall tid\nr6 += r0\ncall ppid\nr6 += r0\ncall uid\nr6 += r0\n"
-                   "call gid\nr0 += r6\nexit").r0 == 77777);
+    CHECK(run(sim,
+              "call pid\nr6 = r0\ncall tid\nr6 += r0\ncall ppid\nr6 += r0\ncall uid\nr6 += r0\n"
+              "call gid\nr0 += r6\nexit")
+              .r0 == 77777);
     CHECK(run(sim, "call task\nexit").r0 == sim.task.task);
     sim.task.cgroup = 12;
     CHECK(run(sim, "call cgroup\nexit").r0 == 12);
@@ -102,8 +106,9 @@ TEST_CASE("a string that ends on the last byte that can be read") {
     Simulator sim;
     sim.kernel.add(0x1000, std::vector<uint8_t>{'a', 'b'});
     sim.user.add(0x1000, std::vector<uint8_t>{'a', 'b'});
-    const std::string call = "r6 = r1\nr2 = *(u64 *)(r1 + 16)\nr3 = 2\nr4 = 0x1000\ncall {}\n"
-                             "r2 = *(u32 *)(r6 + 64)\nr2 <<= 8\nr0 |= r2\nexit";
+    const std::string call =
+        "r6 = r1\nr2 = *(u64 *)(r1 + 16)\nr3 = 2\nr4 = 0x1000\ncall {}\n"
+        "r2 = *(u32 *)(r6 + 64)\nr2 <<= 8\nr0 |= r2\nexit";
     CHECK(run(sim, fmt::format(fmt::runtime(call), "str")).r0 == KPL_STOP_READ << 8);
     CHECK(sim.hit.bad_addr == 0x1002);
     CHECK(run(sim, fmt::format(fmt::runtime(call), "ustr")).r0 == 2);
@@ -119,14 +124,16 @@ TEST_CASE("kernel memory") {
     CHECK(run(sim, address + "call read32\nexit").r0 == 0x44332211);
     CHECK(run(sim, address + "call read64\nexit").r0 == 0x8877665544332211);
     SECTION("the byte behind the last is bad") {
-        SimOutcome outcome = run(sim, "r6 = r1\n" + address + "r2 += 4\ncall read64\nr0 = *(u32 *)(r6 + 64)\nexit");
+        SimOutcome outcome =
+            run(sim, "r6 = r1\n" + address + "r2 += 4\ncall read64\nr0 = *(u32 *)(r6 + 64)\nexit");
         CHECK(outcome.r0 == KPL_STOP_READ);
         CHECK(outcome.reason == KPL_STOP_READ);
         CHECK(outcome.bad_addr == 0xffff000000001004);
     }
     SECTION("a block") {
-        const std::string block = "r2 = r10\nr2 += -8\nr3 = 8\nr4 = 0xffff000000001000 ll\ncall read_mem\n"
-                                  "r2 = *(u64 *)(r10 - 8)\nr0 += r2\nexit";
+        const std::string block =
+            "r2 = r10\nr2 += -8\nr3 = 8\nr4 = 0xffff000000001000 ll\ncall read_mem\n"
+            "r2 = *(u64 *)(r10 - 8)\nr0 += r2\nexit";
         CHECK(run(sim, block).r0 == 0x8877665544332211);
     }
 }
@@ -270,8 +277,10 @@ TEST_CASE("aggregations") {
     CHECK(aggregate(make_map(KPL_MAP_COUNT, 0), {1, 1, 5}) == std::vector<uint64_t>{7});
     CHECK(aggregate(make_map(KPL_MAP_SUM, 0), {1, -3}) == std::vector<uint64_t>{static_cast<uint64_t>(-2)});
     CHECK(aggregate(make_map(KPL_MAP_AVG, 0), {10, 20}) == std::vector<uint64_t>{2, 30});
-    CHECK(aggregate(make_map(KPL_MAP_MIN, 0), {10, -20, 3}) == std::vector<uint64_t>{3, static_cast<uint64_t>(-20)});
-    CHECK(aggregate(make_map(KPL_MAP_MAX, 0), {-10, -20}) == std::vector<uint64_t>{2, static_cast<uint64_t>(-10)});
+    CHECK(aggregate(make_map(KPL_MAP_MIN, 0), {10, -20, 3}) ==
+          std::vector<uint64_t>{3, static_cast<uint64_t>(-20)});
+    CHECK(aggregate(make_map(KPL_MAP_MAX, 0), {-10, -20}) ==
+          std::vector<uint64_t>{2, static_cast<uint64_t>(-10)});
     CHECK(aggregate(make_map(KPL_MAP_STATS, 0), {4, 6, -1}) ==
           std::vector<uint64_t>{3, 9, static_cast<uint64_t>(-1), 6});
 }
@@ -298,7 +307,8 @@ TEST_CASE("histograms") {
 TEST_CASE("a map that is full refuses new keys") {
     Simulator sim;
     sim.maps.push_back(make_map(KPL_MAP_COUNT, 8, 0, 2));
-    const std::string add = "*(u64 *)(r10 - 8) = {}\nr2 = map 0\nr3 = r10\nr3 += -8\nr4 = 1\ncall agg_add\nexit";
+    const std::string add =
+        "*(u64 *)(r10 - 8) = {}\nr2 = map 0\nr3 = r10\nr3 += -8\nr4 = 1\ncall agg_add\nexit";
     CHECK(run(sim, fmt::format(fmt::runtime(add), 1)).r0 == 1);
     CHECK(run(sim, fmt::format(fmt::runtime(add), 2)).r0 == 1);
     CHECK(run(sim, fmt::format(fmt::runtime(add), 3)).r0 == 0);
