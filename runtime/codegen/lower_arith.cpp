@@ -150,9 +150,8 @@ bool Lowering::lower_unsigned_division(ValueId value) {
 // dividend / divisor, or %, both taken as unsigned.
 Lowering::Reg Lowering::divide_by_constant(ValueId dividend, uint64_t divisor, bool modulo) {
     Reg reg = out_.new_vreg();
-    auto number = static_cast<int64_t>(divisor);
-    bool power = std::has_single_bit(divisor);
-    int64_t operand = !power ? number : modulo ? number - 1 : log2_of(divisor);
+    const bool power = std::has_single_bit(divisor);
+    const auto operand = static_cast<int64_t>(!power ? divisor : modulo ? divisor - 1 : log2_of(divisor));
     Operand right{mir::no_reg, operand};
     if (!mir::fits_s32(operand)) right = {reg_of(right), 0};
     move(reg, dividend);

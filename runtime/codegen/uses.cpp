@@ -54,7 +54,7 @@ class Finder {
 
 constexpr uint32_t all_bits = 64;
 
-uint32_t width(int64_t value) { return std::bit_width(static_cast<uint64_t>(value)); }
+uint32_t width(uint64_t value) { return std::bit_width(value); }
 
 uint32_t call_bits(kpl_helper helper) {
     switch (helper) {
@@ -99,7 +99,7 @@ uint32_t bits_of(const ir::Function& function, ValueId value, int levels) {
         case Opcode::UMod: {
             const Inst& divisor = function.insts[inst.args[1]];
             bool known = divisor.op == Opcode::Const && divisor.imm != 0;  // x % 0 is x
-            return known ? std::min(arg(0), width(divisor.imm - 1)) : arg(0);
+            return known ? std::min(arg(0), width(static_cast<uint64_t>(divisor.imm) - 1)) : arg(0);
         }
         case Opcode::Shr: {
             const Inst& count = function.insts[inst.args[1]];

@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 
+#include "codegen/uses.hpp"
 #include "codegen_ir.hpp"
 
 namespace kpl::test {
@@ -37,6 +38,7 @@ class Evaluator {
             if (slot.is_literal) put_string(bytes, slot.literal);
             slots_.push_back(std::move(bytes));
         }
+        for (ValueId id = 0; id < function.insts.size(); id++) bits_.push_back(significant_bits(function, id));
         state_.data.resize(std::max<size_t>(state_.data.size(), function.data_size));
         if (function.kind != KPL_PROG_FAULT) state_.hit.bad_addr = 0;
     }
@@ -50,6 +52,7 @@ class Evaluator {
                 const ir::Inst& inst = function_.insts[id];
                 if (inst.op == Opcode::Phi) continue;
                 values_[id] = evaluate(inst);
+                if (bits_[id] < 64 && values_[id] >> bits_[id]) FAIL("more bits than significant_bits() says: v" << id);
                 if (!stop_) continue;
                 result_.reason = *stop_;
                 result_.what = inst.what;
@@ -330,6 +333,7 @@ class Evaluator {
     const ir::Function& function_;
     Simulator& state_;
     std::vector<uint64_t> values_;
+    std::vector<uint32_t> bits_;  // by value: what the compiler thinks
     std::vector<ByteVector> slots_;
     std::optional<kpl_stop> stop_;
     Evaluation result_;

@@ -46,8 +46,14 @@ class IrGenerator {
         if (chance(3)) pressure();
         emit();
         b_.ret(chance(4));
+        if (as_built_) split_critical_edges();
+        ir::order_blocks(b_.function);
         return std::move(b_.function);
     }
+
+    // Is the function as the builder's are: without critical edges, and without a field of the hit that changes
+    // while the handler runs?
+    bool as_built() const { return as_built_; }
 
   private:
     uint32_t below(uint32_t n) { return static_cast<uint32_t>(random_() % n); }
@@ -80,10 +86,17 @@ class IrGenerator {
     // What a branch compares.
     std::pair<ValueId, ValueId> compared() {
         ValueId a = chance(3) ? b_.unary(chance(2) ? Opcode::SExt : Opcode::ZExt, any(), 32) : any();
+        if (chance(8)) a = b_.op(chance(2) ? Opcode::Add : Opcode::Or, a, b_.unary(Opcode::ZExt, any(), 32));
         if (chance(4)) return {b_.op(Opcode::And, a, any()), b_.constant(0)};
         if (chance(4)) return {b_.compare(cmp(), a, any()), b_.constant(0)};
         if (chance(8)) return {constant(), a};
         return {a, chance(2) ? b_.constant(interesting()) : any()};
+    }
+
+    ValueId condition() {
+        Cmp test = chance(3) ? Cmp::Eq : cmp();
+        auto [a, c] = compared();
+        return b_.compare(test, a, c);
     }
 
     ValueId hit_field() {
@@ -91,7 +104,7 @@ class IrGenerator {
                                   offsetof(kpl_hit, bad_addr), offsetof(kpl_hit, status)};
         if (b_.function.kind == KPL_PROG_RET && chance(2)) return b_.hit_field(offsetof(kpl_hit, ret));
         if (has_data() && chance(4)) return b_.hit_field(offsetof(kpl_hit, ret_addr));
-        return b_.hit_field(all[below(std::size(all))]);
+        return b_.hit_field(all[below(std::size(all) - (as_built_ ? 2 : 0))]);
     }
 
     ValueId address() {
@@ -114,8 +127,11 @@ class IrGenerator {
             case 1: return hit_field();
             case 2: return b_.reg(static_cast<int>(below(21)));
             case 3: return b_.unary(chance(2) ? Opcode::SExt : Opcode::ZExt, any(), 8 << below(3));
-            case 4: return b_.compare(cmp(), any(), any());
-            case 5: return b_.select(chance(2) ? any() : b_.compare(cmp(), any(), any()), any(), any());
+            case 4: return condition();
+            case 5: {
+                ValueId test = chance(3) ? any() : condition();
+                return b_.select(test, any(), any());
+            }
             case 6: {
                 constexpr kpl_helper helpers[] = {KPL_H_now, KPL_H_pid, KPL_H_tid, KPL_H_cgroup};
                 return b_.call(helpers[below(4)]);
@@ -142,6 +158,38 @@ class IrGenerator {
         }
     }
 
+    // What is loaded on both sides of a write: each load keeps its own value.
+    ValueId loads_around_write() {
+        const int64_t word = 8 * below(3);
+        auto load = [&](uint32_t from) {
+            if (from == 0) return b_.hit_field(offsetof(kpl_hit, bad_addr));
+            if (from == 1) return b_.load_data(word);
+            return b_.add({.op = Opcode::LoadSlot, .imm = word, .slot = numbers_});
+        };
+        const uint32_t from = !as_built_ && chance(4) ? 0 : has_data() && chance(2) ? 1 : 2;
+        ValueId before = load(from);
+        scope_.push_back(before);
+        if (from == 0) {
+            b_.unary(Opcode::SoftRead, any(), 8);
+            b_.add({.op = Opcode::StatusClear});
+        } else if (from == 1) {
+            b_.store_data(word, any());
+        } else if (chance(2)) {
+            b_.add({.op = Opcode::StoreSlot, .imm = word, .slot = numbers_, .args = {any()}});
+        } else {
+            read_block(static_cast<uint32_t>(word));
+        }
+        if (chance(2)) emit();
+        return b_.op(Opcode::Xor, before, load(from));
+    }
+
+    ValueId read_block(uint32_t offset) {
+        ValueId result = b_.call(KPL_H_read_mem, {ir::HitOperand{}, ir::SlotOperand{numbers_, offset},
+                                                  ir::ConstOperand{8}, address()}, chance(4));
+        clear_status();
+        return result;
+    }
+
     StrRef literal() {
         constexpr const char* texts[] = {"", "x", "seven77", "eight888", "\xff\xfe\xfd\xfc\xfb", "fifteen-bytes-1",
                                          "this one is longer than fifteen bytes"};
@@ -157,14 +205,17 @@ class IrGenerator {
 
     ValueId string() {
         using Operands = std::vector<ir::Operand>;
-        const uint32_t limit = 1 + below(40);
+        constexpr uint32_t limits[] = {15, 23, 40};
+        uint32_t limit = chance(2) ? limits[below(3)] : 1 + below(40);
         StrRef to = IrBuilder::in_slot(b_.string_slot(limit), limit);
+        if (chance(4)) to = strings_[0];  // written before
+        limit = to.limit;
         StrRef from = any_string();
         auto constant = [](uint32_t n) { return ir::ConstOperand{n}; };
         ValueId result = 0;
         switch (below(7)) {
             case 0:
-                to = b_.comm(chance(2) ? 15 : limit);
+                b_.call(KPL_H_comm, Operands{ir::StrOperand{to}, constant(limit)});
                 result = any();
                 break;
             case 1: {
@@ -190,10 +241,7 @@ class IrGenerator {
                                         constant(other.limit)});
             }
             default:
-                result = b_.call(KPL_H_read_mem, Operands{ir::HitOperand{}, ir::SlotOperand{numbers_, 8 * below(3)},
-                                                          constant(8), address()}, chance(4));
-                clear_status();
-                return result;
+                return read_block(8 * below(3));
         }
         clear_status();
         if (to.where == StrRef::Where::Slot) strings_.push_back(to);
@@ -212,7 +260,7 @@ class IrGenerator {
     FieldStore string_field(uint32_t offset, uint32_t limit) {
         if (chance(10)) return {offset, std::monostate{}, limit};
         StrRef str = any_string();
-        if (str.limit > limit && !chance(20)) str = b_.comm(limit);
+        if (str.limit > limit && !chance(5)) str = b_.comm(limit);
         return {offset, str, limit};
     }
 
@@ -296,13 +344,15 @@ class IrGenerator {
     void statements(uint32_t count, int depth) {
         for (uint32_t i = 0; i < count && b_.function.insts.size() < 400; i++) {
             switch (below(depth < 3 ? 20 : 15)) {
-                case 0: scope_.push_back(map()); break;
+                case 0:
+                case 7: scope_.push_back(map()); break;
                 case 1:
                 case 2: scope_.push_back(string()); break;
                 case 3: if (chance(3)) emit(); break;
                 case 4: if (chance(4)) pressure(); break;
                 case 5:
                 case 6: scope_.push_back(memory()); break;
+                case 8: scope_.push_back(loads_around_write()); break;
                 case 15:
                 case 16: choice(depth, true); break;
                 case 17: choice(depth, false); break;
@@ -362,8 +412,6 @@ class IrGenerator {
     void loop(int depth) {
         ValueId zero = b_.constant(0), limit = b_.constant(below(4));
         ValueId step = b_.constant(1);
-        BlockId before = b_.current;
-        Scope outside = scope();
         std::vector<ValueId> start;
         for (uint32_t i = 0; i < below(5); i++) start.push_back(any());
         BlockId before_end = b_.current;
@@ -406,8 +454,25 @@ class IrGenerator {
             ValueId left = phis[below(phis.size())];
             scope_.push_back(b_.phi({left, counter}));
         }
-        (void)before;
-        (void)outside;
+    }
+
+    // As the builder does.
+    void split_critical_edges() {
+        for (BlockId from = 0, count = static_cast<BlockId>(b_.function.blocks.size()); from < count; from++) {
+            for (bool yes : {true, false}) {
+                auto* branch = std::get_if<ir::Branch>(&b_.function.blocks[from].end);
+                if (!branch) continue;
+                const BlockId to = yes ? branch->yes : branch->no;
+                if (b_.function.blocks[to].preds.size() < 2) continue;
+                const BlockId between = b_.block();
+                branch = std::get_if<ir::Branch>(&b_.function.blocks[from].end);
+                (yes ? branch->yes : branch->no) = between;
+                for (BlockId& pred : b_.function.blocks[to].preds)
+                    if (pred == from) pred = between;
+                b_.function.blocks[between].preds = {from};
+                b_.function.blocks[between].end = ir::Jump{to};
+            }
+        }
     }
 
     // if … then return or stop end
@@ -431,6 +496,7 @@ class IrGenerator {
 
     std::mt19937_64 random_;
     IrBuilder b_;
+    const bool as_built_ = chance(2);
     std::vector<ValueId> scope_;
     std::vector<StrRef> strings_;
     SlotId numbers_ = 0;

@@ -100,6 +100,15 @@ void check_run(const ir::Function& function, const HandlerProgram& program, uint
     coverage.lost += simulator.lost > 0;
 }
 
+// `compiled` may be another form of `function`.
+void check_function(const ir::Function& function, const ir::Function& compiled, uint64_t seed, Coverage& coverage) {
+    HandlerProgram program = compile(compiled);
+    coverage.instructions += program.insns.size();
+    INFO(ir::print(compiled));
+    INFO(listing(program));
+    for (uint64_t run = 0; run < 3; run++) check_run(function, program, seed * 3 + run, coverage);
+}
+
 uint64_t setting(const char* name, uint64_t otherwise) {
     const char* value = getenv(name);
     return value ? strtoull(value, nullptr, 0) : otherwise;
@@ -111,13 +120,17 @@ TEST_CASE("random functions mean what their IR means") {
     const uint64_t first = setting("CODEGEN_SEED", 1), count = setting("CODEGEN_COUNT", 2000);
     Coverage coverage;
     for (uint64_t seed = first; seed < first + count; seed++) {
-        ir::Function function = IrGenerator(seed).run();
+        IrGenerator generator(seed);
+        const ir::Function function = generator.run();
         coverage.add(function);
         INFO("CODEGEN_SEED=" << seed << " CODEGEN_COUNT=1");
-        HandlerProgram program = compile(function);
-        coverage.instructions += program.insns.size();
-        INFO(listing(program));
-        for (uint64_t run = 0; run < 3; run++) check_run(function, program, seed * 3 + run, coverage);
+        check_function(function, function, seed, coverage);
+        if (!generator.as_built()) continue;
+        CHECK(ir::check(function) == "");
+        ir::Function optimized = function;
+        ir::optimize(optimized);
+        CHECK(ir::check(optimized) == "");
+        check_function(function, optimized, seed, coverage);
     }
     if (count < 1000) return;
     constexpr int opcodes = static_cast<int>(Opcode::MapAdd) + 1;

@@ -94,6 +94,31 @@ TEST_CASE("count by comm and function: comm() writes into the key") {
     )", {make_map(KPL_MAP_COUNT, 32)});
 }
 
+TEST_CASE("arguments are read again after a call") {
+    IrBuilder b;
+    ValueId arg = b.reg(14);
+    b.agg_add(0, 0, {}, arg);
+    b.agg_add(0, 0, {}, arg);
+    b.ret();
+    check_listing(b.function, R"(
+        r6 = r1
+        r1 = *(u64 *)(r6 + 0)
+        r4 = *(u64 *)(r1 + 112)
+        r2 = map 0
+        r3 = 0
+        r1 = r6
+        call agg_add
+        r1 = *(u64 *)(r6 + 0)
+        r4 = *(u64 *)(r1 + 112)
+        r2 = map 0
+        r3 = 0
+        r1 = r6
+        call agg_add
+        r0 = 0
+        exit
+    )", {make_map(KPL_MAP_SUM, 0)});
+}
+
 TEST_CASE("count by a number: the key lies on the stack") {
     IrBuilder b;
     ValueId tid = b.call(KPL_H_tid);
@@ -302,6 +327,24 @@ TEST_CASE("a loop: one jump back, values keep their registers") {
         r0 |= 3584
         exit
     )", {make_map(KPL_MAP_LHIST, 0)});
+}
+
+TEST_CASE("both ways of a branch to one block") {
+    IrBuilder b;
+    ValueId one = b.constant(1), two = b.constant(2), reg = b.reg(3);
+    BlockId entry = b.current, join = b.block();
+    b.branch_from(entry, Cmp::SGt, reg, two, join, join);
+    b.agg_add(0, 0, {}, b.phi({one, two}));
+    b.ret();
+    HandlerProgram program = compile(b.function);
+    Simulator simulator;
+    simulator.maps = {make_map(KPL_MAP_SUM, 0)};
+    SimProgram loaded = load(simulator, program);
+    for (uint64_t value : {3, 0, 0}) {
+        simulator.regs[3] = value;
+        simulator.run(loaded);
+    }
+    CHECK(simulator.maps[0].cells.begin()->second[0] == 1 + 2 + 2);
 }
 
 TEST_CASE("stops tell their place") {
