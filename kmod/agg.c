@@ -60,7 +60,7 @@ static noinline struct kpl_agg_cell *kpl_cell_new(const struct kpl_map *map,
 	struct kpl_agg_cell *cell;
 
 	if (used == map->max_entries) {
-		WRITE_ONCE(view->bank->lost, view->bank->lost + 1);
+		view->bank->lost++;
 		return NULL;
 	}
 	cell = kpl_cell(map, view, used);
@@ -92,13 +92,14 @@ static struct kpl_agg_cell *kpl_cell_of(const struct kpl_map *map, const struct 
 		if (kpl_key_equal(map, (u64 *)(cell + 1), key))
 			return cell;
 	}
-	WRITE_ONCE(view->bank->lost, view->bank->lost + 1);
+	view->bank->lost++;
 	return NULL;
 }
 
 /* Values of several words: the sequence count tells the reader what to trust. */
-static void kpl_update_wide(const struct kpl_map *map, struct kpl_agg_cell *cell, u64 *value, s64 n)
+static noinline void kpl_update_wide(const struct kpl_map *map, u64 *value, s64 n)
 {
+	struct kpl_agg_cell *cell = (void *)value - map->key_size - sizeof(*cell);
 	struct kpl_value_minmax *bound = (void *)value;
 	struct kpl_value_stats *stats = (void *)value;
 	bool first = !stats->n;
@@ -140,36 +141,45 @@ static u32 kpl_lhist_slot(const struct kpl_map *map, s64 n)
 	return min_t(u64, step + 1, map->nr_slots - 1);
 }
 
-u64 kpl_h_agg_add(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
+/* `value` is that of a cell, found or the only one. */
+static __always_inline u64 kpl_update(const struct kpl_map *map, u64 *value, u64 n)
 {
-	const struct kpl_map *map = (const struct kpl_map *)r2;
-	const struct kpl_agg_view *view = this_cpu_read(map->agg.cpu->now);
-	struct kpl_agg_cell *cell = (void *)(view->bank + 1);
-	u64 *value;
-
-	if (map->key_size) {
-		cell = kpl_cell_of(map, view, (const u64 *)r3);
-		if (unlikely(!cell))
-			return 0;
-	}
-	value = (void *)(cell + 1) + map->key_size;
 	switch (map->kind) {
 	case KPL_MAP_COUNT:
 	case KPL_MAP_SUM:
-		WRITE_ONCE(*value, *value + r4);
+		*value += n;
 		break;
 	case KPL_MAP_HIST:
-		value += kpl_hist_slot(r4);
-		WRITE_ONCE(*value, *value + 1);
+		value[kpl_hist_slot(n)]++;
 		break;
 	case KPL_MAP_LHIST:
-		value += kpl_lhist_slot(map, r4);
-		WRITE_ONCE(*value, *value + 1);
+		value[kpl_lhist_slot(map, n)]++;
 		break;
 	default:
-		kpl_update_wide(map, cell, value, r4);
+		kpl_update_wide(map, value, n);
 	}
 	return 1;
+}
+
+static noinline u64 kpl_add_keyed(const struct kpl_map *map, const u64 *key, u64 n)
+{
+	const struct kpl_agg_view *view = this_cpu_read(map->agg.cpu->now);
+	struct kpl_agg_cell *cell = kpl_cell_of(map, view, key);
+
+	return cell ? kpl_update(map, (void *)(cell + 1) + map->key_size, n) : 0;
+}
+
+u64 kpl_h_agg_add(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
+{
+	const struct kpl_map *map = (const struct kpl_map *)r2;
+
+	if (likely(map->agg.plain)) {
+		*this_cpu_read(map->agg.cpu->value) += r4;
+		return 1;
+	}
+	if (map->key_size)
+		return kpl_add_keyed(map, (const u64 *)r3, r4);
+	return kpl_update(map, this_cpu_read(map->agg.cpu->value), r4);
 }
 
 /* ------------------------------------------------------------------- memory */
@@ -191,6 +201,7 @@ u64 kpl_agg_memory(struct kpl_map *map)
 	u64 nr_cells = map->key_size ? map->max_entries : 1, pages;
 	struct kpl_area_plan plan;
 
+	agg->plain = !map->key_size && (map->kind == KPL_MAP_COUNT || map->kind == KPL_MAP_SUM);
 	agg->cell_size = sizeof(struct kpl_agg_cell) + map->key_size + map->value_size;
 	agg->bank_size = sizeof(struct kpl_agg_bank) + nr_cells * agg->cell_size;
 	/* A CPU's banks fill whole pages, which no other CPU writes. */
@@ -217,6 +228,16 @@ static void kpl_bank_empty(const struct kpl_map *map, const struct kpl_agg_view 
 	((struct kpl_agg_cell *)(view->bank + 1))->hash = 1;
 }
 
+/* From now on the CPU updates this bank. */
+static void kpl_agg_go(const struct kpl_map *map, struct kpl_agg_cpu *c, u32 bank)
+{
+	struct kpl_agg_view *view = &c->view[bank];
+	struct kpl_agg_cell *first = (void *)(view->bank + 1);
+
+	smp_store_release(&c->value, (u64 *)(first + 1));
+	smp_store_release(&c->now, view);
+}
+
 static void kpl_agg_views(struct kpl_map *map)
 {
 	struct kpl_agg *agg = &map->agg;
@@ -232,7 +253,7 @@ static void kpl_agg_views(struct kpl_map *map)
 			c->view[bank].index = agg->index + nr * agg->index_size;
 			kpl_bank_empty(map, &c->view[bank], 0);
 		}
-		c->now = &c->view[0];
+		kpl_agg_go(map, c, 0);
 	}
 }
 
@@ -270,7 +291,7 @@ void kpl_agg_clear(struct kpl_map *map)
 
 		kpl_bank_empty(map, &c->view[next], agg->epoch);
 		/* An interrupted update of the old bank ends before the grace period does. */
-		smp_store_release(&c->now, &c->view[next]);
+		kpl_agg_go(map, c, next);
 		cond_resched();
 	}
 	kpl_hits_drain();

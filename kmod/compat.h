@@ -6,6 +6,7 @@
 #ifndef KPL_COMPAT_H
 #define KPL_COMPAT_H
 
+#include <linux/ftrace.h>
 #include <linux/kprobes.h>
 #include <linux/mm.h>
 
@@ -22,6 +23,29 @@ static inline void vm_flags_set(struct vm_area_struct *vma, unsigned long flags)
 static inline void vm_flags_clear(struct vm_area_struct *vma, unsigned long flags)
 {
 	vma->vm_flags &= ~flags;
+}
+#endif
+
+/*
+ * Entry probes by an ftrace_ops of our own: where ftrace hands over registers
+ * that lie as in pt_regs (the argument registers, unless all were asked for).
+ */
+#if defined(CONFIG_X86_64) && defined(CONFIG_DYNAMIC_FTRACE_WITH_ARGS) && \
+	defined(CONFIG_DYNAMIC_FTRACE_WITH_REGS)
+#define KPL_TRACES
+#define KPL_LANDING_PAD	4	/* bytes of endbr64, which may stand before a site */
+
+/* A call, the nop in its place, or the breakpoint that stands there during the change. */
+static inline bool kpl_is_ftrace_site(const u8 *text)
+{
+	static const u8 nop[] = { 0x0f, 0x1f, 0x44, 0x00, 0x00 };
+
+	return *text == 0xe8 || *text == 0xcc || !memcmp(text, nop, sizeof(nop));
+}
+
+static __always_inline struct pt_regs *kpl_ftrace_regs(struct ftrace_regs *fregs)
+{
+	return (struct pt_regs *)fregs;
 }
 #endif
 

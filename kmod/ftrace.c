@@ -1,10 +1,311 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Entry probes by an ftrace_ops of our own.  Not there yet: user space sees
- * that KPL_FEATURE_FTRACE is missing and takes kprobes.
+ * Entry probes by ftrace: one ftrace_ops and one filter update for thousands
+ * of functions.  Process context.
+ *
+ * An empty filter would mean every function: a trace is registered only after
+ * its filter was set, and unregistered before its last function goes.  Nor is
+ * an ftrace_ops ever used again after its filter was freed.
  */
-#include "probe.h"
+#include <linux/log2.h>
+#include <linux/module.h>
+#include <linux/slab.h>
 
+#include "compat.h"
+#include "probe.h"
+#include "trace.h"
+
+#ifdef KPL_TRACES
+
+u64 kpl_ftrace_feature(void)
+{
+	return KPL_FEATURE_FTRACE;
+}
+
+/* -------------------------------------------------------------------- memory */
+
+static void kpl_trace_free(struct kpl_trace *t)
+{
+	ftrace_free_filter(&t->ops);
+	kvfree(t->slots);
+	kvfree(t->probes);
+	kfree(t);
+}
+
+static struct kpl_trace *kpl_trace_alloc(u32 nr, bool full_regs)
+{
+	/* One slot, or at most half of them in use. */
+	u32 bits = nr == 1 ? 0 : ilog2(roundup_pow_of_two(2 * nr));
+	struct kpl_trace *t = kzalloc(sizeof(*t), GFP_KERNEL_ACCOUNT);
+
+	if (!t)
+		return NULL;
+	t->slots = kvcalloc(1u << bits, sizeof(*t->slots), GFP_KERNEL_ACCOUNT);
+	t->probes = kvcalloc(nr, sizeof(*t->probes), GFP_KERNEL_ACCOUNT);
+	t->shift = min(64 - bits, 63u);
+	t->mask = (1u << bits) - 1;
+	t->ops.func = nr == 1 ? kpl_hit_trace_one : kpl_hit_trace_many;
+	t->ops.flags = FTRACE_OPS_FL_PERMANENT | (full_regs ? FTRACE_OPS_FL_SAVE_REGS : 0);
+	if (!t->slots || !t->probes) {
+		kpl_trace_free(t);
+		return NULL;
+	}
+	return t;
+}
+
+static struct kpl_trace_slot *kpl_trace_slot(struct kpl_trace *t, unsigned long site)
+{
+	u32 at = kpl_trace_hash(t, site) & t->mask;
+
+	while (t->slots[at].site && t->slots[at].site != site)
+		at = (at + 1) & t->mask;
+	return &t->slots[at];
+}
+
+static void kpl_trace_add(struct kpl_trace *t, struct kpl_probe *pr)
+{
+	struct kpl_trace_slot *slot = kpl_trace_slot(t, pr->site);
+
+	pr->same = slot->first;
+	slot->site = pr->site;
+	slot->first = pr;
+	pr->plain = !pr->when.mask && !pr->handler[KPL_SIDE_FIRST].looks;
+	pr->trace = t;
+	pr->trace_at = t->nr_probes;
+	t->probes[t->nr_probes++] = pr;
+	t->refs++;
+}
+
+static void kpl_ftrace_free(struct kpl_probe *pr)
+{
+	struct kpl_trace *t = pr->trace;
+
+	if (!t)
+		return;
+	t->probes[pr->trace_at] = NULL;
+	/* What could not be unregistered must stay. */
+	if (!--t->refs && !t->registered)
+		kpl_trace_free(t);
+}
+
+/* -------------------------------------------------------------- what is traced */
+
+static int kpl_trace_unregister(struct kpl_trace *t)
+{
+	int err;
+
+	if (!t->registered)
+		return 0;
+	err = unregister_ftrace_function(&t->ops);
+	if (err) {
+		/* ftrace has shut itself down; its text may still call ours. */
+		pr_err("kprobe_lua: can't unregister from ftrace (%d), staying\n", err);
+		__module_get(THIS_MODULE);
+		return err;
+	}
+	t->registered = false;
+	return 0;
+}
+
+/* Makes the filter the functions of the armed probes. */
+static int kpl_trace_update(struct kpl_trace *t)
+{
+	unsigned long *sites = kvmalloc_array(t->nr_probes, sizeof(*sites),
+					      GFP_KERNEL | __GFP_NOFAIL);
+	u32 i, nr = 0;
+	int err;
+
+	for (i = 0; i < t->nr_probes; i++)
+		if (t->probes[i] && t->probes[i]->armed)
+			sites[nr++] = t->probes[i]->site;
+	if (nr) {
+		err = ftrace_set_filter_ips(&t->ops, sites, nr, 0, 1);
+		if (!err && !t->registered) {
+			err = register_ftrace_function(&t->ops);
+			t->registered = !err;
+		}
+	} else {
+		err = kpl_trace_unregister(t);
+	}
+	kvfree(sites);
+	return err;
+}
+
+/* After `armed` was set in some probes; each trace is updated once. */
+static void kpl_traces_update(struct kpl_probe **prs, u32 nr)
+{
+	u32 i;
+
+	for (i = 0; i < nr; i++) {
+		struct kpl_trace *t = prs[i]->trace;
+
+		if (t->changed) {
+			t->changed = false;
+			t->error = kpl_trace_update(t);
+		}
+		prs[i]->error = t->error;
+	}
+}
+
+/* ----------------------------------------------------------------- operations */
+
+/*
+ * Where ftrace calls from, for a function's address or the site's own.  ftrace
+ * would find that itself, but would not tell.
+ */
+static int kpl_site_find(struct kpl_probe *pr)
+{
+	u8 text[KPL_LANDING_PAD + MCOUNT_INSN_SIZE];
+
+	if (copy_from_kernel_nofault(text, (void *)pr->addr, sizeof(text)))
+		return -EINVAL;
+	if (kpl_is_ftrace_site(text))
+		pr->site = pr->addr;
+	else if (kpl_is_ftrace_site(text + KPL_LANDING_PAD))
+		pr->site = pr->addr + KPL_LANDING_PAD;
+	else
+		return -EINVAL;
+	return 0;
+}
+
+/* Whether ftrace knows these sites; an ops that is never registered is asked. */
+static int kpl_sites_known(unsigned long *sites, u32 nr)
+{
+	struct ftrace_ops *ops = kzalloc(sizeof(*ops), GFP_KERNEL);
+	int err;
+
+	if (!ops)
+		return -ENOMEM;
+	err = ftrace_set_filter_ips(ops, sites, nr, 0, 1);
+	ftrace_free_filter(ops);
+	kfree(ops);
+	return err;
+}
+
+/* All at once; one by one to find those that are not known. */
+static void kpl_sites_check(struct kpl_probe **prs, u32 nr)
+{
+	unsigned long *sites = kvmalloc_array(nr, sizeof(*sites), GFP_KERNEL);
+	u32 i, good = 0;
+	bool all;
+
+	for (i = 0; i < nr; i++) {
+		prs[i]->error = kpl_site_find(prs[i]);
+		if (sites && !prs[i]->error)
+			sites[good++] = prs[i]->site;
+	}
+	all = good && !kpl_sites_known(sites, good);
+	kvfree(sites);
+	for (i = 0; !all && i < nr; i++) {
+		if (signal_pending(current))
+			prs[i]->error = -EINTR;
+		else if (!prs[i]->error)
+			prs[i]->error = kpl_sites_known(&prs[i]->site, 1);
+		cond_resched();
+	}
+}
+
+/* The probes without error whose handlers want this kind of registers. */
+static void kpl_trace_make(struct kpl_probe **prs, u32 nr, bool full_regs)
+{
+	struct kpl_trace *t = NULL;
+	u32 i;
+
+	for (i = 0; i < nr; i++) {
+		if (prs[i]->error || prs[i]->handler[KPL_SIDE_FIRST].prog->full_regs != full_regs)
+			continue;
+		if (!t)
+			t = kpl_trace_alloc(nr, full_regs);
+		if (!t) {
+			prs[i]->error = -ENOMEM;
+			continue;
+		}
+		kpl_trace_add(t, prs[i]);
+		prs[i]->added = true;
+	}
+}
+
+static void kpl_ftrace_add(struct kpl_probe **prs, u32 nr)
+{
+	kpl_sites_check(prs, nr);
+	kpl_trace_make(prs, nr, false);
+	kpl_trace_make(prs, nr, true);
+}
+
+static void kpl_ftrace_switch(struct kpl_probe **prs, u32 nr, bool armed)
+{
+	u32 i;
+
+	for (i = 0; i < nr; i++) {
+		prs[i]->trace->changed |= prs[i]->armed != armed;
+		prs[i]->trace->error = 0;
+		prs[i]->armed = armed;
+	}
+	kpl_traces_update(prs, nr);
+	/* What could not be armed is not. */
+	for (i = 0; armed && i < nr; i++)
+		if (prs[i]->error)
+			prs[i]->armed = false;
+}
+
+static void kpl_ftrace_arm(struct kpl_probe **prs, u32 nr)
+{
+	kpl_ftrace_switch(prs, nr, true);
+}
+
+static void kpl_ftrace_disarm(struct kpl_probe **prs, u32 nr)
+{
+	kpl_ftrace_switch(prs, nr, false);
+}
+
+/*
+ * Takes the probe out of its chain: a task that was preempted on its way to
+ * our function finds it no more, one that has found it has preemption off.
+ */
+static void kpl_trace_unlink(struct kpl_probe *pr)
+{
+	struct kpl_probe **link = &kpl_trace_slot(pr->trace, pr->site)->first;
+
+	while (*link != pr)
+		link = &(*link)->same;
+	WRITE_ONCE(*link, pr->same);
+}
+
+static void kpl_ftrace_remove(struct kpl_probe **prs, u32 nr)
+{
+	u32 i;
+
+	kpl_ftrace_switch(prs, nr, false);
+	for (i = 0; i < nr; i++) {
+		kpl_trace_unlink(prs[i]);
+		prs[i]->added = false;
+	}
+}
+
+static enum kpl_probe_state kpl_ftrace_state(struct kpl_probe *pr)
+{
+	return pr->armed ? KPL_STATE_FTRACE : KPL_STATE_DISABLED;
+}
+
+static void kpl_ftrace_stats(struct kpl_probe *pr, struct kpl_probe_stats *out)
+{
+	kpl_counts_read(pr, KPL_SIDE_FIRST, &out->entry);
+}
+
+const struct kpl_probe_ops kpl_ftrace_ops = {
+	.kinds = { KPL_PROG_PRE, KPL_PROG_KINDS, KPL_PROG_KINDS },
+	.run[KPL_OP_ADD] = kpl_ftrace_add,
+	.run[KPL_OP_ARM] = kpl_ftrace_arm,
+	.run[KPL_OP_DISARM] = kpl_ftrace_disarm,
+	.run[KPL_OP_REMOVE] = kpl_ftrace_remove,
+	.free = kpl_ftrace_free,
+	.state = kpl_ftrace_state,
+	.stats = kpl_ftrace_stats,
+};
+
+#else
+
+/* User space sees that the feature is missing and takes kprobes. */
 u64 kpl_ftrace_feature(void)
 {
 	return 0;
@@ -23,3 +324,5 @@ const struct kpl_probe_ops kpl_ftrace_ops = {
 	.kinds = { KPL_PROG_PRE, KPL_PROG_KINDS, KPL_PROG_KINDS },
 	.run[KPL_OP_ADD] = kpl_ftrace_refuse,
 };
+
+#endif

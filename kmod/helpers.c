@@ -93,6 +93,7 @@ KPL_HELPER(exit)
 	if (atomic_xchg(&s->exit_claimed, 1))
 		return 0;
 	s->exit_code = r2;
+	WRITE_ONCE(s->live, NULL);
 	smp_store_release(&s->exiting, 1);
 	kpl_session_wake(s);
 	return 0;

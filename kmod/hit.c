@@ -11,7 +11,7 @@
 #include "compat.h"
 #include "hit.h"
 #include "probe.h"
-#include "prog.h"
+#include "trace.h"
 
 DEFINE_PER_CPU(struct kpl_ctx, kpl_ctx) ____cacheline_aligned;
 kprobe_pre_handler_t kpl_hook_return;
@@ -36,7 +36,7 @@ struct kpl_ctx *kpl_guard_get(void)
 
 	preempt_disable();
 	ctx = this_cpu_ptr(&kpl_ctx);
-	WRITE_ONCE(ctx->busy, 1);
+	ctx->busy = 1;
 	barrier();
 	return ctx;
 }
@@ -44,7 +44,8 @@ struct kpl_ctx *kpl_guard_get(void)
 void kpl_guard_put(struct kpl_ctx *ctx)
 {
 	barrier();
-	WRITE_ONCE(ctx->busy, 0);
+	ctx->busy = 0;
+	barrier();
 	preempt_enable();
 }
 
@@ -52,12 +53,6 @@ void kpl_guard_put(struct kpl_ctx *ctx)
 
 #define kpl_count(pr, which_side, counter) \
 	this_cpu_inc((pr)->outcomes->side[which_side].n[counter])
-
-static noinline void kpl_count_cold(const struct kpl_probe *pr, enum kpl_side side,
-				    enum kpl_count counter)
-{
-	kpl_count(pr, side, counter);
-}
 
 /* ------------------------------------------------------------------- filter */
 
@@ -80,24 +75,26 @@ static noinline bool kpl_when_fails(const struct kpl_when *when)
 	return false;
 }
 
+/* -------------------------------------------------------------------- running */
+
 /* After exit() nothing is delivered, nor counted. */
-static __always_inline bool kpl_refused(const struct kpl_probe *pr)
+static __always_inline bool kpl_over(const struct kpl_probe *pr)
 {
-	if (unlikely(READ_ONCE(pr->session->exiting)))
-		return true;
-	if (likely(!pr->when.mask) || !kpl_when_fails(&pr->when))
+	return unlikely(!READ_ONCE(pr->session->live));
+}
+
+/* Refused by `when`; only for probes that have one. */
+static __always_inline bool kpl_skipped(const struct kpl_probe *pr)
+{
+	if (!kpl_when_fails(&pr->when))
 		return false;
-	kpl_count_cold(pr, KPL_SIDE_FIRST, KPL_C_SKIPPED);
+	kpl_count(pr, KPL_SIDE_FIRST, KPL_C_SKIPPED);
 	return true;
 }
 
-/* -------------------------------------------------------------------- running */
-
-static __always_inline void kpl_prepare(struct kpl_ctx *ctx, const struct kpl_probe *pr,
-					struct pt_regs *regs)
+/* What a handler may look at; `looks` says whether it does. */
+static __always_inline void kpl_look(struct kpl_ctx *ctx, const struct kpl_probe *pr)
 {
-	ctx->probe = pr;
-	ctx->hit.regs = (unsigned long)regs;
 	ctx->hit.scratch = (unsigned long)this_cpu_read(pr->session->cpu->scratch);
 	ctx->hit.func = pr->func;
 	ctx->hit.addr = pr->addr;
@@ -107,166 +104,307 @@ static __always_inline void kpl_prepare(struct kpl_ctx *ctx, const struct kpl_pr
 
 void kpl_hit_prepare(struct kpl_ctx *ctx, const struct kpl_probe *pr, struct pt_regs *regs)
 {
-	kpl_prepare(ctx, pr, regs);
+	ctx->probe = pr;
+	ctx->hit.regs = (unsigned long)regs;
+	kpl_look(ctx, pr);
 }
 
-/* The guard, or NULL and the hit is counted as missed. */
-static __always_inline struct kpl_ctx *kpl_begin(const struct kpl_probe *pr, enum kpl_side side,
-						 struct pt_regs *regs)
+/*
+ * A pointer to the hit can't be moved, so each look at a field is a load at
+ * its offset, whatever the register.
+ */
+bool kpl_hit_looks(const struct bpf_insn *insns, u32 nr)
 {
-	struct kpl_ctx *ctx = this_cpu_ptr(&kpl_ctx);
+	u32 i;
 
-	if (unlikely(READ_ONCE(ctx->busy))) {
-		kpl_count_cold(pr, side, KPL_C_MISSED);
-		return NULL;
+	for (i = 0; i < nr; i++) {
+		switch (insns[i].code) {
+		case BPF_LD | BPF_IMM | BPF_DW:
+			i++;
+			break;
+		case BPF_LDX | BPF_MEM | BPF_DW:
+		case BPF_LDX | BPF_MEM | BPF_W:
+			switch (insns[i].off) {
+			case offsetof(struct kpl_hit, scratch):
+			case offsetof(struct kpl_hit, func):
+			case offsetof(struct kpl_hit, addr):
+			case offsetof(struct kpl_hit, ret):
+			case offsetof(struct kpl_hit, ret_addr):
+			case offsetof(struct kpl_hit, bad_addr):
+			case offsetof(struct kpl_hit, status):
+				return true;
+			}
+			break;
+		case BPF_JMP | BPF_CALL:
+			if (insns[i].imm == KPL_H_kstack || insns[i].imm == KPL_H_status_clear)
+				return true;
+			break;
+		}
 	}
-	WRITE_ONCE(ctx->busy, 1);
-	barrier();
-	kpl_prepare(ctx, pr, regs);
-	return ctx;
+	return false;
 }
 
-static __always_inline void kpl_end(struct kpl_ctx *ctx)
+/* Takes the guard; false: the hit is counted as missed. */
+static __always_inline bool kpl_begin(struct kpl_ctx *ctx, const struct kpl_probe *pr,
+				      enum kpl_side side, struct pt_regs *regs)
+{
+	if (unlikely(ctx->busy)) {
+		kpl_count(pr, side, KPL_C_MISSED);
+		return false;
+	}
+	ctx->busy = 1;
+	barrier();
+	ctx->probe = pr;
+	ctx->hit.regs = (unsigned long)regs;
+	return true;
+}
+
+static __always_inline void kpl_end(void)
 {
 	barrier();
-	WRITE_ONCE(ctx->busy, 0);
+	__this_cpu_write(kpl_ctx.busy, 0);
 }
 
 /* A kprobe's handler stopped: the fault handler, if there is one, runs instead. */
-static noinline void kpl_stopped(struct kpl_ctx *ctx, const struct kpl_probe *pr,
-				 enum kpl_side side, u64 result)
+static noinline void kpl_stopped(const struct kpl_probe *pr, enum kpl_side side, u64 result)
 {
-	enum kpl_count counter = kpl_stop(ctx, pr->prog[side], result);
-	const struct kpl_prog *fault = pr->prog[KPL_HANDLER_FAULT];
+	const struct kpl_handler *fault = &pr->handler[KPL_HANDLER_FAULT];
+	struct kpl_ctx *ctx = this_cpu_ptr(&kpl_ctx);
+	enum kpl_count counter = kpl_stop(ctx, pr->handler[side].prog, result);
 
 	kpl_count(pr, side, counter);
-	if (counter != KPL_C_FAULT || !fault)
+	if (counter != KPL_C_FAULT || !fault->run)
 		return;
+	/* What the first one has not looked at, this one may. */
+	if (!pr->handler[side].looks) {
+		u64 bad_addr = ctx->hit.bad_addr;
+
+		kpl_look(ctx, pr);
+		ctx->hit.bad_addr = bad_addr;
+	}
 	ctx->hit.status = 0;
-	result = kpl_prog_call(fault, ctx);
+	result = kpl_handler_call(fault, &ctx->hit);
 	if (result != KPL_RET_DONE)
-		kpl_stop(ctx, fault, result);
+		kpl_stop(ctx, fault->prog, result);
 }
 
 static __always_inline void kpl_handle(const struct kpl_probe *pr, enum kpl_side side,
 				       struct pt_regs *regs)
 {
-	struct kpl_ctx *ctx;
+	struct kpl_ctx *ctx = this_cpu_ptr(&kpl_ctx);
 	u64 result;
 
-	if (kpl_refused(pr))
+	if (kpl_over(pr))
 		return;
-	ctx = kpl_begin(pr, side, regs);
-	if (!ctx)
+	if (!kpl_begin(ctx, pr, side, regs))
 		return;
-	result = kpl_prog_call(pr->prog[side], ctx);
+	if (pr->handler[side].looks)
+		kpl_look(ctx, pr);
+	result = kpl_handler_call(&pr->handler[side], &ctx->hit);
 	if (likely(result == KPL_RET_DONE))
 		kpl_count(pr, side, KPL_C_HANDLED);
 	else
-		kpl_stopped(ctx, pr, side, result);
-	kpl_end(ctx);
+		kpl_stopped(pr, side, result);
+	kpl_end();
 }
 
 /* -------------------------------------------------------------------- kprobes */
 
 int kpl_hit_pre(struct kprobe *kp, struct pt_regs *regs)
 {
-	kpl_handle(container_of(kp, struct kpl_probe, rp.kp), KPL_SIDE_FIRST, regs);
+	kpl_handle(kpl_probe_of(kp), KPL_SIDE_FIRST, regs);
 	return 0;
 }
 
+int kpl_hit_pre_when(struct kprobe *kp, struct pt_regs *regs)
+{
+	const struct kpl_probe *pr = kpl_probe_of(kp);
+
+	if (!kpl_over(pr) && !kpl_skipped(pr))
+		kpl_handle(pr, KPL_SIDE_FIRST, regs);
+	return 0;
+}
+
+/* `when` may decide otherwise than before the instruction: it is asked, and counted, again. */
 void kpl_hit_post(struct kprobe *kp, struct pt_regs *regs, unsigned long flags)
 {
-	kpl_handle(container_of(kp, struct kpl_probe, rp.kp), KPL_SIDE_SECOND, regs);
+	const struct kpl_probe *pr = kpl_probe_of(kp);
+
+	if (pr->when.mask && kpl_when_fails(&pr->when)) {
+		if (!kpl_over(pr))
+			kpl_count(pr, KPL_SIDE_SECOND, KPL_C_SKIPPED);
+		return;
+	}
+	kpl_handle(pr, KPL_SIDE_SECOND, regs);
 }
+
+/* --------------------------------------------------------------------- ftrace */
+
+#ifdef KPL_TRACES
+/*
+ * No kprobe layer stands before this one: whatever is called before the guard
+ * is taken must not be traceable, so the guard comes before `when`.
+ */
+static __always_inline void kpl_handle_traced(const struct kpl_probe *pr, struct pt_regs *regs)
+{
+	struct kpl_ctx *ctx = this_cpu_ptr(&kpl_ctx);
+	u64 result;
+
+	if (kpl_over(pr) || !kpl_begin(ctx, pr, KPL_SIDE_FIRST, regs))
+		return;
+	if (!pr->plain) {
+		if (pr->when.mask && kpl_skipped(pr))
+			goto out;
+		kpl_look(ctx, pr);
+	}
+	result = kpl_handler_call(&pr->handler[KPL_SIDE_FIRST], &ctx->hit);
+	if (likely(result == KPL_RET_DONE))
+		kpl_count(pr, KPL_SIDE_FIRST, KPL_C_HANDLED);
+	else
+		kpl_stopped(pr, KPL_SIDE_FIRST, result);
+out:
+	kpl_end();
+}
+
+/* Any context.  Tear-down does not lean on RCU alone, so it need not be watching. */
+void kpl_hit_trace_one(unsigned long ip, unsigned long parent, struct ftrace_ops *ops,
+		       struct ftrace_regs *fregs)
+{
+	const struct kpl_trace *t = container_of(ops, struct kpl_trace, ops);
+	const struct kpl_probe *pr;
+
+	preempt_disable_notrace();
+	pr = READ_ONCE(t->slots->first);
+	if (likely(pr))
+		kpl_handle_traced(pr, kpl_ftrace_regs(fregs));
+	preempt_enable_notrace();
+}
+
+void kpl_hit_trace_many(unsigned long ip, unsigned long parent, struct ftrace_ops *ops,
+			struct ftrace_regs *fregs)
+{
+	const struct kpl_trace *t = container_of(ops, struct kpl_trace, ops);
+	const struct kpl_trace_slot *slot = &t->slots[kpl_trace_hash(t, ip)];
+	const struct kpl_probe *pr;
+
+	preempt_disable_notrace();
+	while (unlikely(slot->site != ip && slot->site))
+		slot = slot == &t->slots[t->mask] ? t->slots : slot + 1;
+	for (pr = READ_ONCE(slot->first); pr; pr = READ_ONCE(pr->same))
+		kpl_handle_traced(pr, kpl_ftrace_regs(fregs));
+	preempt_enable_notrace();
+}
+#endif
 
 /* ----------------------------------------------------------------- kretprobes */
 
 /*
- * A function with a return probe is entered: stands before the kernel's own
- * handler, which counts a missing instance without care for other CPUs.  It
- * shows in the list of return instances, or by the entry handler, that it had
- * one.
+ * A function with a return probe is entered.  This stands before the kernel's
+ * own handler, which counts a missing instance without care for other CPUs.
+ * That there was one shows in the task's list of them ...
  */
 int kpl_hit_call(struct kprobe *kp, struct pt_regs *regs)
 {
-	const struct kpl_probe *pr = container_of(kp, struct kpl_probe, rp.kp);
-	struct kpl_ctx *ctx = this_cpu_ptr(&kpl_ctx);
-	const void *top;
+	const struct kpl_probe *pr = kpl_probe_of(kp);
+	const void *top = kpl_top_return();
 
-	if (kpl_refused(pr))
+	if (kpl_over(pr))
 		return 0;
-	if (pr->prog[KPL_SIDE_FIRST]) {
-		ctx->entered = 0;
-		kpl_hook_return(kp, regs);
-		if (unlikely(!READ_ONCE(ctx->entered)))
-			kpl_count_cold(pr, KPL_SIDE_FIRST, KPL_C_MISSED);
-		return 0;
-	}
-	top = kpl_top_return();
 	kpl_hook_return(kp, regs);
 	if (likely(top != kpl_top_return()))
 		kpl_count(pr, KPL_SIDE_FIRST, KPL_C_HANDLED);
 	else
-		kpl_count_cold(pr, KPL_SIDE_FIRST, KPL_C_MISSED);
+		kpl_count(pr, KPL_SIDE_FIRST, KPL_C_MISSED);
 	return 0;
 }
 
-/* Non-zero: no return handler for this call. */
-static noinline int kpl_entry_ended(struct kpl_ctx *ctx, const struct kpl_probe *pr, u64 result)
+/* ... or in the entry handler's having been called. */
+int kpl_hit_call_entry(struct kprobe *kp, struct pt_regs *regs)
 {
-	enum kpl_count counter = kpl_stop(ctx, pr->prog[KPL_SIDE_FIRST], result);
+	const struct kpl_probe *pr = kpl_probe_of(kp);
+
+	if (kpl_over(pr))
+		return 0;
+	__this_cpu_write(kpl_ctx.entered, 0);
+	kpl_hook_return(kp, regs);
+	if (unlikely(!__this_cpu_read(kpl_ctx.entered)))
+		kpl_count(pr, KPL_SIDE_FIRST, KPL_C_MISSED);
+	return 0;
+}
+
+/* A call that `when` refuses takes no instance. */
+int kpl_hit_call_when(struct kprobe *kp, struct pt_regs *regs)
+{
+	const struct kpl_probe *pr = kpl_probe_of(kp);
+
+	if (kpl_over(pr) || kpl_skipped(pr))
+		return 0;
+	return pr->rp.entry_handler ? kpl_hit_call_entry(kp, regs) : kpl_hit_call(kp, regs);
+}
+
+/* The entry handler ended otherwise than well: no return handler for this call. */
+static noinline void kpl_entry_ended(const struct kpl_probe *pr, u64 result)
+{
+	struct kpl_ctx *ctx = this_cpu_ptr(&kpl_ctx);
+	enum kpl_count counter = kpl_stop(ctx, pr->handler[KPL_SIDE_FIRST].prog, result);
 
 	kpl_count(pr, KPL_SIDE_FIRST, counter);
 	if (counter == KPL_C_DECLINED)
 		kpl_count(pr, KPL_SIDE_FIRST, KPL_C_HANDLED);
-	return 1;
 }
 
+/* Non-zero: the instance is given back. */
 int kpl_hit_entry(struct kretprobe_instance *ri, struct pt_regs *regs)
 {
 	const struct kpl_probe *pr = container_of(get_kretprobe(ri), struct kpl_probe, rp);
-	struct kpl_ctx *ctx;
-	int drop;
+	struct kpl_ctx *ctx = this_cpu_ptr(&kpl_ctx);
 	u64 result;
 
-	this_cpu_write(kpl_ctx.entered, 1);
-	ctx = kpl_begin(pr, KPL_SIDE_FIRST, regs);
-	if (!ctx)
+	__this_cpu_write(kpl_ctx.entered, 1);
+	if (!kpl_begin(ctx, pr, KPL_SIDE_FIRST, regs))
 		return 1;
 	ctx->hit.data = (unsigned long)ri->data;
-	ctx->hit.ret_addr = kpl_return_address(regs);
-	result = kpl_prog_call(pr->prog[KPL_SIDE_FIRST], ctx);
-	if (likely(result == KPL_RET_DONE)) {
-		kpl_count(pr, KPL_SIDE_FIRST, KPL_C_HANDLED);
-		drop = 0;
-	} else {
-		drop = kpl_entry_ended(ctx, pr, result);
+	if (pr->handler[KPL_SIDE_FIRST].looks) {
+		kpl_look(ctx, pr);
+		ctx->hit.ret_addr = kpl_return_address(regs);
 	}
-	kpl_end(ctx);
-	/* Without a return handler there is nothing to hook. */
-	return drop || !pr->prog[KPL_SIDE_SECOND];
+	result = kpl_handler_call(&pr->handler[KPL_SIDE_FIRST], &ctx->hit);
+	if (likely(result == KPL_RET_DONE))
+		kpl_count(pr, KPL_SIDE_FIRST, KPL_C_HANDLED);
+	else
+		kpl_entry_ended(pr, result);
+	kpl_end();
+	return result != KPL_RET_DONE || !pr->handler[KPL_SIDE_SECOND].run;
+}
+
+static noinline void kpl_return_ended(const struct kpl_probe *pr, u64 result)
+{
+	struct kpl_ctx *ctx = this_cpu_ptr(&kpl_ctx);
+
+	kpl_count(pr, KPL_SIDE_SECOND, kpl_stop(ctx, pr->handler[KPL_SIDE_SECOND].prog, result));
 }
 
 int kpl_hit_return(struct kretprobe_instance *ri, struct pt_regs *regs)
 {
 	const struct kpl_probe *pr = container_of(get_kretprobe(ri), struct kpl_probe, rp);
-	struct kpl_ctx *ctx;
+	struct kpl_ctx *ctx = this_cpu_ptr(&kpl_ctx);
 	u64 result;
 
-	if (unlikely(READ_ONCE(pr->session->exiting)))
+	if (kpl_over(pr))
 		return 0;
-	ctx = kpl_begin(pr, KPL_SIDE_SECOND, regs);
-	if (!ctx)
+	if (!kpl_begin(ctx, pr, KPL_SIDE_SECOND, regs))
 		return 0;
 	ctx->hit.data = (unsigned long)ri->data;
-	ctx->hit.ret = regs_return_value(regs);
-	ctx->hit.ret_addr = instruction_pointer(regs);
-	result = kpl_prog_call(pr->prog[KPL_SIDE_SECOND], ctx);
+	if (pr->handler[KPL_SIDE_SECOND].looks) {
+		kpl_look(ctx, pr);
+		ctx->hit.ret = regs_return_value(regs);
+		ctx->hit.ret_addr = instruction_pointer(regs);
+	}
+	result = kpl_handler_call(&pr->handler[KPL_SIDE_SECOND], &ctx->hit);
 	if (likely(result == KPL_RET_DONE))
 		kpl_count(pr, KPL_SIDE_SECOND, KPL_C_HANDLED);
 	else
-		kpl_count(pr, KPL_SIDE_SECOND, kpl_stop(ctx, pr->prog[KPL_SIDE_SECOND], result));
-	kpl_end(ctx);
+		kpl_return_ended(pr, result);
+	kpl_end();
 	return 0;
 }

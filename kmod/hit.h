@@ -68,6 +68,12 @@ void kpl_guard_put(struct kpl_ctx *ctx);
 /* Prepares the hit's fields that all kinds of handlers have. */
 void kpl_hit_prepare(struct kpl_ctx *ctx, const struct kpl_probe *pr, struct pt_regs *regs);
 
+/*
+ * Whether a program may see more of the hit than registers and instance data:
+ * for those that don't, nothing more is stored.
+ */
+bool kpl_hit_looks(const struct bpf_insn *insns, u32 nr);
+
 void kpl_hit_init(void);
 
 /* A helper failed: what and where. */

@@ -3,7 +3,6 @@
 #include <linux/uaccess.h>
 
 #include "probe.h"
-#include "prog.h"
 #include "unregister.h"
 
 static int kpl_kprobe_add_one(struct kpl_probe *pr)
@@ -13,9 +12,9 @@ static int kpl_kprobe_add_one(struct kpl_probe *pr)
 	kp->addr = (kprobe_opcode_t *)pr->addr;
 	kp->flags = KPROBE_FLAG_DISABLED;
 	/* A handler that does nothing would still cost, and a post handler forbids optimization. */
-	if (pr->prog[KPL_SIDE_FIRST])
-		kp->pre_handler = kpl_hit_pre;
-	if (pr->prog[KPL_SIDE_SECOND])
+	if (pr->handler[KPL_SIDE_FIRST].run)
+		kp->pre_handler = pr->when.mask ? kpl_hit_pre_when : kpl_hit_pre;
+	if (pr->handler[KPL_SIDE_SECOND].run)
 		kp->post_handler = kpl_hit_post;
 	return register_kprobe(kp);
 }
@@ -85,9 +84,9 @@ static void kpl_kprobe_stats(struct kpl_probe *pr, struct kpl_probe_stats *out)
 
 	kpl_counts_read(pr, KPL_SIDE_FIRST, &out->entry);
 	kpl_counts_read(pr, KPL_SIDE_SECOND, &out->ret);
-	if (pr->prog[KPL_SIDE_FIRST])
+	if (pr->handler[KPL_SIDE_FIRST].run)
 		kpl_counts_miss(&out->entry, nmissed);
-	if (pr->prog[KPL_SIDE_SECOND])
+	if (pr->handler[KPL_SIDE_SECOND].run)
 		kpl_counts_miss(&out->ret, nmissed);
 }
 

@@ -10,7 +10,6 @@
 #include <linux/build_bug.h>
 
 #include "probe.h"
-#include "prog.h"
 #include "unregister.h"
 
 static_assert(KPL_MAX_DATA <= KRETPROBE_MAX_DATA_SIZE);
@@ -29,17 +28,20 @@ static int kpl_kretprobe_add_one(struct kpl_probe *pr)
 	rp->kp.addr = (kprobe_opcode_t *)pr->addr;
 	rp->kp.flags = KPROBE_FLAG_DISABLED;
 	rp->maxactive = pr->maxactive;
-	rp->data_size = max(kpl_data_size(pr->prog[KPL_SIDE_FIRST]),
-			    kpl_data_size(pr->prog[KPL_SIDE_SECOND]));
+	rp->data_size = max(kpl_data_size(pr->handler[KPL_SIDE_FIRST].prog),
+			    kpl_data_size(pr->handler[KPL_SIDE_SECOND].prog));
 	rp->handler = kpl_hit_return;
-	if (pr->prog[KPL_SIDE_FIRST])
+	if (pr->handler[KPL_SIDE_FIRST].run)
 		rp->entry_handler = kpl_hit_entry;
 	err = register_kretprobe(rp);
 	if (err)
 		return err;
 	/* Not armed yet: nothing runs while our handler takes the place of the kernel's. */
 	kpl_hook_return = rp->kp.pre_handler;
-	rp->kp.pre_handler = kpl_hit_call;
+	if (pr->when.mask)
+		rp->kp.pre_handler = kpl_hit_call_when;
+	else
+		rp->kp.pre_handler = rp->entry_handler ? kpl_hit_call_entry : kpl_hit_call;
 	return 0;
 }
 
@@ -68,7 +70,7 @@ static void kpl_kretprobe_stats(struct kpl_probe *pr, struct kpl_probe_stats *ou
 	kpl_counts_read(pr, KPL_SIDE_FIRST, entry);
 	kpl_counts_miss(entry, READ_ONCE(pr->rp.kp.nmissed));
 	out->dropped = entry->faults + entry->errors + entry->overruns;
-	hooked = pr->prog[KPL_SIDE_SECOND] ? entry->handled - out->declined : 0;
+	hooked = pr->handler[KPL_SIDE_SECOND].run ? entry->handled - out->declined : 0;
 	out->outstanding = hooked > out->ret.hits ? hooked - out->ret.hits : 0;
 }
 

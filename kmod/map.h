@@ -19,13 +19,16 @@ struct kpl_agg_view {
 	u64 *index;			/* keyed: hash << 32 | cell + 1 */
 };
 
+/* Both are read once for each update. */
 struct kpl_agg_cpu {
-	struct kpl_agg_view *now;	/* read once for each update */
+	u64 *value;			/* unkeyed: of the active bank's only cell */
+	struct kpl_agg_view *now;	/* keyed: the active bank */
 	struct kpl_agg_view view[KPL_BANKS];
 };
 
 struct kpl_agg {
 	struct kpl_agg_cpu __percpu *cpu;
+	bool plain;			/* one number, no key: the commonest has a way of its own */
 	struct kpl_area area;
 	u64 *index;			/* of all CPUs and banks */
 	u32 index_size;			/* slots of one, a power of two; 0: no key */

@@ -102,10 +102,15 @@ static int kpl_scan_kernel(char *to, u32 limit, u64 addr)
 		u32 n;
 
 		kpl_read_kernel(word, u64, addr - skip, fault);
-		n = kpl_word_len(word, skip) - skip;
+		/* Zeros come in behind: they don't end the string before its last byte. */
+		word >>= 8 * skip;
+		n = min(kpl_word_len(word), 8 - skip);
 		if (n > limit - len)
 			n = limit - len;
-		memcpy(to + len, (char *)&word + skip, n);
+		if (likely(n == 8))
+			memcpy(to + len, &word, 8);
+		else
+			memcpy(to + len, &word, n);
 		len += n;
 		if (n < 8 - skip)
 			break;

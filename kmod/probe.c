@@ -8,7 +8,7 @@
 #include <linux/uaccess.h>
 
 #include "probe.h"
-#include "prog.h"
+#include "trace.h"
 
 static const struct kpl_probe_ops *const kpl_probe_kinds[KPL_PROBE_KINDS] = {
 	[KPL_PROBE_KPROBE] = &kpl_kprobe_ops,
@@ -22,6 +22,8 @@ static const struct kpl_probe_ops *const kpl_probe_kinds[KPL_PROBE_KINDS] = {
 
 static void kpl_probe_free(struct kpl_session *s, struct kpl_probe *pr)
 {
+	if (pr->ops && pr->ops->free)
+		pr->ops->free(pr);
 	free_percpu(pr->outcomes);
 	kpl_uncharge(s, pr->charged);
 	kfree(pr);
@@ -77,11 +79,14 @@ static int kpl_probe_progs(struct kpl_session *s, const struct kpl_probe_ops *op
 	return progs[KPL_SIDE_FIRST] || progs[KPL_SIDE_SECOND] ? 0 : -EINVAL;
 }
 
-static u64 kpl_instances_memory(const struct kpl_attach *a, const struct kpl_prog **progs)
+/* What the kind needs beside the probe itself. */
+static u64 kpl_kind_memory(const struct kpl_attach *a, const struct kpl_prog **progs)
 {
 	u32 nr = a->maxactive ?: max(10u, 2 * num_possible_cpus());
 	u32 i, data = 0;
 
+	if (a->kind == KPL_PROBE_FTRACE)
+		return 4 * sizeof(struct kpl_trace_slot) + sizeof(struct kpl_probe *);
 	if (a->kind != KPL_PROBE_KRETPROBE)
 		return 0;
 	for (i = 0; i < KPL_SIDES; i++)
@@ -94,6 +99,7 @@ static struct kpl_probe *kpl_probe_create(struct kpl_session *s, const struct kp
 {
 	const struct kpl_prog *progs[KPL_HANDLERS];
 	struct kpl_probe *pr;
+	u32 i;
 	int err;
 
 	if (a->kind >= KPL_PROBE_KINDS || a->when.mask & ~KPL_WHEN_ALL ||
@@ -106,10 +112,11 @@ static struct kpl_probe *kpl_probe_create(struct kpl_session *s, const struct kp
 	err = kpl_probe_progs(s, kpl_probe_kinds[a->kind], a, progs);
 	if (err)
 		return ERR_PTR(err);
-	pr = kpl_probe_alloc(s, kpl_instances_memory(a, progs));
+	pr = kpl_probe_alloc(s, kpl_kind_memory(a, progs));
 	if (IS_ERR(pr))
 		return pr;
-	memcpy(pr->prog, progs, sizeof(progs));
+	for (i = 0; i < KPL_HANDLERS; i++)
+		pr->handler[i] = kpl_handler_of(progs[i]);
 	pr->func = a->func;
 	pr->addr = a->addr;
 	pr->when = a->when;

@@ -6,18 +6,29 @@
 #include <linux/kprobes.h>
 
 #include "hit.h"
+#include "prog.h"
 #include "session.h"
 
 #define KPL_HANDLERS	3	/* of a probe, in the order of kpl_attach.prog */
 #define KPL_HANDLER_FAULT	2	/* of a kprobe */
 
 struct kpl_probe {
+	struct kretprobe rp;	/* first: what a hit brings is the probe; a kprobe is its rp.kp */
+
 	/* Read at each hit. */
 	struct kpl_session *session;
 	struct kpl_outcomes __percpu *outcomes;
-	const struct kpl_prog *prog[KPL_HANDLERS];	/* or NULL */
+	struct kpl_handler handler[KPL_HANDLERS];
 	u64 func, addr;
 	struct kpl_when when;
+
+	/* An ftrace probe's. */
+	bool plain;		/* no `when`, and its handler does not look at the hit */
+	struct kpl_trace *trace;
+	struct kpl_probe *same;	/* the next one at this function in the same trace */
+	unsigned long site;	/* where ftrace calls from */
+	u32 trace_at;		/* place in the trace's list */
+	bool armed;
 
 	/* Under the session's lock. */
 	const struct kpl_probe_ops *ops;
@@ -27,9 +38,14 @@ struct kpl_probe {
 	u32 maxactive;
 	u64 charged;
 	int error;		/* of the operation under way */
-
-	struct kretprobe rp;	/* a kprobe is its rp.kp */
 };
+
+static_assert(offsetof(struct kpl_probe, rp.kp) == 0);
+
+static __always_inline const struct kpl_probe *kpl_probe_of(struct kprobe *kp)
+{
+	return container_of(kp, struct kpl_probe, rp.kp);
+}
 
 enum kpl_probe_op {
 	KPL_OP_ADD,	/* register, not armed */
@@ -46,6 +62,7 @@ enum kpl_probe_op {
 struct kpl_probe_ops {
 	u8 kinds[KPL_HANDLERS];	/* enum kpl_prog_kind of each handler; KPL_PROG_KINDS: there is none */
 	void (*run[KPL_OPS])(struct kpl_probe **prs, u32 nr);
+	void (*free)(struct kpl_probe *pr);	/* of one that is not added (any more); or NULL */
 	enum kpl_probe_state (*state)(struct kpl_probe *pr);
 	void (*stats)(struct kpl_probe *pr, struct kpl_probe_stats *out);
 };
@@ -68,8 +85,11 @@ u64 kpl_ftrace_feature(void);
 
 /* hit.c: what the kernel calls at a hit. */
 int kpl_hit_pre(struct kprobe *kp, struct pt_regs *regs);
+int kpl_hit_pre_when(struct kprobe *kp, struct pt_regs *regs);
 void kpl_hit_post(struct kprobe *kp, struct pt_regs *regs, unsigned long flags);
 int kpl_hit_call(struct kprobe *kp, struct pt_regs *regs);
+int kpl_hit_call_entry(struct kprobe *kp, struct pt_regs *regs);
+int kpl_hit_call_when(struct kprobe *kp, struct pt_regs *regs);
 int kpl_hit_entry(struct kretprobe_instance *ri, struct pt_regs *regs);
 int kpl_hit_return(struct kretprobe_instance *ri, struct pt_regs *regs);
 

@@ -213,6 +213,8 @@ static struct kpl_prog *kpl_prog_make(struct kpl_session *s, struct kpl_loading 
 	prog->kind = l->arg->kind;
 	prog->nr_insns = l->arg->nr_insns;
 	prog->data_size = l->arg->data_size;
+	prog->full_regs = l->arg->flags & KPL_PROG_F_FULL_REGS;
+	prog->looks = kpl_hit_looks(l->insns, l->arg->nr_insns);
 	prog->sites = kpl_sites_alloc(prog->nr_insns);
 	if (!prog->sites) {
 		kpl_prog_free(s, prog);
@@ -341,7 +343,7 @@ static void kpl_run_once(struct kpl_session *s, const struct kpl_prog *prog,
 	ctx->hit.ret_addr = in->hit.ret_addr;
 	ctx->hit.bad_addr = in->hit.bad_addr;
 	ctx->hit.status = in->hit.status;
-	arg->result = kpl_prog_call(prog, ctx);
+	arg->result = prog->run(&ctx->hit, prog->insns);
 	arg->bad_addr = ctx->hit.bad_addr;
 	if (arg->result != KPL_RET_DONE)
 		kpl_stop(ctx, prog, arg->result);

@@ -20,12 +20,29 @@ struct kpl_prog {
 	u32 kind;
 	u32 nr_insns;			/* as loaded */
 	u32 data_size;
+	bool full_regs;			/* reads others than argument registers */
+	bool looks;			/* at fields of the hit that kpl_look() fills */
 	u64 charged;
 };
 
-static __always_inline u64 kpl_prog_call(const struct kpl_prog *prog, struct kpl_ctx *ctx)
+/* A program in its place at a probe: what a hit needs of it. */
+struct kpl_handler {
+	kpl_run_fn run;			/* NULL: there is none */
+	const struct bpf_insn *insns;
+	const struct kpl_prog *prog;
+	bool looks;
+};
+
+static inline struct kpl_handler kpl_handler_of(const struct kpl_prog *prog)
 {
-	return prog->run(&ctx->hit, prog->insns);
+	if (!prog)
+		return (struct kpl_handler) {};
+	return (struct kpl_handler) { prog->run, prog->insns, prog, prog->looks };
+}
+
+static __always_inline u64 kpl_handler_call(const struct kpl_handler *handler, struct kpl_hit *hit)
+{
+	return handler->run(hit, handler->insns);
 }
 
 void kpl_prog_init(void);
@@ -47,6 +64,6 @@ u64 kpl_sites_memory(u32 nr_insns);
  * why, and says how to count it (KPL_C_*; KPL_C_DECLINED for KPL_RET_SKIP).
  * Any context, preemption off.
  */
-enum kpl_count kpl_stop(struct kpl_ctx *ctx, const struct kpl_prog *prog, u64 result);
+enum kpl_count kpl_stop(const struct kpl_ctx *ctx, const struct kpl_prog *prog, u64 result);
 
 #endif

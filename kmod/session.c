@@ -198,6 +198,7 @@ struct kpl_session *kpl_session_open(void)
 	s->cpu = alloc_percpu_gfp(struct kpl_session_cpu, GFP_KERNEL_ACCOUNT);
 	if (!s->cpu)
 		goto fail;
+	s->live = s->cpu;
 	err = kpl_session_scratch(s, 0);
 	if (err)
 		goto fail;

@@ -24,10 +24,11 @@ struct kpl_session_cpu {
 };
 
 struct kpl_session {
-	/* Read at each hit. */
+	/* Read at each hit: `cpu`, or NULL after a handler called exit(). */
+	struct kpl_session_cpu __percpu *live;
 	struct kpl_session_cpu __percpu *cpu;
-	u32 exiting;			/* a handler called exit() */
 
+	u32 exiting;
 	s32 exit_code;
 	atomic_t exit_claimed;
 	atomic64_t stops;		/* handlers stopped */

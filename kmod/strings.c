@@ -21,15 +21,6 @@ static __always_inline u32 kpl_str_len(const struct kpl_str *str, u64 limit)
 	return min_t(u32, str->len, limit);
 }
 
-/* The first `n` bytes of a word; n < 8. */
-static __always_inline u64 kpl_first_bytes(u64 word, u32 n)
-{
-	u64 part = 0;
-
-	memcpy(&part, &word, n);
-	return part;
-}
-
 static bool kpl_same(const struct kpl_str *a, const struct kpl_str *b, u32 len)
 {
 	u32 i;
@@ -83,21 +74,43 @@ u64 kpl_h_str_copy(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 	return len;
 }
 
-/* The whole destination is written, as in str_copy. */
-u64 kpl_h_comm(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
+/* A limit other than those for which a name takes two words. */
+static noinline u64 kpl_comm_odd(struct kpl_str *to, u32 limit, const u64 *name, u32 len)
 {
-	struct kpl_str *to = (struct kpl_str *)r1;
-	u32 size = KPL_STR_SIZE(r2) - sizeof(*to), len;
-	u64 word[TASK_COMM_LEN / 8];
-
-	memcpy(word, current->comm, sizeof(word));
-	len = kpl_word_len(word[0], 0);
-	if (len == 8)
-		len += kpl_word_len(word[1], 0);
-	len = min3(len, (u32)r2, TASK_COMM_LEN - 1u);
-	memset(to->bytes, 0, size);
-	memcpy(to->bytes, word, len);
+	len = min(len, limit);
+	memset(to->bytes, 0, KPL_STR_SIZE(limit) - sizeof(*to));
+	memcpy(to->bytes, name, len);
 	to->len = len;
 	to->reserved = 0;
+	return len;
+}
+
+/*
+ * The whole destination is written, as in str_copy.  The name ends within its
+ * two words; what stands behind the end is left over from longer ones.
+ */
+u64 kpl_h_comm(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
+{
+	const u64 *comm = (const u64 *)current->comm;
+	struct kpl_str *to = (struct kpl_str *)r1;
+	u64 name[2] = { comm[0], comm[1] & ~(0xffull << 56) };	/* ends even while it is set */
+	u64 bits = kpl_zero_bits(name[0]);
+	u32 len;
+
+	static_assert(sizeof(current->comm) == sizeof(name));
+	if (bits) {
+		len = kpl_bytes_before(bits);
+		name[0] = kpl_before(name[0], bits);
+		name[1] = 0;
+	} else {
+		bits = kpl_zero_bits(name[1]);
+		len = 8 + kpl_bytes_before(bits);
+		name[1] = kpl_before(name[1], bits);
+	}
+	if (unlikely(r2 - 9 > 7 || len > r2))
+		return kpl_comm_odd(to, r2, name, len);
+	*(u64 *)to = len;	/* and reserved */
+	((u64 *)to->bytes)[0] = name[0];
+	((u64 *)to->bytes)[1] = name[1];
 	return len;
 }

@@ -3,23 +3,46 @@
 #ifndef KPL_WORDS_H
 #define KPL_WORDS_H
 
-#include <asm/word-at-a-time.h>
 #include <linux/kernel.h>
 
 #include "core/core.h"
 
-/* The index of the first zero byte of a word at or after byte `skip`; 8: none. */
-static __always_inline u32 kpl_word_len(u64 word, u32 skip)
-{
-	const struct word_at_a_time constants = WORD_AT_A_TIME_CONSTANTS;
-	unsigned long bits;
+#ifndef __LITTLE_ENDIAN
+#error "strings are read as little-endian words"
+#endif
 
-	/* Bytes before `skip` are taken for non-zero. */
-	memset(&word, 0xff, skip);
-	if (!has_zero(word, &bits, &constants))
-		return 8;
-	bits = prep_zero_mask(word, bits, &constants);
-	return find_zero(create_zero_mask(bits));
+#define KPL_ONES	0x0101010101010101ull
+
+/* The lowest bit set is the top bit of the first zero byte; 0: there is none. */
+static __always_inline u64 kpl_zero_bits(u64 word)
+{
+	return (word - KPL_ONES) & ~word & KPL_ONES << 7;
+}
+
+/* How many bytes stand before the first zero byte. */
+static __always_inline u32 kpl_bytes_before(u64 zero_bits)
+{
+	return __builtin_ctzll(zero_bits) / 8;
+}
+
+/* Those bytes of a word, the others 0. */
+static __always_inline u64 kpl_before(u64 word, u64 zero_bits)
+{
+	return word & (zero_bits ^ (zero_bits - 1)) >> 8;
+}
+
+/* The first `n` bytes of a word; n < 8. */
+static __always_inline u64 kpl_first_bytes(u64 word, u32 n)
+{
+	return word & ((1ull << 8 * n) - 1);
+}
+
+/* The index of the first zero byte of a word; 8: there is none. */
+static __always_inline u32 kpl_word_len(u64 word)
+{
+	u64 bits = kpl_zero_bits(word);
+
+	return bits ? kpl_bytes_before(bits) : 8;
 }
 
 /* The length of the string in `n` bytes, which need no end nor alignment. */
@@ -32,7 +55,7 @@ static __always_inline u32 kpl_bytes_len(const char *bytes, u32 n)
 		u32 at;
 
 		memcpy(&word, bytes + len, 8);
-		at = kpl_word_len(word, 0);
+		at = kpl_word_len(word);
 		if (at < 8)
 			return len + at;
 	}

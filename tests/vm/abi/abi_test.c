@@ -17,7 +17,6 @@
 #include "kit.h"
 
 #include <poll.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -54,11 +53,7 @@ static int run_group(const struct test *tests, const char *only, int *ran)
 
 static void spin_on(int cpu)
 {
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	CPU_SET(cpu, &set);
-	sched_setaffinity(0, sizeof(set), &set);
+	stay_on(cpu);
 	for (;;)
 		syscall(SYS_getpriority, PRIO_PROCESS, 0);
 }
@@ -114,6 +109,7 @@ int main(int argc, char **argv)
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	failed += run_group(session_tests, only, &ran);
 	failed += run_group(probe_tests, only, &ran);
+	failed += run_group(trace_tests, only, &ran);
 	failed += run_group(data_tests, only, &ran);
 	printf("%d tests, %d failed\n", ran, failed);
 	return failed || !ran;

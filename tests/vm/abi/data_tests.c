@@ -13,16 +13,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Everything runs on one CPU, so that its bank or ring is the one to look at. */
-static void stay_on(int cpu)
-{
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	CPU_SET(cpu, &set);
-	sched_setaffinity(0, sizeof(set), &set);
-}
-
 /* ------------------------------------------------------------- aggregations */
 
 static char *agg_area(int fd, const struct kpl_map_create *map)

@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
 #include "kit.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 int checks_failed;
@@ -127,6 +132,37 @@ uint64_t run(int fd, unsigned prog)
 
 	need(!ioctl(fd, KPL_IOC_PROG_RUN, &run), "KPL_IOC_PROG_RUN");
 	return run.result;
+}
+
+void call(unsigned n)
+{
+	while (n--)
+		syscall(SYS_getpriority, PRIO_PROCESS, 0);
+}
+
+void stay_on(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	sched_setaffinity(0, sizeof(set), &set);
+}
+
+void call_on_both(unsigned n)
+{
+	cpu_set_t all;
+	pid_t child;
+
+	sched_getaffinity(0, sizeof(all), &all);
+	fflush(stdout);
+	child = fork();
+	stay_on(child ? 0 : 1);
+	call(n);
+	if (!child)
+		_exit(0);
+	waitpid(child, NULL, 0);
+	sched_setaffinity(0, sizeof(all), &all);
 }
 
 uint64_t symbol(const char *name)

@@ -86,6 +86,12 @@ void adds_up(const struct kpl_probe_stats *stats);
 /* One run without input; the result. */
 uint64_t run(int fd, unsigned prog);
 
+/* getpriority, which nobody else calls: n times, or n times on each of two CPUs at once. */
+#define CALLED	"__x64_sys_getpriority"
+void call(unsigned n);
+void call_on_both(unsigned n);
+void stay_on(int cpu);
+
 uint64_t symbol(const char *name);	/* from /proc/kallsyms; 0: none */
 /* Lines of debugfs' list of kprobes. */
 int kprobes_listed(void);
@@ -100,6 +106,6 @@ struct test {
 	void (*run)(void);
 };
 
-extern const struct test session_tests[], probe_tests[], data_tests[];
+extern const struct test session_tests[], probe_tests[], trace_tests[], data_tests[];
 
 #endif

@@ -14,35 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define CALLED	"__x64_sys_getpriority"	/* nobody else calls it */
 #define SLEEPS	"__x64_sys_clock_nanosleep"
-
-static void call(unsigned n)
-{
-	while (n--)
-		syscall(SYS_getpriority, PRIO_PROCESS, 0);
-}
-
-/* The same on two CPUs at once. */
-static void call_on_both(unsigned n)
-{
-	pid_t child;
-	cpu_set_t set;
-	int cpu;
-
-	fflush(stdout);
-	child = fork();
-	CPU_ZERO(&set);
-	cpu = child ? 0 : 1;
-	CPU_SET(cpu, &set);
-	sched_setaffinity(0, sizeof(set), &set);
-	call(n);
-	if (!child)
-		_exit(0);
-	waitpid(child, NULL, 0);
-	CPU_SET(1, &set);
-	sched_setaffinity(0, sizeof(set), &set);
-}
 
 #define COUNT_PROG(map)	PROG(MAP(2, map), MOVI(3, 0), MOVI(4, 1), CALL(agg_add), RETURN(0))
 

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * A trace: one ftrace_ops for many functions, those of one attach call whose
+ * handlers want the same registers.
+ */
+#ifndef KPL_TRACE_H
+#define KPL_TRACE_H
+
+#include <linux/ftrace.h>
+
+#include "probe.h"
+
+/* A place in a function that ftrace calls from; 0: none. */
+struct kpl_trace_slot {
+	unsigned long site;
+	struct kpl_probe *first;	/* the others by `same`; NULL: detached */
+};
+
+struct kpl_trace {
+	struct ftrace_ops ops;
+	struct kpl_trace_slot *slots;	/* open addressing; constant while registered, but for `first` */
+	u32 shift;			/* 64 - log2 of their number; at most 63 */
+	u32 mask;
+
+	/* Under the session's lock. */
+	struct kpl_probe **probes;	/* all that were ever in it; NULL: freed */
+	u32 nr_probes;
+	u32 refs;			/* of probes not freed */
+	bool registered;
+	bool changed;			/* by the operation under way */
+	int error;			/* of that */
+};
+
+#ifdef KPL_TRACES
+/* With one slot only, the result means nothing. */
+static __always_inline u32 kpl_trace_hash(const struct kpl_trace *t, unsigned long site)
+{
+	return (site * 0x9e3779b97f4a7c15ull) >> t->shift;
+}
+
+/* hit.c */
+void kpl_hit_trace_one(unsigned long ip, unsigned long parent, struct ftrace_ops *ops,
+		       struct ftrace_regs *fregs);
+void kpl_hit_trace_many(unsigned long ip, unsigned long parent, struct ftrace_ops *ops,
+			struct ftrace_regs *fregs);
+#endif
+
+#endif
