@@ -105,7 +105,7 @@ struct Warning {
     std::string text;
 };
 
-// Handlers to IR, one Function for each, in order. All type errors of all handlers are in the Error's text, one
+// Handlers to IR, one Function for each, in order, optimized. All type errors of all handlers are in the Error's text, one
 // `file:line: what` each, joined by newlines, in order of place (Error::at is empty then).
 // A handler that was compiled before (REPL, probes declared later) keeps its layouts: `unit` may be extended and
 // built again; layouts that are already fixed (size != 0) only accept what fits them.

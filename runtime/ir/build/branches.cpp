@@ -6,12 +6,14 @@ namespace kpl::front {
 
 using namespace ir;
 
+// Stands for a test that was reported, or waits for another round: both ways are followed.
+Condition Builder::either_way() { return {.a = w_.constant(0), .b = w_.constant(0)}; }
+
 // Each of these is followed by a JMP that is taken when the comparison holds.
 void Builder::op_compare(const Insn& i) {
     const Cmp cmp = i.op == Op::ISLT ? Cmp::SLt : i.op == Op::ISGE ? Cmp::SGe : i.op == Op::ISLE ? Cmp::SLe : Cmp::SGt;
     const std::optional<Condition> c = compare(cmp, slot(i.a), slot(i.c));
-    branch_on(c.value_or(Condition{.a = w_.constant(0), .b = w_.constant(0)}), cur_, cur_,
-              jump_target(*frame_->proto, pc_), pc_ + 2);
+    branch_on(c ? *c : either_way(), cur_, cur_, jump_target(*frame_->proto, pc_), pc_ + 2);
 }
 
 void Builder::op_equal(const Insn& i) {
@@ -30,7 +32,7 @@ void Builder::op_equal(const Insn& i) {
     }
     const bool a_nil = a.is(Kind::Nil), b_nil = b.is(Kind::Nil);
     const std::optional<Condition> c = equal(a, b, slot_name(i.a));
-    Condition condition = c.value_or(Condition{.a = w_.constant(0), .b = w_.constant(0)});
+    Condition condition = c ? *c : either_way();
     if (negate && condition.known) condition.known = !*condition.known;
     if (negate) condition.cmp = condition.cmp == Cmp::Eq ? Cmp::Ne : Cmp::Eq;
     State yes = cur_, no = cur_;
@@ -46,14 +48,18 @@ void Builder::op_test(const Insn& i) {
     const bool jump_if = i.op == Op::IST || i.op == Op::ISTC;
     const bool copies = i.op == Op::ISTC || i.op == Op::ISFC;
     const Value tested = slot(i.c);
-    const std::optional<Condition> c = truth(tested, slot_name(i.c));
+    const uint32_t target = jump_target(*frame_->proto, pc_);
+    // `c and x or y` keeps x: there it may be a number, which `if x then` refuses.
+    const bool kept = jump_if && (copies || (!frame_->proto->local_at(i.c, pc_) &&
+                                             frame_->cfg->blocks[frame_->cfg->block_of[target]].live_in.test(i.c)));
+    const std::optional<Condition> c =
+        kept && always_true(tested) ? Condition{.known = true} : truth(tested, slot_name(i.c));
     State yes = cur_, no = cur_;
     if (copies) (jump_if ? yes : no).slots[i.a] = tested;
     refine(yes, tested, Known::True);
     refine(no, tested, Known::False);
-    const uint32_t target = jump_target(*frame_->proto, pc_);
-    branch_on(c.value_or(Condition{.a = w_.constant(0), .b = w_.constant(0)}), std::move(yes), std::move(no),
-              jump_if ? target : pc_ + 2, jump_if ? pc_ + 2 : target);
+    branch_on(c ? *c : either_way(), std::move(yes), std::move(no), jump_if ? target : pc_ + 2,
+              jump_if ? pc_ + 2 : target);
 }
 
 // Every variable that holds the tested value is known better on each way.
@@ -81,6 +87,10 @@ void Builder::refine(State& state, const Value& tested, Known known) {
             case Known::NotNil: v = without_nil(v); break;
         }
     }
+}
+
+bool Builder::always_true(const Value& v) {
+    return !v.is_poison() && !v.is(Kind::Nil) && !v.is(Kind::Bool) && !v.type.nilable;
 }
 
 // What `if v` tests: only nil and false are false.
@@ -144,7 +154,7 @@ void Builder::for_test(const Insn& i, const Condition& go_on, State state) {
 void Builder::op_for_init(const Insn& i) {
     if (!for_operands(i)) {
         for (uint32_t n = 0; n < 4; n++) cur_.slots[i.a + n] = poison();
-        branch_on({.a = w_.constant(0), .b = w_.constant(0)}, cur_, cur_, pc_ + 1, jump_target(*frame_->proto, pc_));
+        branch_on(either_way(), cur_, cur_, pc_ + 1, jump_target(*frame_->proto, pc_));
         return;
     }
     const bool is_unsigned = slot(i.a).type.is_unsigned;

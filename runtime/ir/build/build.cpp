@@ -25,6 +25,7 @@ Result<BuildResult> build(Unit& unit, Types& types, const BuildOptions& options)
     if (more) return Error{Errc::script, "the types of these handlers can't be worked out"};
     if (!state.diag.has_errors()) state.finish();
     if (state.diag.has_errors()) return Error{Errc::script, state.diag.text()};
+    for (ir::Function& f : result.functions) ir::optimize(f);
     result.warnings = state.diag.warnings();
     return result;
 }

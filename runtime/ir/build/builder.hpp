@@ -24,6 +24,7 @@ namespace kpl::front {
 struct Edge {
     ir::BlockId from;
     State state;
+    SourceLoc at;  // where it comes from
 };
 
 // A variable that a loop assigns: its phi, and what came in from before the loop.
@@ -43,6 +44,7 @@ struct ReturnEdge {
     ir::BlockId from;
     State state;
     std::vector<Value> values;
+    SourceLoc at;
 };
 
 // The arguments of a `try` call: reads there do not stop the handler.
@@ -118,6 +120,7 @@ class Builder {
         std::string name;                // of the variable, for messages; may be empty
     };
     Value merge(const Meeting& m);
+    Value merge_in_place(const Meeting& m, const std::vector<Value>& known, const Type& type);
     std::optional<Type> joined_type(const std::vector<Value>& values, const Type* hint, const std::string& name);
     std::optional<Type> joined_integers(const std::vector<Value>& values, const Type* hint, const std::string& name);
     bool same_pointee(TypeId a, TypeId b);
@@ -164,10 +167,10 @@ class Builder {
     void op_test(const Insn&);
     void op_for_init(const Insn&);
     void op_for_loop(const Insn&);
-    void test_value(uint32_t slot, bool jump_if, std::optional<uint32_t> copy_to);
     enum class Known : uint8_t { True, False, Nil, NotNil };  // what a test found out
     static void refine(State& state, const Value& tested, Known known);
-    void op_equal_branch(const Value& tested, const Condition& c, bool negate, bool is_nil_test);
+    Condition either_way();
+    static bool always_true(const Value& v);
     std::optional<Condition> truth(const Value& v, const std::string& name);
     bool for_operands(const Insn&);
     void for_test(const Insn&, const Condition& go_on, State state);

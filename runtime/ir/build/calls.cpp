@@ -85,7 +85,7 @@ Values Builder::inline_call(const Value& callee, Values args) {
     child.function = callee.function;
     child.proto = callee.function->proto;
     if (callee.function->ref) {
-        auto proto = ask(callee.function->ref->proto());
+        auto proto = ask(s_.proto(*callee.function->ref));
         if (!proto) return {poison()};
         child.proto = *proto;
     }
@@ -96,7 +96,7 @@ Values Builder::inline_call(const Value& callee, Values args) {
             return {fail(Err::RECURSION)};
     if (depth > max_depth) return {fail(Err::TOO_DEEP, max_depth)};
     if (child.proto->vararg) return {fail(Err::VARARG, "VARG")};
-    child.cfg = &s_.cfg(*child.proto);
+    child.cfg = &s_.cfg(child.proto);
     child.parent = frame_;
     child.key = frame_->key + "/" + std::to_string(pc_);
     child.soft = soft();
@@ -124,7 +124,7 @@ Values Builder::merge_returns(Frame& child, Values caller_slots) {
     for (ReturnEdge& r : child.returns) {
         m.from.push_back(r.from);
         m.values.push_back(r.values.empty() ? nil_value() : r.values[0]);
-        edges.push_back({r.from, std::move(r.state)});
+        edges.push_back({r.from, std::move(r.state), r.at});
     }
     if (edges.size() == 1) {
         w_.enter(edges[0].from);

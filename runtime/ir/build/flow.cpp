@@ -15,7 +15,7 @@ void Builder::run_frame(Frame& frame, State entry) {
     Frame* const caller = std::exchange(frame_, &frame);
     const uint32_t caller_pc = pc_;
     const SourceLoc caller_place = w_.place();
-    frame.incoming[0].push_back({w_.block(), std::move(entry)});
+    frame.incoming[0].push_back({w_.block(), std::move(entry), w_.place()});
     // One round does, unless a constant condition cut off the way by which a loop is entered first.
     for (bool again = true; again;) {
         again = false;
@@ -51,7 +51,10 @@ void Builder::enter_block(Frame& frame, uint32_t block) {
         cur_ = std::move(edges[0].state);
         return;
     }
-    w_.set_place(frame.proto->loc(b.first));
+    // What does not fit together is reported where the last of the ways ends, not at what follows.
+    w_.set_place(edges[0].at);
+    for (const Edge& e : edges)
+        if (e.at.line > w_.place().line) w_.set_place(e.at);
     pc_ = b.first;
     const BlockId into = w_.new_block();
     for (const Edge& e : edges) w_.jump_from(e.from, into);
@@ -133,7 +136,7 @@ void Builder::go_to(uint32_t pc, BlockId from, State state) {
         if (!live.test(slot)) state.slots[slot] = {};
     state.open.clear();
     if (!frame.entered[block]) {
-        frame.incoming[block].push_back({from, std::move(state)});
+        frame.incoming[block].push_back({from, std::move(state), w_.place()});
         return;
     }
     if (frame.heads.contains(block))

@@ -19,7 +19,7 @@ Function Builder::run() {
     function->ref = decl_.function;
     frame.function = std::move(function);
     frame.key = std::to_string(handler_);
-    auto proto = decl_.function->proto();
+    auto proto = s_.proto(*decl_.function);
     if (!proto.ok()) {
         s_.diag.add_error(proto.error().at, proto.error().text);
         return std::move(fn_);
@@ -31,7 +31,7 @@ Function Builder::run() {
         fail(Err::VARARG, "VARG");
         return std::move(fn_);
     }
-    frame.cfg = &s_.cfg(*frame.proto);
+    frame.cfg = &s_.cfg(frame.proto);
     enter_handler(frame);
     check_records();
     if (const DataShape* data = data_shape()) fn_.data_size = data->layout.size;

@@ -15,6 +15,12 @@ std::string index_text(const Value& index) {
     return index.text.empty() || index.literal ? "…" : index.text;
 }
 
+bool is_ffi(const TableRef& table) {
+    const Captured cast = table.get("cast");
+    const auto* builtin = std::get_if<BuiltinRef>(&cast);
+    return builtin && builtin->name == "ffi.cast";
+}
+
 }  // namespace
 
 void Builder::op_tgets(const Insn& i) {
@@ -40,7 +46,9 @@ Value Builder::get_named(const Value& target, const std::string& name, const std
         case Kind::Args: return args_member(name);
         case Kind::Regs: return regs_member(name);
         case Kind::Data: return data_load(name);
-        case Kind::Table: return captured(v.table->get(name), v.text.empty() ? name : v.text + "." + name);
+        case Kind::Table:
+            if (name == "C" && is_ffi(*v.table)) return named(Kind::Builtin, "ffi.C");
+            return captured(v.table->get(name), v.text.empty() ? name : v.text + "." + name);
         case Kind::Builtin:
             if (v.text == "ffi.C") return global(name);
             if (is_builtin_table(v.text)) return named(Kind::Builtin, v.text + "." + name);

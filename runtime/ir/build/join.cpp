@@ -27,17 +27,22 @@ bool Builder::mergeable(Kind kind) {
 }
 
 Value Builder::merge(const Meeting& m) {
-    const Value& first = m.values[0];
-    const bool all_same =
-        std::all_of(m.values.begin(), m.values.end(), [&](const Value& v) { return same(v, first); });
-    if (std::any_of(m.values.begin(), m.values.end(), [](const Value& v) { return v.is_poison(); })) return poison();
-    if (all_same && (!m.force || !mergeable(first.kind()))) return first;
-    const std::optional<Type> type = joined_type(m.values, m.hint, m.name);
+    // A value that is not known (yet) takes the type of the others.
+    std::vector<Value> known;
+    for (const Value& v : m.values)
+        if (!v.is_poison()) known.push_back(v);
+    if (known.empty()) return poison();
+    const Value& first = known[0];
+    const bool all_same = std::all_of(known.begin(), known.end(), [&](const Value& v) { return same(v, first); });
+    if (all_same && known.size() == m.values.size() && (!m.force || !mergeable(first.kind()))) return first;
+    const std::optional<Type> type = joined_type(known, m.hint, m.name);
     if (!type) return poison();
     Value v;
     v.type = *type;
     if (type->kind == Kind::Nil) return v;
     v.text = m.name;
+    if (type->kind == Kind::Snapshot || type->kind == Kind::Stack) return merge_in_place(m, known, *type);
+    if (!mergeable(type->kind)) return first;
     if (type->kind == Kind::String) {
         v.str = {.index = w_.new_slot(KPL_STR_SIZE(type->limit)), .limit = type->limit};
         for (size_t i = 0; i < m.values.size(); i++) copy_string_in(m.from[i], v.str, m.values[i]);
@@ -54,6 +59,27 @@ Value Builder::merge(const Meeting& m) {
     return v;
 }
 
+// Values that stay where they are: nil may join them, nothing else. Carried round a loop they would change below
+// the variable that holds them.
+Value Builder::merge_in_place(const Meeting& m, const std::vector<Value>& known, const Type& type) {
+    const Value* stays = nullptr;
+    bool differ = m.force;
+    for (const Value& v : known) {
+        if (v.is(Kind::Nil)) continue;
+        if (stays && (stays->index != v.index || !(stays->str == v.str))) differ = true;
+        stays = &v;
+    }
+    if (differ) return fail(Err::JOIN_OBJECTS, of_variable(m.name), describe(type));
+    Value merged = *stays;
+    merged.type = type;
+    merged.present = no_value;
+    if (!type.nilable) return merged;
+    std::vector<ValueId> args;
+    for (size_t i = 0; i < m.values.size(); i++) args.push_back(presence_in(m.from[i], m.values[i]));
+    merged.present = w_.phi(m.into, std::move(args));
+    return merged;
+}
+
 std::optional<Type> Builder::joined_type(const std::vector<Value>& values, const Type* hint, const std::string& name) {
     Type type{Kind::Nil};
     bool nilable = hint && (hint->nilable || hint->kind == Kind::Nil);
@@ -67,7 +93,9 @@ std::optional<Type> Builder::joined_type(const std::vector<Value>& values, const
             type = plain;
             return true;
         }
-        if (type.kind != t.kind || !mergeable(t.kind)) return false;
+        const bool in_place = t.kind == Kind::Snapshot || t.kind == Kind::Stack;
+        if (in_place && type.kind == t.kind) return type == plain;
+        if (type.kind != t.kind || !mergeable(t.kind)) return type == plain;
         type.limit = std::max(type.limit, t.limit);
         integers |= t.kind == Kind::Int;
         if (t.kind == Kind::Pointer || t.kind == Kind::Memory) return same_pointee(type.ctype, t.ctype);
@@ -95,7 +123,8 @@ std::optional<Type> Builder::joined_type(const std::vector<Value>& values, const
         fail(Err::JOIN_TYPES, of_variable(name), describe(type), "nil");
         return std::nullopt;
     }
-    if (type.kind != Kind::Nil && !mergeable(type.kind)) {
+    const bool in_place = type.kind == Kind::Snapshot || type.kind == Kind::Stack;
+    if (type.kind != Kind::Nil && !in_place && !mergeable(type.kind)) {
         // A map, a function, a struct value: only the very same thing may come in on every path.
         const bool all_same =
             std::all_of(values.begin(), values.end(), [&](const Value& v) { return same(v, values[0]); });
@@ -152,6 +181,7 @@ ValueId Builder::presence_in(BlockId block, const Value& v) {
 
 // Nil leaves an empty string, so that the slot is always sound.
 void Builder::copy_string_in(BlockId block, const StrRef& to, const Value& v) {
+    if (v.is_poison()) return;
     if (v.is(Kind::Nil)) {
         w_.store_slot_in(block, to.index, to.offset, w_.constant_in(block, 0));
         return;

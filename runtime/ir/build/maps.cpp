@@ -157,7 +157,7 @@ void Builder::map_set(const Value& map, const Value& key, const Value& value) {
         return;
     }
     const bool table = value.is(Kind::Record);
-    if (value.is_poison() || !usable(value, "a map's value")) return;
+    if (!value.is_poison() && !usable(value, "a map's value")) return;
     if (!set_form(shape.structure, table, Err::VALUE_FORM, id)) return;
     Named fields;
     if (table) {

@@ -109,10 +109,8 @@ std::string Builder::slot_name(uint32_t n) const {
 Value Builder::number_constant(double d) {
     constexpr double exact = 9007199254740992.0;  // 2^53
     if (std::floor(d) == d && std::fabs(d) <= exact) return int_constant(static_cast<int64_t>(d));
-    const bool large = std::floor(d) == d;
-    Value v = named(Kind::Float, fmt::format("{:.17g}", d));
-    if (large) v.text += ", beyond 2^53";
-    return v;
+    if (std::floor(d) == d) return named(Kind::Float, fmt::format("{:.0f} (beyond 2^53)", d));
+    return named(Kind::Float, fmt::format("{}", d));
 }
 
 Value Builder::gc_constant(uint32_t index) {
@@ -285,7 +283,7 @@ void Builder::do_return(Values values) {
     State state;
     state.records = std::move(cur_.records);
     state.stored = std::move(cur_.stored);
-    frame_->returns.push_back({w_.block(), std::move(state), std::move(values)});
+    frame_->returns.push_back({w_.block(), std::move(state), std::move(values), w_.place()});
 }
 
 }  // namespace kpl::front

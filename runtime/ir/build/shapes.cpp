@@ -180,10 +180,17 @@ bool UnitState::end_round() {
     return more;
 }
 
-const Cfg& UnitState::cfg(const Proto& proto) {
-    auto& cfg = cfgs[&proto];
-    if (!cfg) cfg = std::make_shared<const Cfg>(make_cfg(proto));
-    return *cfg;
+Result<std::shared_ptr<const Proto>> UnitState::proto(const FunctionRef& function) {
+    const auto it = protos_.find(function.identity());
+    if (it != protos_.end()) return it->second;
+    auto proto = TRY(function.proto());
+    protos_.emplace(function.identity(), proto);
+    return proto;
+}
+
+const Cfg& UnitState::cfg(const std::shared_ptr<const Proto>& proto) {
+    const auto it = cfgs_.find(proto);
+    return it != cfgs_.end() ? it->second : cfgs_.emplace(proto, make_cfg(*proto)).first->second;
 }
 
 }  // namespace kpl::front

@@ -113,9 +113,14 @@ struct UnitState {
     std::vector<PrintfDecl> printfs;      // of this round
     std::map<std::string, Type> hints;    // by place: the type that a variable has at a loop's head
     bool changed = false;
-    std::map<const Proto*, std::shared_ptr<const Cfg>> cfgs;
 
-    const Cfg& cfg(const Proto& proto);
+    // A captured function's code, decoded once: references to one function come and go.
+    Result<std::shared_ptr<const Proto>> proto(const FunctionRef& function);
+    const Cfg& cfg(const std::shared_ptr<const Proto>& proto);
+
+  private:
+    std::map<const void*, std::shared_ptr<const Proto>> protos_;  // by the function's identity
+    std::map<std::shared_ptr<const Proto>, Cfg> cfgs_;
 };
 
 // Where strings go: inline (keys, values, data), or in a record's tail.

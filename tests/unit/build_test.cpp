@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: MIT
+// The handler language, as data. tests/data/lua_accept*.txt: scripts, what their handlers find, and what comes out.
+//
+//   [name]
+//   @args 1 -2 0x1000            ; integer arguments of the hit
+//   @stack 5 6                   ; words above the return address
+//   @ret -2                      ; the return value
+//   @node 0x1000 id=3 name="abc" ; a struct node at an address; fields that are not named are 0
+//   @task 0x2000 pid=1           ; likewise a struct task_struct
+//   @str 0x3000 "text"           ; a string in the kernel; @ustr: of the user
+//   @hits 2                      ; how often; without: once
+//   <script>
+//   => a line that comes out, or the content of a map afterwards; none: nothing comes out
+//   warn: 3: text                ; a warning, with its line
+//
+// tests/data/lua_refuse*.txt: scripts, and all messages without the file's name:
+//
+//   => 3: what is wrong
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "lab.hpp"
+
+using namespace kpl;
+using namespace kpl::test;
+
+namespace {
+
+struct LuaRow {
+    std::string name, script;
+    std::vector<std::string> setup, expected, warnings;
+};
+
+std::vector<LuaRow> read_rows(const std::string& prefix) {
+    std::vector<LuaRow> rows;
+    for (const auto& entry : std::filesystem::directory_iterator(KPL_TEST_DATA)) {
+        if (!entry.path().filename().string().starts_with(prefix)) continue;
+        std::ifstream in(entry.path());
+        for (std::string line; std::getline(in, line);) {
+            if (line.starts_with('[') && line.ends_with(']'))
+                rows.push_back({line.substr(1, line.size() - 2), {}, {}, {}, {}});
+            else if (line.starts_with('#') || rows.empty())
+                continue;
+            else if (line.starts_with('@'))
+                rows.back().setup.push_back(line.substr(1));
+            else if (line.starts_with("=> "))
+                rows.back().expected.push_back(line.substr(3));
+            else if (line.starts_with("warn: "))
+                rows.back().warnings.push_back(line.substr(6));
+            else if (!line.empty() || !rows.back().script.empty())
+                rows.back().script += line + "\n";
+        }
+    }
+    REQUIRE(rows.size() > 5);
+    return rows;
+}
+
+int64_t number(const std::string& text) { return static_cast<int64_t>(std::stoull(text, nullptr, 0)); }
+
+std::string unquote(const std::string& text) {
+    REQUIRE(text.size() >= 2);
+    return text.substr(1, text.size() - 2);
+}
+
+void set_reg(Lab& lab, uint16_t offset, int64_t value) { lab.sim.regs[offset / 8] = static_cast<uint64_t>(value); }
+
+void put_struct(Lab& lab, const std::string& type, std::istringstream& in) {
+    std::string address, assignment;
+    in >> address;
+    const TypeId id = lab.types().parse("struct " + type).value();
+    std::vector<uint8_t> bytes(lab.types().resolve(id).value().size);
+    while (in >> assignment) {
+        const size_t equals = assignment.find('=');
+        const Field field = lab.types().field(id, assignment.substr(0, equals)).value().value();
+        const std::string value = assignment.substr(equals + 1);
+        if (value.starts_with('"')) {
+            std::memcpy(bytes.data() + field.offset, value.data() + 1, value.size() - 2);
+            continue;
+        }
+        uint64_t n = static_cast<uint64_t>(number(value));
+        uint32_t size = lab.types().resolve(field.type).value().size;
+        if (field.bit_size) {
+            uint64_t old = 0;
+            size = field.bit_bytes;
+            std::memcpy(&old, bytes.data() + field.offset, size);
+            n = old | (n & ((uint64_t{1} << field.bit_size) - 1)) << field.bit_offset;
+        }
+        std::memcpy(bytes.data() + field.offset, &n, std::min<size_t>(size, 8));
+    }
+    lab.sim.kernel.add(static_cast<uint64_t>(number(address)), bytes);
+}
+
+int set_up(Lab& lab, const LuaRow& row) {
+    int hits = 1;
+    set_reg(lab, host_arch().sp, 0xffffc90000000000);
+    for (const std::string& line : row.setup) {
+        std::istringstream in(line);
+        std::string what, word;
+        in >> what;
+        if (what == "args") {
+            for (uint16_t offset : host_arch().args)
+                if (in >> word) set_reg(lab, offset, number(word));
+        } else if (what == "stack") {
+            uint64_t at = 0xffffc90000000000 + host_arch().stack_arg;
+            while (in >> word) lab.sim.kernel.add_u64(at, static_cast<uint64_t>(number(word))), at += 8;
+        } else if (what == "ret") {
+            in >> word;
+            lab.sim.hit.ret = static_cast<uint64_t>(number(word));
+        } else if (what == "node" || what == "task") {
+            put_struct(lab, what == "task" ? "task_struct" : what, in);
+        } else if (what == "str" || what == "ustr") {
+            std::string text;
+            in >> word >> std::ws;
+            std::getline(in, text);
+            (what == "str" ? lab.sim.kernel : lab.sim.user).add_string(static_cast<uint64_t>(number(word)), unquote(text));
+        } else if (what == "hits") {
+            in >> hits;
+        } else {
+            FAIL("unknown set-up: " << line);
+        }
+    }
+    return hits;
+}
+
+std::string without_file(const std::string& text) {
+    std::string out;
+    std::istringstream in(text);
+    for (std::string line; std::getline(in, line);)
+        out += (line.starts_with("t.lua:") ? line.substr(6) : line) + "\n";
+    return out;
+}
+
+std::string lines_of(const std::vector<std::string>& lines) {
+    std::string text;
+    for (const std::string& line : lines) text += line + "\n";
+    return text;
+}
+
+}  // namespace
+
+TEST_CASE("handlers that are accepted do what they say") {
+    for (const LuaRow& row : read_rows("lua_accept")) {
+        DYNAMIC_SECTION(row.name) {
+            Lab lab;
+            const int hits = set_up(lab, row);
+            const std::string errors = lab.compile(row.script);
+            REQUIRE(errors == "");
+            std::string out;
+            for (int i = 0; i < hits; i++) out += lines_of(lab.hit());
+            out += lines_of(lab.maps());
+            INFO(ir::print(lab.functions.empty() ? ir::Function{} : lab.functions[0]));
+            CHECK(out == lines_of(row.expected));
+            CHECK(without_file(lab.warnings) == lines_of(row.warnings));
+        }
+    }
+}
+
+TEST_CASE("handlers that are refused say what is wrong") {
+    for (const LuaRow& row : read_rows("lua_refuse")) {
+        DYNAMIC_SECTION(row.name) {
+            Lab lab;
+            CHECK(without_file(lab.compile(row.script)) == lines_of(row.expected));
+        }
+    }
+}

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: MIT
+// Lab: scripts compiled as a session would, and their handlers run by the simulator.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cstring>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "codegen/codegen.hpp"
+#include "handler/simulate.hpp"
+#include "ir/ir.hpp"
+#include "lab_types.hpp"
+#include "luahost/host.hpp"
+#include "output/printf.hpp"
+#include "session/compile.hpp"
+
+namespace kpl::test {
+
+// Takes declarations and does nothing with them.
+struct LabScript : ScriptApi {
+    Unit unit;
+    std::vector<ProbeDecl> probes;
+
+    Result<uint32_t> declare_map(MapDecl map) override {
+        unit.maps.push_back(std::move(map));
+        return static_cast<uint32_t>(unit.maps.size() - 1);
+    }
+    Result<uint32_t> declare_event(EventDecl event) override {
+        unit.events.push_back(std::move(event));
+        return static_cast<uint32_t>(unit.events.size() - 1);
+    }
+    Result<uint32_t> declare_probe(ProbeDecl probe) override {
+        probes.push_back(std::move(probe));
+        return static_cast<uint32_t>(probes.size() - 1);
+    }
+    void name_map(uint32_t map, const std::string& name) override { unit.maps[map].name = name; }
+    void name_event(uint32_t event, const std::string& name) override { unit.events[event].name = name; }
+    Result<void> control(std::span<const uint32_t>, kpl_control_op) override { return {}; }
+    Result<ProbeStatus> status(uint32_t) override { return ProbeStatus{}; }
+    const MapDecl& map(uint32_t map) override { return unit.maps[map]; }
+    Result<std::vector<KeyedValue>> rows(uint32_t) override { return std::vector<KeyedValue>(); }
+    Result<AggValue> value(uint32_t, const std::vector<Datum>&) override { return AggValue(); }
+    Result<void> clear(uint32_t) override { return {}; }
+    Result<std::string> text(uint32_t) override { return std::string(); }
+    Result<std::vector<MapEntry>> entries(uint32_t) override { return std::vector<MapEntry>(); }
+    Result<std::optional<std::vector<Datum>>> get(uint32_t, const std::vector<Datum>&) override {
+        return std::optional<std::vector<Datum>>();
+    }
+    Result<void> set(uint32_t, const std::vector<Datum>&, const NamedValues&) override { return {}; }
+    Result<bool> erase(uint32_t, const std::vector<Datum>&) override { return false; }
+    Result<void> on_event(uint32_t, CallbackId) override { return {}; }
+    void every(double, CallbackId) override {}
+    void at_exit(CallbackId) override {}
+    void exit(int) override {}
+    void write(std::string_view) override {}
+};
+
+class Lab {
+  public:
+    Lab() : types_(fixture().dir()), symbols_(fixture().kallsyms()), decoder_(symbols_) {
+        host_.emplace(LuaHost::create(script_).value());
+        sim.hit.func = sim.hit.addr = 0xffffffff81000000;
+        sim.hit.ret_addr = 0xffffffff81002010;
+        sim.task.comm = "sim";
+    }
+
+    // Empty: fine. Else the compiler's (or Lua's) errors, `file:line: what` each.
+    std::string compile(const std::string& code) {
+        if (auto ran = host_->run_string(code, "@t.lua", {}); !ran.ok()) return ran.error().message();
+        Unit& unit = script_.unit;
+        for (uint32_t n = 0; n < script_.probes.size(); n++) {
+            const ProbeDecl& probe = script_.probes[n];
+            std::string name = std::get<std::string>(probe.targets[0]);
+            Place place;
+            if (const size_t plus = name.find('+'); plus != std::string::npos) {
+                place.offset = std::stoul(name.substr(plus + 1), nullptr, 0);
+                name.resize(plus);
+            }
+            place.function = name;
+            auto planned = plan_probe(probe, n, {place}, unit, types_);
+            if (!planned.ok()) return planned.error().message();
+        }
+        BuildOptions options;
+        options.arch = &host_arch();
+        auto built = build(unit, types_, options);
+        if (!built.ok()) return built.error().message();
+        for (const Warning& w : built->warnings)
+            warnings += fmt::format("{}:{}: {}\n", w.at.file, w.at.line, w.text);
+        functions = built->functions;
+        for (const MapDecl& map : unit.maps) {
+            kpl_map_create request{};
+            request.kind = static_cast<uint32_t>(map.kind);
+            request.key_size = map.key.size;
+            request.value_size = map.kind == KPL_MAP_HASH ? map.value.size : 0;
+            request.lo = map.lo, request.hi = map.hi, request.step = map.step;
+            sim.maps.push_back(SimMap::create(request));
+        }
+        for (const ir::Function& f : functions) {
+            const std::string wrong = ir::check(f);
+            if (!wrong.empty()) return "IR: " + wrong + ir::print(f);
+            auto program = generate(f);
+            if (!program.ok()) return program.error().message();
+            auto loaded = sim.load({program->insns, program->labels, static_cast<uint32_t>(program->kind), program->data_size,
+                                    program->scratch_size, program->budget});
+            if (!loaded.ok()) return loaded.error().message() + "\n" + ir::print(f);
+            notes_.push_back(*program);
+            programs_.push_back(*loaded);
+        }
+        return {};
+    }
+
+    // Runs every handler once, in the order of declaration: what it printed, sent and why it stopped, a line each.
+    std::vector<std::string> hit() {
+        std::vector<std::string> lines;
+        bool skipped = false;
+        for (size_t i = 0; i < programs_.size(); i++) {
+            const HandlerDecl& handler = script_.unit.handlers[i];
+            if (handler.kind == KPL_PROG_ENTRY) {
+                // What the kernel leaves in an instance's data is anything.
+                std::fill(sim.data.begin(), sim.data.end(), uint8_t{0xa5});
+                skipped = false;
+            }
+            if (handler.kind == KPL_PROG_RET && skipped) continue;
+            sim.records.clear();
+            const SimOutcome outcome = sim.run(programs_[i]);
+            for (const SimRecord& record : sim.records) print(record, lines);
+            if (outcome.reason) {
+                const PcNote* note = notes_[i].note_at(outcome.pc);
+                lines.push_back(fmt::format("stop {} at {}{}", stop_names[outcome.reason - 2], note ? note->at.line : 0,
+                                            note && !note->what.empty() ? ": " + note->what : ""));
+            }
+            skipped = skipped || outcome.skipped;
+            if (outcome.skipped) lines.push_back("skipped");
+            if (sim.exit_code) lines.push_back(fmt::format("exit {}", *sim.exit_code));
+            sim.exit_code.reset();
+        }
+        return lines;
+    }
+
+    // The maps' contents, a line for each key.
+    std::vector<std::string> maps() {
+        std::vector<std::string> lines;
+        for (size_t id = 0; id < sim.maps.size(); id++) {
+            const MapDecl& decl = script_.unit.maps[id];
+            for (const auto& [key, value] : sim.maps[id].cells) {
+                std::string line = decl.name;
+                if (decl.keyed) line += "[" + join(decoder_.fixed(decl.key, key), decl.key, ",") + "]";
+                line += decl.kind == KPL_MAP_HASH ? " = " + join(decoder_.fixed(decl.value, value), decl.value, " ")
+                                                  : " =" + words(value);
+                lines.push_back(line);
+            }
+        }
+        return lines;
+    }
+
+    Simulator sim;
+    std::vector<ir::Function> functions;
+    std::string warnings;
+    Types& types() { return types_; }
+    const Unit& unit() const { return script_.unit; }
+
+  private:
+    static const LabTypes& fixture() {
+        static const LabTypes made;
+        return made;
+    }
+
+    static constexpr const char* stop_names[] = {
+#define STOP(name, class, text) #name,
+#include "uapi/stops.def"
+#undef STOP
+    };
+
+    static std::string join(const std::vector<Datum>& values, const Layout& layout, const char* separator) {
+        std::string text;
+        for (size_t i = 0; i < values.size(); i++) {
+            if (i) text += separator;
+            const bool named = !layout.fields[i].name.empty() && !std::isdigit(static_cast<unsigned char>(layout.fields[i].name[0]));
+            text += (named ? layout.fields[i].name + "=" : "") + to_text(values[i]);
+        }
+        return text;
+    }
+
+    // COUNT and SUM: the number; others: each word that is not 0 as index:value.
+    static std::string words(const ByteVector& value) {
+        std::string text;
+        for (size_t i = 0; i * 8 < value.size(); i++) {
+            int64_t word;
+            std::memcpy(&word, value.data() + i * 8, 8);
+            if (value.size() == 8) return fmt::format(" {}", word);
+            if (word) text += fmt::format(" {}:{}", i, word);
+        }
+        return text;
+    }
+
+    void print(const SimRecord& record, std::vector<std::string>& lines) {
+        const Unit& unit = script_.unit;
+        std::string text;
+        if (record.event >= kpl_printf_event) {
+            const PrintfDecl& decl = unit.printfs[record.event - kpl_printf_event];
+            const auto values = decoder_.record(decl.record, record.bytes);
+            text = decl.is_print ? format_print(values) : format_printf(decl.format, values);
+        } else {
+            const EventDecl& decl = unit.events[record.event];
+            text = decl.name + " " + join(decoder_.record(decl.record, record.bytes), decl.record, " ");
+        }
+        while (!text.empty() && text.back() == '\n') text.pop_back();
+        lines.push_back(text);
+    }
+
+    std::optional<LuaHost> host_;  // closed after the references to its values are gone
+    LabScript script_;
+    Types types_;
+    Kallsyms symbols_;
+    Decoder decoder_;
+    std::vector<SimProgram> programs_;
+    std::vector<HandlerProgram> notes_;
+};
+
+}  // namespace kpl::test
