@@ -205,14 +205,18 @@ void push_counts(lua_State* L, const kpl_counts& counts) {
 int stats(lua_State* L) {
     return guarded(L, [&](LuaHost::Impl& host) -> Result<int> {
         const ProbeStatus status = TRY(host.api->status(static_cast<uint32_t>(lua_tonumber(L, 1))));
-        push_counts(L, status.entry);
-        if (!status.returns) return 1;
-        push_counts(L, status.ret);
-        push_uint(L, status.outstanding);
-        lua_setfield(L, -2, "outstanding");
-        lua_setfield(L, -2, "returns");
-        push_uint(L, status.dropped);
-        lua_setfield(L, -2, "dropped");
+        push_counts(L, status.first);
+        push_uint(L, status.truncated);
+        lua_setfield(L, -2, "truncated");
+        if (status.second_name.empty()) return 1;
+        push_counts(L, status.second);
+        if (status.second_name == "returns") {
+            push_uint(L, status.outstanding);
+            lua_setfield(L, -2, "outstanding");
+            push_uint(L, status.dropped);
+            lua_setfield(L, -3, "dropped");
+        }
+        lua_setfield(L, -2, status.second_name.c_str());
         return 1;
     });
 }

@@ -39,9 +39,11 @@ struct ProbeDecl {
 
 struct ProbeStatus {
     std::string state;
-    bool returns = false;  // `ret` means something
-    kpl_counts entry{}, ret{};
-    uint64_t outstanding = 0, dropped = 0;
+    kpl_counts first{};             // pre or entry; a kretprobe's calls
+    std::string second_name;        // what `second` counts: "returns", "post", or "" for nothing
+    kpl_counts second{};
+    uint64_t outstanding = 0, dropped = 0;  // of a kretprobe
+    uint64_t truncated = 0;         // strings cut at their limit
 };
 
 // One entry of a map().

@@ -133,14 +133,14 @@ bool Session::deliver(const RecordView& view) {
         const PrintfDecl& decl = unit_.printfs[event - kpl_printf_event];
         const auto values = decoder_.record(decl.record, bytes);
         write(decl.is_print ? format_print(values) : format_printf(decl.format, values));
-        return !done();
+        return wants_more();
     }
     if (event >= subscribers_.size() || subscribers_[event].empty()) return true;
     const Layout& layout = unit_.events[event].record;
     const auto values = decoder_.record(layout, bytes);
     for (const CallbackId id : subscribers_[event])
         if (auto ok = host_->deliver(id, layout, values, view.rec->time, view.cpu); !ok && !failure_) failure_ = ok.error();
-    return !done();
+    return wants_more();
 }
 
 void Session::callback(CallbackId id) {
@@ -191,12 +191,14 @@ Result<void> Session::account() {
         const auto count = std::count_if(probes_.begin(), probes_.end(), [i](const ArmedProbe& p) { return p.plan.declaration == i; });
         const std::string name = count == 1 ? at->plan.place.function : fmt::format("{} and {} more", at->plan.place.function, count - 1);
         const ProbeStatus status = TRY(this->status(i));
-        const bool entry_plain = only_handled(status.entry) && status.dropped == 0;
-        const bool ret_plain = only_handled(status.ret);
-        lost_ |= stopped(status.entry) || stopped(status.ret) || status.entry.missed || status.ret.missed;
-        if (!entry_plain || options_.verbose) say(account_line(name, status.entry));
-        if (status.returns && (!ret_plain || options_.verbose))
-            say(account_line(name + " return", status.ret) + fmt::format(", {} outstanding", status.outstanding));
+        lost_ |= stopped(status.first) || stopped(status.second) || status.first.missed || status.second.missed;
+        const bool has_first = declared_[i].kind == ProbeKind::Kretprobe || declared_[i].handlers[0];
+        if (!only_handled(status.first) || (options_.verbose && has_first))
+            say(account_line(name, status.first) + (status.dropped ? fmt::format(", {} returns dropped", status.dropped) : ""));
+        if (!status.second_name.empty() && (!only_handled(status.second) || options_.verbose))
+            say(account_line(name + " " + status.second_name, status.second) +
+                (status.second_name == "returns" ? fmt::format(", {} outstanding", status.outstanding) : ""));
+        if (status.truncated) say(fmt::format("{}: {} strings cut at their limit", name, status.truncated));
     }
     if (rings_) {
         const RingCounts counts = rings_->counts();
@@ -258,7 +260,11 @@ Result<void> Session::control(std::span<const uint32_t> declarations, kpl_contro
 Result<ProbeStatus> Session::status(uint32_t declaration) {
     ProbeStatus status;
     status.state = "disabled";
-    status.returns = declared_[declaration].kind == ProbeKind::Kretprobe;
+    const ProbeDecl& probe = declared_[declaration];
+    if (probe.kind == ProbeKind::Kretprobe)
+        status.second_name = "returns";
+    else if (probe.handlers[1])
+        status.second_name = "post";
     std::vector<kpl_probe_stats> stats;
     for (const ArmedProbe& probe : probes_) {
         if (probe.plan.declaration != declaration) continue;
@@ -269,10 +275,11 @@ Result<ProbeStatus> Session::status(uint32_t declaration) {
     TRY(device_->stats(stats));
     status.state = state_name(stats[0].state);
     for (const kpl_probe_stats& one : stats) {
-        add(status.entry, one.entry);
-        add(status.ret, one.ret);
+        add(status.first, one.entry);
+        add(status.second, one.ret);
         status.outstanding += one.outstanding;
         status.dropped += one.dropped;
+        status.truncated += one.truncated;
         if (state_name(one.state) != status.state) status.state = "mixed";
     }
     return status;

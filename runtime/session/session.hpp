@@ -79,7 +79,8 @@ class Session final : public ScriptApi {
     Result<void> print_unshown();
     Result<void> account();
     Result<std::string> render_map(uint32_t map);
-    bool done() const { return exit_code_ || failure_ || sink_.broken() || ended_; }
+    bool wants_more() const { return !exit_code_ && !failure_ && !sink_.broken(); }  // events
+    bool done() const { return !wants_more() || ended_; }
 
     // shared_maps.cpp
     Result<std::string> map_key(uint32_t map, const std::vector<Datum>& key) const;

@@ -37,9 +37,11 @@ struct FakeSession : ScriptApi {
     Result<ProbeStatus> status(uint32_t) override {
         ProbeStatus s;
         s.state = "ftrace";
-        s.returns = true;
-        s.entry.hits = uint64_t{1} << 60;
-        s.ret.missed = 7;
+        s.second_name = "returns";
+        s.first.hits = uint64_t{1} << 60;
+        s.second.missed = 7;
+        s.outstanding = 2;
+        s.dropped = 3;
         return s;
     }
     const MapDecl& map(uint32_t map) override { return maps[map]; }
@@ -248,10 +250,10 @@ TEST_CASE_METHOD(Fixture, "probe objects") {
         local p = kretprobe { "f", ret = function() end }
         local g = batch { p, kprobe("g", function() end) }
         g:disable()
-        print(p.state, p:stats().hits, p:stats().returns.missed, g.enabled)
+        print(p.state, p:stats().hits, p:stats().dropped, p:stats().returns.missed, p:stats().returns.outstanding, g.enabled)
     )"));
     CHECK(session.last_control == "2:0");
-    CHECK(session.output == "ftrace\t1152921504606846976ULL\t7\tfalse\n");
+    CHECK(session.output == "ftrace\t1152921504606846976ULL\t3\t7\t2\tfalse\n");
 }
 
 TEST_CASE_METHOD(Fixture, "an error in a callback has the script's place") {
