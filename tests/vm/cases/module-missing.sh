@@ -5,5 +5,5 @@ run kprobe-lua -e 'kprobe("vfs_read", function() end)'
 insmod "$KPL_MODULE" || fail "the module can't be loaded again"
 status 1
 one_error
-err -- '--vm'
+err '--vm'
 err 'doctor'
