@@ -44,14 +44,23 @@ void Builder::op_equal(const Insn& i) {
     branch_on(condition, std::move(yes), std::move(no), jump_target(*frame_->proto, pc_), pc_ + 2);
 }
 
+// A value that is tested where it stands: an `or` whose left side it is, not the condition of an `if`.
+bool Builder::keeps_tested(uint32_t slot, uint32_t target) const {
+    const Proto& proto = *frame_->proto;
+    if (!frame_->cfg->blocks[frame_->cfg->block_of[target]].live_in.test(slot)) return false;
+    if (!proto.local_at(slot, pc_)) return true;
+    // `x = x or 5` at the beginning of a function: an argument with a default.
+    const Insn& last = proto.code[target - 1];
+    return frame_->parent && slot < proto.num_params && op_modes(last.op).a == Mode::Dst && last.a == slot;
+}
+
 void Builder::op_test(const Insn& i) {
     const bool jump_if = i.op == Op::IST || i.op == Op::ISTC;
     const bool copies = i.op == Op::ISTC || i.op == Op::ISFC;
     const Value tested = slot(i.c);
     const uint32_t target = jump_target(*frame_->proto, pc_);
     // `c and x or y` keeps x: there it may be a number, which `if x then` refuses.
-    const bool kept = jump_if && (copies || (!frame_->proto->local_at(i.c, pc_) &&
-                                             frame_->cfg->blocks[frame_->cfg->block_of[target]].live_in.test(i.c)));
+    const bool kept = jump_if && (copies || keeps_tested(i.c, target));
     const std::optional<Condition> c =
         kept && always_true(tested) ? Condition{.known = true} : truth(tested, slot_name(i.c));
     State yes = cur_, no = cur_;

@@ -171,6 +171,7 @@ class Builder {
     static void refine(State& state, const Value& tested, Known known);
     Condition either_way();
     static bool always_true(const Value& v);
+    bool keeps_tested(uint32_t slot, uint32_t target) const;
     std::optional<Condition> truth(const Value& v, const std::string& name);
     bool for_operands(const Insn&);
     void for_test(const Insn&, const Condition& go_on, State state);

@@ -263,7 +263,7 @@ Values Builder::b_try(const BuiltinRow&, Values& args) {
                           (otherwise.is(Kind::String) && !otherwise.literal &&
                            otherwise.str.where == StrRef::Where::Slot && otherwise.str.index >= region->slots);
     if (computed) return {fail(Err::TRY_DEFAULT)};
-    const ValueId status = w_.call(KPL_H_status_clear, {HitOperand{}}, false);
+    const ValueId status = w_.append({.op = Opcode::StatusClear});
     const auto [bad, good] = fork(Cmp::Ne, status, w_.constant(0));
     Meeting m;
     m.from = {good, bad};

@@ -34,6 +34,12 @@ std::vector<std::string> names_in_order(const RecordShape::Fields& fields, const
     return names;
 }
 
+void check_presence(UnitState& s, const char* what, const std::string& name, const Layout& layout, const SourceLoc& at) {
+    constexpr size_t bits = 64;  // of the word that says which fields are there
+    if (layout.presence_offset >= 0 && layout.fields.size() > bits)
+        s.diag.error(at, Err::TOO_MANY_FIELDS, what, name.empty() ? "" : " of '" + name + "'", layout.fields.size(), bits);
+}
+
 void check_size(UnitState& s, const char* what, const std::string& name, uint32_t size, uint32_t limit,
                 const SourceLoc& at) {
     if (size > limit) s.diag.error(at, Err::TOO_LARGE, what, name.empty() ? "" : " of '" + name + "'", size, limit);
@@ -112,11 +118,13 @@ void UnitState::finish() {
         if (!m.key.fixed()) decl.key = m.key_layout;
         if (!m.value.fixed()) decl.value = m.value_layout;
         check_size(*this, "key", decl.name, decl.key.size, KPL_MAX_KEY, first_store(m.key, decl.at));
+        check_presence(*this, "value", decl.name, decl.value, first_store(m.value, decl.at));
         check_size(*this, "value", decl.name, decl.value.size, KPL_MAX_VALUE, first_store(m.value, decl.at));
     }
     for (size_t i = 0; i < events.size(); i++) {
         EventDecl& decl = unit.events[i];
         if (!events[i].record.fixed()) decl.record = events[i].layout;
+        check_presence(*this, "record", decl.name, decl.record, first_store(events[i].record, decl.at));
         check_size(*this, "record", decl.name, with_tail(decl.record), KPL_MAX_RECORD,
                    first_store(events[i].record, decl.at));
     }
@@ -128,6 +136,7 @@ void UnitState::finish() {
     for (const HandlerDecl& h : unit.handlers) {
         if (h.data_group < 0) continue;
         const size_t group = static_cast<size_t>(h.data_group);
+        check_presence(*this, "p.data", "", unit.data[group], first_store(data[group].fields, {}));
         check_size(*this, "p.data", "", unit.data[group].size, std::min<uint32_t>(h.declared_data.value_or(KPL_MAX_DATA), KPL_MAX_DATA),
                    first_store(data[group].fields, {}));
     }
