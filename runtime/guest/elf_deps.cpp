@@ -109,4 +109,24 @@ Result<ProgramNeeds> program_needs(const std::string& path) {
     return needs;
 }
 
+std::string loaded_part(std::string elf) {
+    Elf64_Ehdr header;
+    if (!elf.starts_with(ELFMAG) || elf.size() < sizeof(header)) return elf;
+    std::memcpy(&header, elf.data(), sizeof(header));
+    if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_phnum == 0) return elf;
+    std::uint64_t end = sizeof(header);
+    for (unsigned i = 0; i < header.e_phnum; i++) {
+        Elf64_Phdr segment;
+        const std::uint64_t at = header.e_phoff + i * sizeof(segment);
+        if (at > elf.size() || elf.size() - at < sizeof(segment)) return elf;
+        std::memcpy(&segment, elf.data() + at, sizeof(segment));
+        end = std::max({end, at + sizeof(segment), segment.p_offset + segment.p_filesz});
+    }
+    if (end >= elf.size()) return elf;
+    header.e_shoff = header.e_shnum = header.e_shstrndx = 0;  // the section table is cut off too
+    std::memcpy(elf.data(), &header, sizeof(header));
+    elf.resize(end);
+    return elf;
+}
+
 }  // namespace kpl

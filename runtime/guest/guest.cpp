@@ -43,7 +43,7 @@ bool same_file(int a, int b) {
 }
 
 Result<void> add_files(const GuestSpec& spec, const std::string& program, GuestImage& image) {
-    TRY(image.add_host(program));
+    TRY(image.add_program(program));
     for (const auto& file : spec.files) TRY(image.add_host(fs::absolute(file)));
     for (const auto& name : spec.add) TRY(image.add_host(TRY(find_host_file(name))));
     for (const auto& dir : spec.lua_trees) TRY(image.add_lua_tree(fs::absolute(dir)));

@@ -140,6 +140,13 @@ Result<void> GuestImage::add_file(const std::string& real) {
     return add_needs(real);
 }
 
+Result<void> GuestImage::add_program(const std::string& path) {
+    TRY(add_host(path));
+    const std::string real = TRY(resolve(path, true));
+    tree_.add_file(real, loaded_part(TRY(read_file(real))), 0755);
+    return {};
+}
+
 Result<void> GuestImage::add_directory(const std::string& path, const std::string& real) {
     if (real == "/") return Error{Errc::system, path + ": the whole file system can't be put into a VM"};
     if (!directories_.insert(real).second) return {};  // a link below it leads back here

@@ -23,6 +23,9 @@ class GuestImage {
     // interpreter.
     Result<void> add_host(const std::string& path);
 
+    // The same for a program that only has to run: without its debug information, which can be most of it.
+    Result<void> add_program(const std::string& path);
+
     // The Lua files below `dir`, three levels deep: what a script beside them can `require`. Missing is no
     // error.
     Result<void> add_lua_tree(const std::string& dir);

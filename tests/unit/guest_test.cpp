@@ -241,6 +241,20 @@ TEST_CASE("what programs need") {
     }
 }
 
+TEST_CASE("a program without its debug information still runs") {
+    const TempDir dir;
+    std::ostringstream bytes;
+    bytes << std::ifstream(fs::read_symlink("/proc/self/exe"), std::ios::binary).rdbuf();
+    const std::string cut = loaded_part(bytes.str());
+    CHECK(cut.size() < bytes.str().size());
+    dir.write("program", cut);
+    const auto listed = program_output({dir / "program", "--list-test-names-only"});
+    REQUIRE(listed.ok());
+    CHECK_THAT(listed->text, Catch::Contains("a program without its debug information still runs"));
+    CHECK(loaded_part("#!/bin/sh") == "#!/bin/sh");
+    CHECK(loaded_part(cut.substr(0, 100)) == cut.substr(0, 100));
+}
+
 TEST_CASE("an image has the host's files at the host's paths") {
     const TempDir dir;
     dir.write("real/script.lua", "return 1");
