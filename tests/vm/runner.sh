@@ -10,8 +10,7 @@ work=$(mktemp -d)
 
 now_ms() {
     read -r seconds _ < /proc/uptime
-    whole=${seconds%.*}
-    echo $((whole * 1000 + ${seconds#*.}0))
+    echo $((${seconds%.*} * 1000 + 1${seconds#*.}0 - 1000)) # the 1: digits that begin with 0 would be octal
 }
 
 run_case() {

@@ -10,10 +10,10 @@ LUA
 start kprobe-lua run.lua
 wait_for 'armed soon'
 armed
-cat /etc/passwd > /dev/null
+dd if=/etc/passwd of=/dev/null bs=1 count=20 2> /dev/null
 kill -INT "$pid"
 finish
 status 0
 line 'at exit'
-out '^@reads\[cat\]: [1-9]'
+out '^@reads\[dd\]: 2[0-9]'
 left_nothing
