@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # The histograms' counts add up to the calls that were made.
-run kprobe-lua -v -c 'dd if=/dev/zero of=/dev/null bs=1 count=200 2>/dev/null' "$KPL_ROOT/tests/data/scripts/latency.lua"
+run kprobe-lua -v -c 'dd if=/dev/zero of=/dev/null bs=1 count=200 status=none' "$KPL_ROOT/tests/data/scripts/latency.lua"
 status 0
 out '^@lat\[vfs_read, dd\]:$'
 out '^@lat\[vfs_write, dd\]:$'
