@@ -19,8 +19,10 @@
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
+#include <regex>
 #include <sstream>
 
+#include "ir/build/diagnostics.hpp"
 #include "lab.hpp"
 
 using namespace kpl;
@@ -164,4 +166,61 @@ TEST_CASE("handlers that are refused say what is wrong") {
             CHECK(without_file(lab.compile(row.script)) == lines_of(row.expected));
         }
     }
+}
+
+// The text of a message with any content of its places.
+static std::regex pattern(const front::MessageRow& row) {
+    std::string text(row.text);
+    if (!row.advice.empty()) text.append(": ").append(row.advice);
+    std::string out;
+    for (size_t i = 0; i < text.size(); i++) {
+        const bool place = text[i] == '{' && i + 1 < text.size() && std::isdigit(static_cast<unsigned char>(text[i + 1]));
+        if (place) {
+            out += ".*";
+            i += 2;
+        } else if ((text[i] == '{' || text[i] == '}') && i + 1 < text.size() && text[i + 1] == text[i]) {
+            out += std::string("\\") + text[i++];
+        } else {
+            if (std::string_view("\\^$.|?*+()[]{}").find(text[i]) != std::string_view::npos) out += '\\';
+            out += text[i];
+        }
+    }
+    return std::regex(out);
+}
+
+TEST_CASE("every message has a row") {
+    std::vector<std::string> messages;
+    for (const char* prefix : {"lua_refuse", "lua_accept"})
+        for (const LuaRow& row : read_rows(prefix)) {
+            const auto& lines = row.warnings.empty() ? row.expected : row.warnings;
+            for (const std::string& line : lines) messages.push_back(line.substr(std::min(line.size(), line.find(": ") + 2)));
+        }
+    const auto covered = [&](const front::MessageRow& row) {
+        const std::regex text = pattern(row);
+        return std::any_of(messages.begin(), messages.end(), [&](const std::string& m) { return std::regex_match(m, text); });
+    };
+    for (size_t i = 0; i < static_cast<size_t>(front::Err::count_); i++) {
+        const front::MessageRow& row = front::row(static_cast<front::Err>(i));
+        // Only another LuaJIT has other opcodes; what was compiled before has a test of its own.
+        if (row.id == "OPCODE" || row.id == "SHAPE_FIXED" || row.id == "MAP_ADD_TYPE") continue;
+        INFO(row.id);
+        CHECK(covered(row));
+    }
+    for (size_t i = 0; i < static_cast<size_t>(front::Warn::count_); i++) {
+        INFO(front::row(static_cast<front::Warn>(i)).id);
+        CHECK(covered(front::row(static_cast<front::Warn>(i))));
+    }
+}
+
+TEST_CASE("what was compiled before keeps its layouts") {
+    Lab lab;
+    REQUIRE(lab.compile(R"(
+        ev, m = event(), map()
+        kprobe("other", function(p, a) ev { a = a, s = comm() } m[a] = { x = a } end)
+    )") == "");
+    const Layout before = lab.unit().events[0].record;
+    CHECK(lab.again(R"(kprobe("other", function(p, a) ev { a = 1, s = "y" } m[1] = { x = 2 } end))") == "");
+    CHECK(lab.unit().events[0].record.size == before.size);
+    CHECK(lab.again(R"(kprobe("other", function(p, a) ev { a = 1, b = 2, s = "y" } end))") ==
+          "t.lua:1: ev.b does not fit what was compiled before");
 }

@@ -70,28 +70,8 @@ class Lab {
 
     // Empty: fine. Else the compiler's (or Lua's) errors, `file:line: what` each.
     std::string compile(const std::string& code) {
-        if (auto ran = host_->run_string(code, "@t.lua", {}); !ran.ok()) return ran.error().message();
-        Unit& unit = script_.unit;
-        for (uint32_t n = 0; n < script_.probes.size(); n++) {
-            const ProbeDecl& probe = script_.probes[n];
-            std::string name = std::get<std::string>(probe.targets[0]);
-            Place place;
-            if (const size_t plus = name.find('+'); plus != std::string::npos) {
-                place.offset = std::stoul(name.substr(plus + 1), nullptr, 0);
-                name.resize(plus);
-            }
-            place.function = name;
-            auto planned = plan_probe(probe, n, {place}, unit, types_);
-            if (!planned.ok()) return planned.error().message();
-        }
-        BuildOptions options;
-        options.arch = &host_arch();
-        auto built = build(unit, types_, options);
-        if (!built.ok()) return built.error().message();
-        for (const Warning& w : built->warnings)
-            warnings += fmt::format("{}:{}: {}\n", w.at.file, w.at.line, w.text);
-        functions = built->functions;
-        for (const MapDecl& map : unit.maps) {
+        if (std::string errors = declare(code); !errors.empty()) return errors;
+        for (const MapDecl& map : script_.unit.maps) {
             kpl_map_create request{};
             request.kind = static_cast<uint32_t>(map.kind);
             request.key_size = map.key.size;
@@ -99,19 +79,11 @@ class Lab {
             request.lo = map.lo, request.hi = map.hi, request.step = map.step;
             sim.maps.push_back(SimMap::create(request));
         }
-        for (const ir::Function& f : functions) {
-            const std::string wrong = ir::check(f);
-            if (!wrong.empty()) return "IR: " + wrong + ir::print(f);
-            auto program = generate(f);
-            if (!program.ok()) return program.error().message();
-            auto loaded = sim.load({program->insns, program->labels, static_cast<uint32_t>(program->kind), program->data_size,
-                                    program->scratch_size, program->budget});
-            if (!loaded.ok()) return loaded.error().message() + "\n" + ir::print(f);
-            notes_.push_back(*program);
-            programs_.push_back(*loaded);
-        }
-        return {};
+        return load();
     }
+
+    // More of the script, as the REPL gives it: its new handlers join what was compiled before.
+    std::string again(const std::string& code) { return declare(code); }
 
     // Runs every handler once, in the order of declaration: what it printed, sent and why it stopped, a line each.
     std::vector<std::string> hit() {
@@ -164,6 +136,45 @@ class Lab {
     const Unit& unit() const { return script_.unit; }
 
   private:
+    // Runs the code, plans the probes that it declares, and builds the whole unit.
+    std::string declare(const std::string& code) {
+        if (auto ran = host_->run_string(code, "@t.lua", {}); !ran.ok()) return ran.error().message();
+        Unit& unit = script_.unit;
+        for (; planned_ < script_.probes.size(); planned_++) {
+            const ProbeDecl& probe = script_.probes[planned_];
+            Place place;
+            place.function = std::get<std::string>(probe.targets[0]);
+            if (const size_t plus = place.function.find('+'); plus != std::string::npos) {
+                place.offset = std::stoul(place.function.substr(plus + 1), nullptr, 0);
+                place.function.resize(plus);
+            }
+            auto planned = plan_probe(probe, planned_, {place}, unit, types_);
+            if (!planned.ok()) return planned.error().message();
+        }
+        BuildOptions options;
+        options.arch = &host_arch();
+        auto built = build(unit, types_, options);
+        if (!built.ok()) return built.error().message();
+        for (const Warning& w : built->warnings) warnings += fmt::format("{}:{}: {}\n", w.at.file, w.at.line, w.text);
+        functions = built->functions;
+        return {};
+    }
+
+    std::string load() {
+        for (const ir::Function& f : functions) {
+            const std::string wrong = ir::check(f);
+            if (!wrong.empty()) return "IR: " + wrong + ir::print(f);
+            auto program = generate(f);
+            if (!program.ok()) return program.error().message();
+            auto loaded = sim.load({program->insns, program->labels, static_cast<uint32_t>(program->kind), program->data_size,
+                                    program->scratch_size, program->budget});
+            if (!loaded.ok()) return loaded.error().message() + "\n" + ir::print(f);
+            notes_.push_back(*program);
+            programs_.push_back(*loaded);
+        }
+        return {};
+    }
+
     static const LabTypes& fixture() {
         static const LabTypes made;
         return made;
@@ -217,6 +228,7 @@ class Lab {
     Types types_;
     Kallsyms symbols_;
     Decoder decoder_;
+    uint32_t planned_ = 0;  // probes
     std::vector<SimProgram> programs_;
     std::vector<HandlerProgram> notes_;
 };

@@ -21,6 +21,7 @@ namespace kpl::test {
 //   44 enum color color; 48 union { int ui; struct { short us; }; }; 52 struct inner in; 64 struct inner *pin; 72 bool on;
 //   73 signed char sc; 74 unsigned char uc; 76 int arr[4]; 96 void *opaque; 104 char *label; 112 struct missing *gone;
 //   120 double f; 128 struct inner ins[2]; 144 long ticks; };
+// struct odd { __int128 wide; };
 // struct task_struct { 0 int pid; 8 struct task_struct *real_parent; 16 char comm[16]; };
 // int probe_me(struct node *n, int i, unsigned int u, long l, unsigned long ul, bool flag, short seventh, unsigned char eighth);
 // struct node *find(int id);  void nothing(void);  bool truth(unsigned char c);  int by_value(struct inner in, int x);
@@ -116,6 +117,9 @@ class LabTypes {
         field("ins", inners, 128);
         field("ticks", long_, 144);
         REQUIRE(btf__add_ptr(b, node) == node_pointer_);
+        const int int128 = btf__add_int(b, "__int128", 16, BTF_INT_SIGNED);
+        btf__add_struct(b, "odd", 16);
+        btf__add_field(b, "wide", int128, 0, 0);
         const int task = btf__add_struct(b, "task_struct", 32);
         btf__add_field(b, "pid", int_, 0, 0);
         btf__add_field(b, "real_parent", task + 1, 64, 0);

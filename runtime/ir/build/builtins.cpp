@@ -255,7 +255,7 @@ Values Builder::b_try(const BuiltinRow&, Values& args) {
     const SoftRegion* region = nullptr;
     for (const SoftRegion& r : frame_->soft_regions)
         if (r.call == pc_) region = &r;
-    if (!region) return {fail(Err::TRY_INDIRECT)};
+    if (!region) return {fail(Err::TRY_NESTED)};  // `(c and try or try)(…)`
     const Value& value = args[0];
     const Value& otherwise = args[1];
     if (value.is_poison() || otherwise.is_poison()) return {poison()};

@@ -48,8 +48,7 @@ Value Builder::load(ValueId base, int64_t offset, TypeId type, const Field* bits
         case TypeKind::Function:
         case TypeKind::Forward: break;
     }
-    const auto spelt = s_.types.spell(type);
-    return fail(Err::CANT_LOAD, path, spelt.ok() ? *spelt : "void");
+    return fail(Err::UNKNOWN_SIZE, path);
 }
 
 Value Builder::load_number(ValueId base, int64_t offset, const TypeInfo& t, const Field* bits,

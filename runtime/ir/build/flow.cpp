@@ -8,6 +8,13 @@ namespace kpl::front {
 
 using namespace ir;
 
+namespace {
+
+// Names a block of a function that is interpreted at this place, from round to round.
+std::string place_key(const Frame& frame, uint32_t block) { return frame.key + ":" + std::to_string(block); }
+
+}  // namespace
+
 void Builder::run_frame(Frame& frame, State entry) {
     const Cfg& cfg = *frame.cfg;
     frame.incoming.assign(cfg.blocks.size(), {});
@@ -46,7 +53,8 @@ void Builder::enter_block(Frame& frame, uint32_t block) {
     std::vector<Edge> edges = std::move(frame.incoming[block]);
     frame.incoming[block].clear();
     frame.entered[block] = true;
-    if (!b.loop_head && edges.size() == 1) {
+    const bool is_head = b.loop_head || s_.extra_heads.contains(place_key(frame, block));
+    if (!is_head && edges.size() == 1) {
         w_.enter(edges[0].from);
         cur_ = std::move(edges[0].state);
         return;
@@ -59,7 +67,7 @@ void Builder::enter_block(Frame& frame, uint32_t block) {
     const BlockId into = w_.new_block();
     for (const Edge& e : edges) w_.jump_from(e.from, into);
     LoopHead* head = nullptr;
-    if (b.loop_head) {
+    if (is_head) {
         head = &frame.heads[block];
         head->block = into;
     }
@@ -78,10 +86,10 @@ State Builder::merge_states(Frame& frame, uint32_t block, std::vector<Edge>& edg
         if (!b.live_in.test(slot)) continue;
         m.values.clear();
         for (const Edge& e : edges) m.values.push_back(e.state.slots[slot]);
-        m.force = head && b.assigned.test(slot);
+        m.force = head && (!b.loop_head || b.assigned.test(slot));
         const LocalVar* local = frame.proto->local_at(slot, b.first);
         m.name = local ? local->name : "";
-        const auto hint = s_.hints.find(frame.key + ":" + std::to_string(block) + ":" + std::to_string(slot));
+        const auto hint = s_.hints.find(place_key(frame, block) + ":" + std::to_string(slot));
         m.hint = m.force && hint != s_.hints.end() ? &hint->second : nullptr;
         merged.slots[slot] = merge(m);
         if (m.force) head->vars.push_back({slot, merged.slots[slot], m.values});
@@ -139,10 +147,13 @@ void Builder::go_to(uint32_t pc, BlockId from, State state) {
         frame.incoming[block].push_back({from, std::move(state), w_.place()});
         return;
     }
-    if (frame.heads.contains(block))
+    if (frame.heads.contains(block)) {
         close_loop(frame, block, from, std::move(state));
-    else
-        fail(Err::GOTO_TANGLED);
+        return;
+    }
+    // A goto into the middle of a loop whose beginning was cut off: next time this block is known to be one's head.
+    s_.extra_heads.insert(place_key(frame, block));
+    s_.changed = true;
 }
 
 // Strings that one of the loop's copies would overwrite before another has read them move to a slot of their own.
@@ -165,7 +176,7 @@ void Builder::save_strings(const LoopHead& head, BlockId from, State& state) {
 bool Builder::fits_loop(const Frame& frame, uint32_t block, const LoopVar& var, const Value& v) {
     if (var.value.is_poison() || v.is_poison()) return false;
     const LocalVar* local = frame.proto->local_at(var.slot, frame.cfg->blocks[block].first);
-    const std::string key = frame.key + ":" + std::to_string(block) + ":" + std::to_string(var.slot);
+    const std::string key = place_key(frame, block) + ":" + std::to_string(var.slot);
     const auto hint = s_.hints.find(key);
     std::vector<Value> all = var.entering;
     all.push_back(v);

@@ -112,6 +112,7 @@ struct UnitState {
     std::vector<DataShape> data;
     std::vector<PrintfDecl> printfs;      // of this round
     std::map<std::string, Type> hints;    // by place: the type that a variable has at a loop's head
+    std::set<std::string> extra_heads;    // by place: blocks that a goto makes the head of a loop
     bool changed = false;
 
     // A captured function's code, decoded once: references to one function come and go.
