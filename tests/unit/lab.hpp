@@ -61,7 +61,8 @@ struct LabScript : ScriptApi {
 
 class Lab {
   public:
-    Lab() : types_(fixture().dir()), symbols_(fixture().kallsyms()), decoder_(symbols_) {
+    // On the types of tests/unit/lab_types.hpp, or of a kernel.
+    explicit Lab(const std::string& btf_dir = fixture().dir()) : types_(btf_dir), symbols_(fixture().kallsyms()), decoder_(symbols_) {
         host_.emplace(LuaHost::create(script_).value());
         sim.hit.func = sim.hit.addr = 0xffffffff81000000;
         sim.hit.ret_addr = 0xffffffff81002010;

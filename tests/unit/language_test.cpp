@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT
+// docs/language.md does what it says, on the types of each installed kernel; docs/errors.md has every message.
+//
+// A block ```lua is a script, or, without a probe of its own, the body of a handler of vfs_read. In a block ```lua refused
+// each line is such a body, and what follows --> is the message.
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <sstream>
+
+#include "ir/build/diagnostics.hpp"
+#include "lab.hpp"
+
+using namespace kpl;
+using namespace kpl::test;
+
+namespace {
+
+struct Block {
+    int line = 0;
+    bool refused = false;
+    std::string text;
+};
+
+std::vector<Block> blocks_of(const std::string& file) {
+    std::vector<Block> blocks;
+    std::ifstream in(file);
+    bool inside = false;
+    int number = 0;
+    for (std::string line; std::getline(in, line);) {
+        number++;
+        if (inside && line == "```")
+            inside = false;
+        else if (inside)
+            blocks.back().text += line + "\n";
+        else if (line == "```lua" || line == "```lua refused") {
+            inside = true;
+            blocks.push_back({number, line.ends_with("refused"), {}});
+        }
+    }
+    REQUIRE(blocks.size() > 10);
+    return blocks;
+}
+
+std::string script_of(const std::string& text) {
+    std::istringstream in(text);
+    for (std::string line; std::getline(in, line);)
+        for (const char* probe : {"kprobe", "kretprobe", "jprobe", "batch"})
+            if (line.starts_with(probe)) return text;
+    return "kprobe('vfs_read', function(p, file, buf, count, pos) " + text + "\nend)";
+}
+
+std::vector<std::string> kernels() {
+    std::vector<std::string> found;
+    std::error_code none;
+    for (const auto& entry : std::filesystem::directory_iterator(KPL_KERNEL_BTF, none))
+        if (std::filesystem::exists(entry.path() / "vmlinux")) found.push_back(entry.path().string());
+    if (found.empty()) std::cout << "skipped: no kernel's BTF in " KPL_KERNEL_BTF "\n";  // CTest looks for this
+    return found;
+}
+
+void check_refused(const std::string& kernel, const Block& block) {
+    std::istringstream in(block.text);
+    for (std::string line; std::getline(in, line);) {
+        const size_t arrow = line.find(" --> ");
+        REQUIRE(arrow != std::string::npos);
+        Lab lab(kernel);
+        CHECK(lab.compile(script_of(line.substr(0, arrow))) == "t.lua:1: " + line.substr(arrow + 5));
+    }
+}
+
+std::string list_of_messages() {
+    std::string text =
+        "# What the compiler says\n\n"
+        "<!-- Generated from runtime/ir/build/errors.def: KPL_UPDATE_DOCS=1 language_test -->\n\n"
+        "Each message begins with `file:line:`. `…` stands for a part of the script.\n\n"
+        "| what is wrong | what to do |\n|---|---|\n";
+    auto plain = [](std::string_view s) {
+        std::string out;
+        for (size_t i = 0; i < s.size(); i++) {
+            if (s[i] == '{' && s[i + 1] != '{')
+                out += "…", i += 2;
+            else if (s[i] == '{' || s[i] == '}')
+                out += s[i++];
+            else if (s[i] == '|')
+                out += "\\|";
+            else
+                out += s[i];
+        }
+        return out;
+    };
+    auto add = [&](const front::MessageRow& row) { text += "| " + plain(row.text) + " | " + plain(row.advice) + " |\n"; };
+    for (size_t i = 0; i < static_cast<size_t>(front::Err::count_); i++) add(front::row(static_cast<front::Err>(i)));
+    text += "\nWarnings, which refuse nothing:\n\n| what | what to do |\n|---|---|\n";
+    for (size_t i = 0; i < static_cast<size_t>(front::Warn::count_); i++) add(front::row(static_cast<front::Warn>(i)));
+    return text;
+}
+
+}  // namespace
+
+TEST_CASE("examples of the language's reference") {
+    for (const std::string& kernel : kernels())
+        for (const Block& block : blocks_of(KPL_DOCS "/language.md")) {
+            DYNAMIC_SECTION(std::filesystem::path(kernel).filename().string() << " line " << block.line) {
+                if (block.refused) {
+                    check_refused(kernel, block);
+                    continue;
+                }
+                Lab lab(kernel);
+                CHECK(lab.compile(script_of(block.text)) == "");
+                CHECK(!lab.functions.empty());
+                CHECK(lab.warnings == "");
+            }
+        }
+}
+
+TEST_CASE("the list of messages is that of the table") {
+    const std::string file = KPL_DOCS "/errors.md";
+    if (std::getenv("KPL_UPDATE_DOCS")) std::ofstream(file) << list_of_messages();
+    std::ifstream in(file);
+    std::stringstream text;
+    text << in.rdbuf();
+    CHECK(text.str() == list_of_messages());
+}
