@@ -108,7 +108,7 @@ Result<std::vector<uint32_t>> Session::load_programs(std::vector<CompiledHandler
             auto loaded = device_->load(request);
             if (!loaded) return Error{Errc::system, program.name + ": " + loaded.error().text};
             if (options_.verbose)
-                say(fmt::format("{}: {} instructions, cost {}, {}", program.name, program.insns.size(), loaded->cost,
+                say(fmt::format("{}: {} slots, cost {}, {}", program.name, program.insns.size(), loaded->cost,
                                 loaded->jited ? fmt::format("{} bytes of native code", loaded->native_len) : "interpreted"));
             programs_.push_back({std::move(program), *loaded});
         }
