@@ -47,11 +47,13 @@ void Builder::op_equal(const Insn& i) {
 // A value that is tested where it stands: an `or` whose left side it is, not the condition of an `if`.
 bool Builder::keeps_tested(uint32_t slot, uint32_t target) const {
     const Proto& proto = *frame_->proto;
-    if (!frame_->cfg->blocks[frame_->cfg->block_of[target]].live_in.test(slot)) return false;
-    if (!proto.local_at(slot, pc_)) return true;
-    // `x = x or 5` at the beginning of a function: an argument with a default.
+    if (!proto.local_at(slot, pc_)) return frame_->cfg->blocks[frame_->cfg->block_of[target]].live_in.test(slot);
+    // In `x = … or y` the other way ends in an assignment to x…
     const Insn& last = proto.code[target - 1];
-    return frame_->parent && slot < proto.num_params && op_modes(last.op).a == Mode::Dst && last.a == slot;
+    if (op_modes(last.op).a != Mode::Dst || last.a != slot) return false;
+    // …which `x = c and x or y` reaches from c, too. `x = x or 5` is an argument's default.
+    const bool argument = frame_->parent && slot < proto.num_params;
+    return argument || frame_->cfg->blocks[frame_->cfg->block_of[pc_ + 2]].preds.size() > 1;
 }
 
 void Builder::op_test(const Insn& i) {
