@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Registers go to those first that gain most by one, so the rest is spilled; spilling makes short registers, and
-// all is done again until every register has a place.
+// Registers go to those first that gain most by one, so the rest is spilled; spilling makes short registers,
+// and all is done again until every register has a place.
 #include "codegen/allocate.hpp"
 
 #include <algorithm>
@@ -17,10 +17,10 @@ using mir::Reg;
 
 namespace {
 
-constexpr Reg machine_regs = 9;         // r0 to r8
-constexpr Reg first_saved = 6;          // r6 to r8 survive calls
-constexpr uint32_t saving_cost = 3;     // of the first use of one of them: saved, restored, and moved to
-constexpr int look_ahead = 3;           // copies to follow for a preference
+constexpr Reg machine_regs = 9;      // r0 to r8
+constexpr Reg first_saved = 6;       // r6 to r8 survive calls
+constexpr uint32_t saving_cost = 3;  // of the first use of one of them: saved, restored, and moved to
+constexpr int look_ahead = 3;        // copies to follow for a preference
 
 // Where a register would like to be, most of all.
 class Preferences {
@@ -108,8 +108,8 @@ class Allocator {
     }
 
   private:
-    // The hit comes first, as everything goes through it; then what can't be spilled, the shortest first; then the
-    // rest by what a register gains for it.
+    // The hit comes first, as everything goes through it; then what can't be spilled, the shortest first;
+    // then the rest by what a register gains for it.
     std::vector<uint32_t> order() const {
         std::vector<uint32_t> result(function_.vregs.size());
         std::iota(result.begin(), result.end(), 0);
@@ -123,7 +123,8 @@ class Allocator {
             else
                 key[i] = function_.vregs[i].holds == Holds::Hit ? unspillable : unspillable - length;
         }
-        std::stable_sort(result.begin(), result.end(), [&](uint32_t a, uint32_t b) { return key[a] > key[b]; });
+        std::stable_sort(result.begin(), result.end(),
+                         [&](uint32_t a, uint32_t b) { return key[a] > key[b]; });
         return result;
     }
 
@@ -169,7 +170,8 @@ class Allocator {
         return result;
     }
 
-    void set_entry(mir::Block& block, const std::vector<bool>& live, const std::vector<uint32_t>& slots) const {
+    void set_entry(mir::Block& block, const std::vector<bool>& live,
+                   const std::vector<uint32_t>& slots) const {
         const size_t vregs = function_.vregs.size();
         for (size_t i = 0; i < vregs; i++)
             if (live[i]) block.entry[assigned_[i]] = function_.vregs[i].holds;
@@ -180,7 +182,7 @@ class Allocator {
     const mir::Function& function_;
     const Liveness live_;
     const Preferences preferences_;
-    std::vector<Reg> assigned_;                     // by virtual register
+    std::vector<Reg> assigned_;  // by virtual register
     std::array<LiveRange, machine_regs> taken_;
 };
 

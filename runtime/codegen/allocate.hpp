@@ -7,8 +7,8 @@
 
 namespace kpl {
 
-// Afterwards there are no virtual registers, spill slots count from 0 without gaps, and each block tells what is
-// live at its entry.
+// Afterwards there are no virtual registers, spill slots count from 0 without gaps, and each block tells what
+// is live at its entry.
 Result<void> allocate(mir::Function& function);
 
 // Moves the virtual registers `spilled` to stack slots, with loads and stores around each use.

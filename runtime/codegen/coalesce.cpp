@@ -27,7 +27,8 @@ class Coalescer {
     void run() {
         for (mir::BlockId id : function_.layout)
             for (const Inst& inst : function_.blocks[id].insts) {
-                if (inst.kind != Kind::Mov || !mir::is_virtual(inst.dst) || !mir::is_virtual(inst.a)) continue;
+                if (inst.kind != Kind::Mov || !mir::is_virtual(inst.dst) || !mir::is_virtual(inst.a))
+                    continue;
                 try_merge(find(inst.a), find(inst.dst), reads_[inst.a - mir::first_virtual]);
             }
         for (mir::BlockId id : function_.layout)
@@ -50,7 +51,8 @@ class Coalescer {
         return index;
     }
 
-    // A value that lives across a call is not joined with one that does not, which would then go to the stack too.
+    // A value that lives across a call is not joined with one that does not, which would then go to the stack
+    // too.
     void try_merge(uint32_t src, uint32_t dst, uint32_t reads) {
         if (src == dst || reads != 1) return;
         if (function_.vregs[src].holds != function_.vregs[dst].holds) return;
@@ -70,6 +72,8 @@ class Coalescer {
 
 }  // namespace
 
-void coalesce(mir::Function& function) { Coalescer(function).run(); }
+void coalesce(mir::Function& function) {
+    Coalescer(function).run();
+}
 
 }  // namespace kpl

@@ -4,6 +4,7 @@
 #include "codegen/allocate.hpp"
 #include "codegen/cleanup.hpp"
 #include "codegen/emit.hpp"
+#include "codegen/forward.hpp"
 #include "codegen/lower.hpp"
 
 namespace kpl {
@@ -12,14 +13,16 @@ namespace {
 // The handler needs `need` of something of which there is `limit`.
 Result<void> check_limit(const ir::Function& function, size_t need, size_t limit, const char* what) {
     if (need <= limit) return {};
-    return Error{Errc::script, function.name + ": handler is too large: it needs " + std::to_string(need) + " " +
-                                   what + ", the limit is " + std::to_string(limit)};
+    return Error{Errc::script, function.name + ": handler is too large: it needs " + std::to_string(need) +
+                                   " " + what + ", the limit is " + std::to_string(limit)};
 }
 
 }  // namespace
 
 Result<HandlerProgram> generate(const ir::Function& function) {
-    mir::Function machine = lower(function);
+    ir::Function prepared = function;
+    forward_strings(prepared);
+    mir::Function machine = lower(prepared);
     TRY(check_limit(function, machine.scratch_size, KPL_MAX_SCRATCH, "bytes of memory for strings and keys"));
     remove_dead(machine);
     coalesce(machine);

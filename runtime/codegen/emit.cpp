@@ -52,7 +52,7 @@ class Emitter {
 
     // Where a handler goes when a helper failed.
     struct Tail {
-        uint32_t jump;    // pc of the test
+        uint32_t jump;  // pc of the test
         uint32_t site;
         Reg status;
         uint32_t note;
@@ -66,7 +66,8 @@ class Emitter {
         last_note_ = index;
         const mir::Note& note = function_.notes[index];
         if (!program_.notes.empty() && program_.notes.back().pc == pc()) program_.notes.pop_back();
-        if (!program_.notes.empty() && program_.notes.back().at == note.at && program_.notes.back().what == note.what)
+        if (!program_.notes.empty() && program_.notes.back().at == note.at &&
+            program_.notes.back().what == note.what)
             return;
         program_.notes.push_back({pc(), note.at, note.what});
     }
@@ -88,7 +89,8 @@ class Emitter {
             case Kind::Load:
                 return put(encode::load(inst.size, inst.dst, inst.a, inst.off));
             case Kind::Store:
-                if (inst.b == mir::no_reg) return put(encode::store_imm(inst.size, inst.a, inst.off, inst.imm));
+                if (inst.b == mir::no_reg)
+                    return put(encode::store_imm(inst.size, inst.a, inst.off, inst.imm));
                 return put(encode::store(inst.size, inst.a, inst.off, inst.b));
             case Kind::LoadMap:
                 return put_wide(inst.dst, 1, static_cast<uint32_t>(inst.imm));
@@ -132,8 +134,8 @@ class Emitter {
 
     void put_alu(const Inst& inst) {
         if (inst.op == BPF_NEG) return put(encode::negate(inst.dst));
-        if (inst.b == mir::no_reg) return put(encode::alu_imm(inst.op, inst.narrow, inst.dst, inst.imm));
-        put(encode::alu(inst.op, inst.narrow, inst.dst, inst.b));
+        if (inst.b == mir::no_reg) return put(encode::alu_imm(inst.op, false, inst.dst, inst.imm));
+        put(encode::alu(inst.op, false, inst.dst, inst.b));
     }
 
     bpf_insn test(const Inst& inst, Test test, int16_t off) const {
@@ -217,9 +219,9 @@ class Emitter {
 
     const mir::Function& function_;
     HandlerProgram& program_;
-    std::vector<size_t> position_;       // by block: in the layout
-    std::vector<uint32_t> start_;        // by block: pc
-    std::vector<uint32_t> label_of_;     // by block
+    std::vector<size_t> position_;    // by block: in the layout
+    std::vector<uint32_t> start_;     // by block: pc
+    std::vector<uint32_t> label_of_;  // by block
     std::vector<uint32_t> site_pc_;
     std::vector<std::pair<uint32_t, BlockId>> jumps_;  // pc of the jump, where it goes
     std::vector<Tail> tails_;
@@ -229,6 +231,8 @@ class Emitter {
 
 }  // namespace
 
-void emit(const mir::Function& function, HandlerProgram& program) { Emitter(function, program).run(); }
+void emit(const mir::Function& function, HandlerProgram& program) {
+    Emitter(function, program).run();
+}
 
 }  // namespace kpl

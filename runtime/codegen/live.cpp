@@ -35,8 +35,8 @@ bool LiveRange::overlaps(const LiveRange& other) const {
 
 void LiveRange::merge(const LiveRange& other) {
     std::vector<Span> all;
-    std::merge(spans_.begin(), spans_.end(), other.spans_.begin(), other.spans_.end(), std::back_inserter(all),
-               [](Span a, Span b) { return a.from < b.from; });
+    std::merge(spans_.begin(), spans_.end(), other.spans_.begin(), other.spans_.end(),
+               std::back_inserter(all), [](Span a, Span b) { return a.from < b.from; });
     spans_.clear();
     for (Span span : all) {
         if (!spans_.empty() && spans_.back().to >= span.from)
@@ -53,7 +53,9 @@ void LiveRange::prepend(Span span) {
         spans_.push_back(span);
 }
 
-void LiveRange::reverse() { std::reverse(spans_.begin(), spans_.end()); }
+void LiveRange::reverse() {
+    std::reverse(spans_.begin(), spans_.end());
+}
 
 uint32_t frequency(const mir::Block& block) {
     constexpr uint32_t per_loop = 8, deepest = 4;
@@ -155,8 +157,13 @@ class Finder {
         for (size_t i = block.insts.size(); i-- > 0;) {
             const Inst& inst = block.insts[i];
             const uint32_t at = start + 2 * i;
-            write(inst, at, open, machine, weight);
-            read(inst, at, open, machine, weight);
+            write(inst, at, open, machine);
+            read(inst, at, open, machine);
+            if (i == 0 || !mir::continues(block.insts[i - 1], inst))
+                weigh(inst.dst, mir::reads_dst(inst) ? 2 * weight : weight);
+            mir::for_each_use(inst, [&](const Reg& reg) {
+                if (&reg != &inst.dst) weigh(reg, weight);
+            });
         }
         for (size_t i = 0; i < open.size(); i++)
             if (open[i] != dead) result_.ranges[i].prepend({start, open[i]});
@@ -164,8 +171,7 @@ class Finder {
             if (machine[reg] != dead) result_.machine[reg].prepend({start, machine[reg]});
     }
 
-    void write(const Inst& inst, uint32_t at, std::vector<uint32_t>& open, std::array<uint32_t, 6>& machine,
-               uint32_t weight) {
+    void write(const Inst& inst, uint32_t at, std::vector<uint32_t>& open, std::array<uint32_t, 6>& machine) {
         const Span lost{at + 1, at + 2};
         auto end = [&](uint32_t& until) {
             Span span{at + 1, std::max(until, at + 2)};
@@ -179,24 +185,23 @@ class Finder {
         }
         if (size_t to = written(inst); to != untracked) {
             result_.ranges[to].prepend(end(open[to]));
-            result_.weight[to] += weight;
         } else if (inst.dst < machine.size()) {
             result_.machine[inst.dst].prepend(end(machine[inst.dst]));
         }
     }
 
-    void read(const Inst& inst, uint32_t at, std::vector<uint32_t>& open, std::array<uint32_t, 6>& machine,
-              uint32_t weight) {
-        for_each_read(inst, [&](size_t from) {
-            open[from] = std::max(open[from], at + 1);
-            result_.weight[from] += weight;
-        });
+    void read(const Inst& inst, uint32_t at, std::vector<uint32_t>& open, std::array<uint32_t, 6>& machine) {
+        for_each_read(inst, [&](size_t from) { open[from] = std::max(open[from], at + 1); });
         auto use = [&](Reg reg) {
             if (reg < machine.size()) machine[reg] = std::max(machine[reg], at + 1);
         };
         mir::for_each_use(inst, use);
         if (inst.kind != Kind::Call) return;
         for (Reg reg = 1; reg <= helper_args(static_cast<kpl_helper>(inst.imm)); reg++) use(reg);
+    }
+
+    void weigh(Reg reg, uint32_t weight) {
+        if (mir::is_virtual(reg)) result_.weight[index(reg)] += weight;
     }
 
     const mir::Function& function_;
@@ -206,6 +211,8 @@ class Finder {
 
 }  // namespace
 
-Liveness find_liveness(const mir::Function& function) { return Finder(function).run(); }
+Liveness find_liveness(const mir::Function& function) {
+    return Finder(function).run();
+}
 
 }  // namespace kpl

@@ -9,7 +9,8 @@
 
 namespace kpl {
 
-// Positions count instructions in program order, twice: 2i is where instruction i reads, 2i + 1 where it writes.
+// Positions count instructions in program order, twice: 2i is where instruction i reads, 2i + 1 where it
+// writes.
 struct Span {
     uint32_t from, to;  // [from, to)
 };
@@ -32,11 +33,11 @@ class LiveRange {
 };
 
 struct Liveness {
-    std::vector<LiveRange> ranges;                   // by virtual register, then by spill slot
-    LiveRange calls;                                 // where r0 to r5 are lost
-    std::array<LiveRange, 6> machine;                // r0 to r5: moved in and out around calls, lost in them
-    std::vector<std::vector<bool>> live_in;          // by block, then as ranges
-    std::vector<uint32_t> weight;                    // by virtual register: accesses, more inside of loops
+    std::vector<LiveRange> ranges;           // by virtual register, then by spill slot
+    LiveRange calls;                         // where r0 to r5 are lost
+    std::array<LiveRange, 6> machine;        // r0 to r5: moved in and out around calls, lost in them
+    std::vector<std::vector<bool>> live_in;  // by block, then as ranges
+    std::vector<uint32_t> weight;            // by virtual register: what its being spilled costs
 };
 
 Liveness find_liveness(const mir::Function& function);

@@ -118,8 +118,8 @@ void Lowering::lower_branch(ir::BlockId id, const ir::Branch& branch) {
     emit(inst);
 }
 
-// Where the edge leads: phis get their values at the end of this block if it goes nowhere else (`alone`), or in a
-// block of the edge's own. second: of two edges between the same blocks.
+// Where the edge leads: phis get their values at the end of this block if it goes nowhere else (`alone`), or
+// in a block of the edge's own. second: of two edges between the same blocks.
 mir::BlockId Lowering::edge(ir::BlockId from, ir::BlockId to, bool second, bool alone) {
     const ir::Block& target = in_.blocks[to];
     bool phis = std::any_of(target.insts.begin(), target.insts.end(), [&](ValueId value) {
@@ -155,6 +155,8 @@ void Lowering::copy_phis(ir::BlockId to, size_t pred) {
     for (auto [dst, value] : constants) move(dst, value);
 }
 
-mir::Function lower(const ir::Function& function) { return Lowering(function).run(); }
+mir::Function lower(const ir::Function& function) {
+    return Lowering(function).run();
+}
 
 }  // namespace kpl

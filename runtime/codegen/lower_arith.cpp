@@ -20,23 +20,39 @@ struct AluForm {
 
 AluForm alu_form(Opcode op) {
     switch (op) {
-        case Opcode::Add: return {BPF_ADD, true};
-        case Opcode::Sub: return {BPF_SUB, false};
-        case Opcode::Mul: return {BPF_MUL, true};
-        case Opcode::And: return {BPF_AND, true};
-        case Opcode::Or: return {BPF_OR, true};
-        case Opcode::Xor: return {BPF_XOR, true};
-        case Opcode::Shl: return {BPF_LSH, false};
-        case Opcode::Shr: return {BPF_RSH, false};
-        case Opcode::Sar: return {BPF_ARSH, false};
-        case Opcode::UDiv: return {BPF_DIV, false};
-        default: assert(op == Opcode::UMod); return {BPF_MOD, false};
+        case Opcode::Add:
+            return {BPF_ADD, true};
+        case Opcode::Sub:
+            return {BPF_SUB, false};
+        case Opcode::Mul:
+            return {BPF_MUL, true};
+        case Opcode::And:
+            return {BPF_AND, true};
+        case Opcode::Or:
+            return {BPF_OR, true};
+        case Opcode::Xor:
+            return {BPF_XOR, true};
+        case Opcode::Shl:
+            return {BPF_LSH, false};
+        case Opcode::Shr:
+            return {BPF_RSH, false};
+        case Opcode::Sar:
+            return {BPF_ARSH, false};
+        case Opcode::UDiv:
+            return {BPF_DIV, false};
+        default:
+            assert(op == Opcode::UMod);
+            return {BPF_MOD, false};
     }
 }
 
-bool is_shift(Opcode op) { return op == Opcode::Shl || op == Opcode::Shr || op == Opcode::Sar; }
+bool is_shift(Opcode op) {
+    return op == Opcode::Shl || op == Opcode::Shr || op == Opcode::Sar;
+}
 
-int log2_of(uint64_t value) { return std::countr_zero(value); }
+int log2_of(uint64_t value) {
+    return std::countr_zero(value);
+}
 
 }  // namespace
 

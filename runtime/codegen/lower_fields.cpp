@@ -25,7 +25,11 @@ void Lowering::store_imm(Address to, int64_t imm) {
         return;
     }
     auto half = [&](int32_t off, int64_t bits) {
-        emit({.kind = Kind::Store, .size = 4, .a = to.reg, .off = to.off + off, .imm = static_cast<int32_t>(bits)});
+        emit({.kind = Kind::Store,
+              .size = 4,
+              .a = to.reg,
+              .off = to.off + off,
+              .imm = static_cast<int32_t>(bits)});
     };
     half(0, imm);
     half(4, imm >> 32);
@@ -41,8 +45,9 @@ void Lowering::store_bytes(Address to, const std::string& bytes, uint32_t size) 
     }
 }
 
-// Everything but strings that a helper writes: numbers, literals, and zeros for what is nil or between fields.
-// record: strings are struct kpl_rec_str, which rec_str writes. skip: index of a field that is written already.
+// Everything but strings that a helper writes: numbers, literals, and zeros for what is nil or between
+// fields. record: strings are struct kpl_rec_str, which rec_str writes. skip: index of a field that is
+// written already.
 void Lowering::store_numbers(const std::vector<FieldStore>& fields, uint32_t size, Address base, int skip,
                              bool record) {
     std::vector<bool> written(size / 8);
@@ -72,9 +77,9 @@ void Lowering::copy_strings(const std::vector<FieldStore>& fields, const Place& 
         const auto* str = std::get_if<StrRef>(&field.value);
         if (!str || static_cast<int>(i) == place.in_place || inline_literal(in_, field)) continue;
         if (str->where == StrRef::Where::Slot) store_literal(str->index);
-        uint32_t site = call(KPL_H_str_copy,
-                             {HitArg{}, ObjectArg{Object::Scratch, place.offset + field.offset},
-                              ConstArg{field.limit}, string_arg(*str), ConstArg{str->limit}});
+        uint32_t site =
+            call(KPL_H_str_copy, {HitArg{}, ObjectArg{Object::Scratch, place.offset + field.offset},
+                                  ConstArg{field.limit}, string_arg(*str), ConstArg{str->limit}});
         if (str->limit > field.limit) trap(site);
     }
 }

@@ -103,7 +103,9 @@ bool Lowering::takes_one_value(const ir::Inst& v) const {
     }
 }
 
-bool Lowering::deferred(ValueId value) const { return is_const(value) || again_[value] || folds_[value]; }
+bool Lowering::deferred(ValueId value) const {
+    return is_const(value) || again_[value] || folds_[value];
+}
 
 Lowering::Reg Lowering::reg_of(ValueId value) {
     if (is_const(value)) {
@@ -177,9 +179,13 @@ void Lowering::move(Reg dst, ValueId value) {
         move_reg(dst, reg_of(value));
 }
 
-void Lowering::move_imm(Reg dst, int64_t imm) { emit({.kind = Kind::MovImm, .dst = dst, .imm = imm}); }
+void Lowering::move_imm(Reg dst, int64_t imm) {
+    emit({.kind = Kind::MovImm, .dst = dst, .imm = imm});
+}
 
-void Lowering::move_reg(Reg dst, Reg src) { emit({.kind = Kind::Mov, .dst = dst, .a = src}); }
+void Lowering::move_reg(Reg dst, Reg src) {
+    emit({.kind = Kind::Mov, .dst = dst, .a = src});
+}
 
 Lowering::Reg Lowering::load(Reg base, int32_t off, uint8_t size, mir::Holds holds) {
     Reg reg = out_.new_vreg(holds);

@@ -49,13 +49,26 @@ class Lowering {
 
     // Arguments of a call.
     struct HitArg {};
-    struct ConstArg { int64_t value; };
-    struct MapArg { int64_t map; };
-    struct ValueArg { ValueId value; };
-    struct RegArg { Reg reg; };
+    struct ConstArg {
+        int64_t value;
+    };
+    struct MapArg {
+        int64_t map;
+    };
+    struct ValueArg {
+        ValueId value;
+    };
+    struct RegArg {
+        Reg reg;
+    };
     enum class Object : uint8_t { Regs, Data, Scratch };  // what the hit points to
-    struct ObjectArg { Object object; uint32_t offset; };
-    struct StackArg { int32_t offset; };
+    struct ObjectArg {
+        Object object;
+        uint32_t offset;
+    };
+    struct StackArg {
+        int32_t offset;
+    };
     using Arg = std::variant<HitArg, ConstArg, MapArg, ValueArg, RegArg, ObjectArg, StackArg>;
 
     // lower.cpp: blocks
@@ -141,10 +154,10 @@ class Lowering {
     const std::vector<Uses> uses_;
     mir::Function out_;
 
-    std::vector<bool> again_;          // by value: read again wherever it is used
-    std::vector<bool> folds_;          // by value: lowered at its only use
-    std::vector<Reg> value_reg_;       // by value, once it is lowered
-    std::vector<ValueId> loads_;       // loads of this block that wait for their first use
+    std::vector<bool> again_;                        // by value: read again wherever it is used
+    std::vector<bool> folds_;                        // by value: lowered at its only use
+    std::vector<Reg> value_reg_;                     // by value, once it is lowered
+    std::vector<ValueId> loads_;                     // loads of this block that wait for their first use
     std::vector<std::vector<ir::SlotId>> literals_;  // by block: those that are in their slots from there on
 
     // Since the last call, in this block.

@@ -29,7 +29,9 @@ Test inverse(Test test) {
     return test_forms[static_cast<int>(test)].inverse;
 }
 
-Test swapped(Test test) { return test == Test::Bits ? test : test_forms[static_cast<int>(test)].swapped; }
+Test swapped(Test test) {
+    return test == Test::Bits ? test : test_forms[static_cast<int>(test)].swapped;
+}
 
 bool is_pure(const Inst& inst) {
     switch (inst.kind) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The machine form of a handler between IR and bytecode: eBPF instructions in blocks, over as many registers as
-// it takes. lower.hpp makes it, allocate.hpp gives each register a place, emit.hpp writes it out.
+// The machine form of a handler between IR and bytecode: eBPF instructions in blocks, over as many registers
+// as it takes. lower.hpp makes it, allocate.hpp gives each register a place, emit.hpp writes it out.
 #pragma once
 
 #include <array>
@@ -19,7 +19,9 @@ using BlockId = uint32_t;
 inline constexpr Reg frame = 10, first_virtual = 16, no_reg = ~0u;
 inline constexpr uint32_t no_site = ~0u;
 
-inline bool is_virtual(Reg reg) { return reg != no_reg && reg >= first_virtual; }
+inline bool is_virtual(Reg reg) {
+    return reg != no_reg && reg >= first_virtual;
+}
 
 enum class Kind : uint8_t {
     MovImm,   // dst = imm, 64 bits
@@ -35,10 +37,10 @@ enum class Kind : uint8_t {
     Reload,   // dst = spill slot `off`
     Spill,    // spill slot `off` = b
     // The last instruction of a block, and only that.
-    Jump,     // to yes
-    Branch,   // if a `cmp` b to yes, else to no
-    Ret,      // the handler ends with result imm
-    Stop,     // the handler stops for reason imm
+    Jump,    // to yes
+    Branch,  // if a `cmp` b to yes, else to no
+    Ret,     // the handler ends with result imm
+    Stop,    // the handler stops for reason imm
 };
 
 // What a register holds. Pointers are never spilled: the profile has no memory for them.
@@ -52,7 +54,7 @@ struct Inst {
     Kind kind;
     uint8_t op = 0;       // Alu: BPF_ADD and so on
     uint8_t size = 8;     // Load, Store: bytes
-    bool narrow = false;  // Alu and tests: on 32 bits
+    bool narrow = false;  // tests: on 32 bits
     Test cmp = Test::Eq;
     Reg dst = no_reg, a = no_reg, b = no_reg, c = no_reg;
     int32_t off = 0;
@@ -65,8 +67,8 @@ struct Inst {
 
 struct Block {
     std::vector<Inst> insts;
-    uint32_t depth = 0;      // of loops around it
-    bool cold = false;       // leads only to stops
+    uint32_t depth = 0;  // of loops around it
+    bool cold = false;   // leads only to stops
     // What is live at its start, once registers are allocated: what r0 to r8 hold, and spill slots by bit.
     std::array<Holds, 9> entry{};
     uint64_t entry_slots = 0;
@@ -86,11 +88,11 @@ struct Note {
 
 struct Function {
     std::vector<Block> blocks;
-    std::vector<BlockId> layout;   // program order
-    std::vector<VReg> vregs;       // of register first_virtual + index
+    std::vector<BlockId> layout;  // program order
+    std::vector<VReg> vregs;      // of register first_virtual + index
     std::vector<Note> notes;
-    uint32_t areas = 0;            // bytes at the top of the frame that hold keys and values
-    uint32_t spill_slots = 0;      // of 8 bytes, below the areas; allocation lets them share places
+    uint32_t areas = 0;        // bytes at the top of the frame that hold keys and values
+    uint32_t spill_slots = 0;  // of 8 bytes, below the areas; allocation lets them share places
     uint32_t scratch_size = 0;
     uint32_t sites = 0;
 
@@ -107,11 +109,21 @@ Test inverse(Test test);
 // The test on swapped operands.
 Test swapped(Test test);
 
-inline bool is_terminator(Kind kind) { return kind >= Kind::Jump; }
-inline bool fits_s32(int64_t value) { return value == static_cast<int32_t>(value); }
+inline bool is_terminator(Kind kind) {
+    return kind >= Kind::Jump;
+}
+inline bool fits_s32(int64_t value) {
+    return value == static_cast<int32_t>(value);
+}
 
 // Does the instruction read its dst too?
-inline bool reads_dst(const Inst& inst) { return inst.kind == Kind::Alu || inst.kind == Kind::CondMov; }
+inline bool reads_dst(const Inst& inst) {
+    return inst.kind == Kind::Alu || inst.kind == Kind::CondMov;
+}
+// Does `next` go on with what `inst` computes? A chain of such instructions is one computation in steps.
+inline bool continues(const Inst& inst, const Inst& next) {
+    return reads_dst(next) && next.dst == inst.dst;
+}
 // Nothing but dst comes of it.
 bool is_pure(const Inst& inst);
 

@@ -99,7 +99,7 @@ class Assignment {
         const StrRef* str = slot_string(field);
         if (!str) return false;
         const SlotUse& use = slots_[str->index];
-        return use.writers == 1 && use.comm_limit == field.limit && str->limit == field.limit && str->offset == 0;
+        return use.writers == 1 && use.comm_limit == field.limit && str->offset == 0;
     }
 
     int new_area(uint32_t size) {
@@ -210,7 +210,9 @@ class Assignment {
 
 }  // namespace
 
-Places assign_places(const ir::Function& function) { return Assignment(function).run(); }
+Places assign_places(const ir::Function& function) {
+    return Assignment(function).run();
+}
 
 const std::string* inline_literal(const ir::Function& function, const ir::FieldStore& field) {
     const StrRef* str = slot_string(field);

@@ -21,11 +21,11 @@ struct Place {
 };
 
 struct Places {
-    std::vector<uint32_t> slot;   // by SlotId: offset in scratch
-    std::vector<Place> key;       // by ValueId of the instruction
+    std::vector<uint32_t> slot;  // by SlotId: offset in scratch
+    std::vector<Place> key;      // by ValueId of the instruction
     std::vector<Place> value;
     uint32_t scratch_size = 0;
-    uint32_t stack_size = 0;      // bytes below r10
+    uint32_t stack_size = 0;  // bytes below r10
 };
 
 Places assign_places(const ir::Function& function);

@@ -15,18 +15,18 @@ namespace kpl {
 
 // What stands behind an instruction, for messages and dumps.
 struct PcNote {
-    uint32_t pc = 0;      // holds from here to the next note
+    uint32_t pc = 0;  // holds from here to the next note
     SourceLoc at;
-    std::string what;     // for stops: "reading dentry->d_name"; may be empty
+    std::string what;  // for stops: "reading dentry->d_name"; may be empty
 };
 
 struct HandlerProgram {
-    std::string name;     // "script.lua:14 pre of vfs_read"
+    std::string name;  // "script.lua:14 pre of vfs_read"
     kpl_prog_kind kind = KPL_PROG_PRE;
     std::vector<bpf_insn> insns;
     std::vector<kpl_label> labels;  // ascending pc
     uint32_t data_size = 0, scratch_size = 0, budget = 0, flags = 0;
-    std::vector<PcNote> notes;      // ascending pc
+    std::vector<PcNote> notes;  // ascending pc
 
     const PcNote* note_at(uint32_t pc) const;  // nullptr before the first
 };

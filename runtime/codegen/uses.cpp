@@ -54,7 +54,9 @@ class Finder {
 
 constexpr uint32_t all_bits = 64;
 
-uint32_t width(uint64_t value) { return std::bit_width(value); }
+uint32_t width(uint64_t value) {
+    return std::bit_width(value);
+}
 
 uint32_t call_bits(kpl_helper helper) {
     switch (helper) {
@@ -79,7 +81,8 @@ uint32_t bits_of(const ir::Function& function, ValueId value, int levels) {
     auto arg = [&](size_t i) { return bits_of(function, inst.args[i], levels - 1); };
     switch (inst.op) {
         case Opcode::HitField:
-            return inst.imm == offsetof(kpl_hit, cpu) || inst.imm == offsetof(kpl_hit, status) ? 32 : all_bits;
+            return inst.imm == offsetof(kpl_hit, cpu) || inst.imm == offsetof(kpl_hit, status) ? 32
+                                                                                               : all_bits;
         case Opcode::Read:
         case Opcode::SoftRead:
             return static_cast<uint32_t>(inst.imm) * 8;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Random IR functions for the code generator's tests: every opcode, loops, joins, and more values alive than there
-// are registers.
+// Random straight IR for the code generator's tests: every opcode, and more values alive than there are
+// registers. Its control flow is codegen_generate_flow.hpp's.
 #pragma once
 
 #include <random>
@@ -20,20 +20,23 @@ struct MapShape {
     uint32_t key_size;
 };
 inline constexpr MapShape map_shapes[] = {
-    {KPL_MAP_COUNT, 0},   // 0: no key
-    {KPL_MAP_SUM, 8},     // 1: a number
-    {KPL_MAP_SUM, 24},    // 2: a string of limit 15
-    {KPL_MAP_SUM, 40},    // 3: a number, a string of limit 15, a number
-    {KPL_MAP_HASH, 8},    // 4: a number
-    {KPL_MAP_HASH, 64},   // 5: a number, a string of limit 40, a number
-    {KPL_MAP_SUM, 80},    // 6: ten numbers
+    {KPL_MAP_COUNT, 0},  // 0: no key
+    {KPL_MAP_SUM, 8},    // 1: a number
+    {KPL_MAP_SUM, 24},   // 2: a string of limit 15
+    {KPL_MAP_SUM, 40},   // 3: a number, a string of limit 15, a number
+    {KPL_MAP_HASH, 8},   // 4: a number
+    {KPL_MAP_HASH, 64},  // 5: a number, a string of limit 40, a number
+    {KPL_MAP_SUM, 80},   // 6: ten numbers
 };
 
-class IrGenerator {
+class StraightGenerator {
   public:
-    explicit IrGenerator(uint64_t seed) : random_(seed), b_(pick_kind()) {}
+    // Is the function as the builder's are: without critical edges, and without a field of the hit that
+    // changes while the handler runs?
+    bool as_built() const { return as_built_; }
 
-    ir::Function run() {
+  protected:
+    explicit StraightGenerator(uint64_t seed) : random_(seed), b_(pick_kind()) {
         b_.function.budget = KPL_MAX_BUDGET;
         if (has_data()) b_.function.data_size = data_string + KPL_STR_SIZE(data_limit);
         for (int i = 0; i < 4; i++) scope_.push_back(number());
@@ -42,20 +45,42 @@ class IrGenerator {
             b_.add({.op = Opcode::StoreSlot, .imm = word * 8, .slot = numbers_, .args = {any()}});
         strings_.push_back(b_.comm());
         strings_.push_back(literal());
-        statements(2 + below(6), 0);
-        if (chance(3)) pressure();
-        emit();
-        b_.ret(chance(4));
-        if (as_built_) split_critical_edges();
-        ir::order_blocks(b_.function);
-        return std::move(b_.function);
     }
 
-    // Is the function as the builder's are: without critical edges, and without a field of the hit that changes
-    // while the handler runs?
-    bool as_built() const { return as_built_; }
+    void straight(uint32_t count) {
+        for (uint32_t i = 0; i < count; i++) {
+            switch (below(15)) {
+                case 0:
+                case 7:
+                    scope_.push_back(map());
+                    break;
+                case 1:
+                case 2:
+                    scope_.push_back(string());
+                    break;
+                case 3:
+                    if (chance(3)) emit();
+                    break;
+                case 4:
+                    if (chance(4)) pressure();
+                    break;
+                case 5:
+                case 6:
+                    scope_.push_back(memory());
+                    break;
+                case 8:
+                    scope_.push_back(loads_around_write());
+                    break;
+                case 9:
+                    if (has_data()) keep_string();
+                    break;
+                default:
+                    scope_.push_back(number());
+                    break;
+            }
+        }
+    }
 
-  private:
     uint32_t below(uint32_t n) { return static_cast<uint32_t>(random_() % n); }
     bool chance(uint32_t one_in) { return below(one_in) == 0; }
 
@@ -63,13 +88,33 @@ class IrGenerator {
     bool has_data() const { return b_.function.kind == KPL_PROG_ENTRY || b_.function.kind == KPL_PROG_RET; }
 
     int64_t interesting() {
-        constexpr int64_t edges[] = {0, 1, -1, 2, 7, 8, 63, 64, 100, 255, 1000, INT32_MAX, INT32_MIN,
-                                     int64_t{INT32_MAX} + 1, int64_t{INT32_MIN} - 1, UINT32_MAX,
-                                     int64_t{UINT32_MAX} + 1, INT64_MAX, INT64_MIN, INT64_MIN + 1};
+        constexpr int64_t edges[] = {0,
+                                     1,
+                                     -1,
+                                     2,
+                                     7,
+                                     8,
+                                     63,
+                                     64,
+                                     100,
+                                     255,
+                                     1000,
+                                     INT32_MAX,
+                                     INT32_MIN,
+                                     int64_t{INT32_MAX} + 1,
+                                     int64_t{INT32_MIN} - 1,
+                                     UINT32_MAX,
+                                     int64_t{UINT32_MAX} + 1,
+                                     INT64_MAX,
+                                     INT64_MIN,
+                                     INT64_MIN + 1};
         switch (below(4)) {
-            case 0: return static_cast<int64_t>(random_());
-            case 1: return static_cast<int64_t>(uint64_t{1} << below(64)) * (chance(3) ? -1 : 1);
-            default: return edges[below(std::size(edges))];
+            case 0:
+                return static_cast<int64_t>(random_());
+            case 1:
+                return static_cast<int64_t>(uint64_t{1} << below(64)) * (chance(3) ? -1 : 1);
+            default:
+                return edges[below(std::size(edges))];
         }
     }
     ValueId constant() { return b_.constant(interesting()); }
@@ -123,11 +168,16 @@ class IrGenerator {
     // A number, from anywhere but memory that handlers store to.
     ValueId number() {
         switch (below(10)) {
-            case 0: return constant();
-            case 1: return hit_field();
-            case 2: return b_.reg(static_cast<int>(below(21)));
-            case 3: return b_.unary(chance(2) ? Opcode::SExt : Opcode::ZExt, any(), 8 << below(3));
-            case 4: return condition();
+            case 0:
+                return constant();
+            case 1:
+                return hit_field();
+            case 2:
+                return b_.reg(static_cast<int>(below(21)));
+            case 3:
+                return b_.unary(chance(2) ? Opcode::SExt : Opcode::ZExt, any(), 8 << below(3));
+            case 4:
+                return condition();
             case 5: {
                 ValueId test = chance(3) ? any() : condition();
                 return b_.select(test, any(), any());
@@ -136,26 +186,49 @@ class IrGenerator {
                 constexpr kpl_helper helpers[] = {KPL_H_now, KPL_H_pid, KPL_H_tid, KPL_H_cgroup};
                 return b_.call(helpers[below(4)]);
             }
-            default: return arithmetic();
+            default:
+                return arithmetic();
         }
     }
 
     ValueId memory() {
         const int64_t word = 8 * below(4);
         switch (below(has_data() ? 6 : 4)) {
-            case 0: return b_.unary(Opcode::Read, address(), 1 << below(4));
+            case 0:
+                return b_.unary(Opcode::Read, address(), 1 << below(4));
             case 1: {
                 ValueId value = b_.unary(Opcode::SoftRead, chance(3) ? any() : address(), 1 << below(4));
                 scope_.push_back(value);
                 return b_.add({.op = Opcode::StatusClear});
             }
-            case 2: return b_.add({.op = Opcode::LoadSlot, .imm = word, .slot = numbers_});
+            case 2:
+                return b_.add({.op = Opcode::LoadSlot, .imm = word, .slot = numbers_});
             case 3:
                 b_.add({.op = Opcode::StoreSlot, .imm = word, .slot = numbers_, .args = {any()}});
                 return any();
-            case 4: return b_.load_data(8 * below(data_words));
-            default: b_.store_data(8 * below(data_words), any()); return any();
+            case 4:
+                return b_.load_data(8 * below(data_words));
+            default:
+                b_.store_data(8 * below(data_words), any());
+                return any();
         }
+    }
+
+    // A string that is made to be kept in instance data, with perhaps something in between.
+    void keep_string() {
+        const uint32_t limit = 1 + below(data_limit + 2);
+        StrRef made = IrBuilder::in_slot(b_.string_slot(limit), limit);
+        StrRef kept = IrBuilder::in_data(data_string, data_limit);
+        if (chance(3))
+            b_.call(KPL_H_comm, {ir::StrOperand{made}, ir::ConstOperand{limit}});
+        else
+            b_.string(KPL_H_str, made, b_.constant(good_string + below(8)));
+        if (chance(3)) straight(1);
+        if (chance(4)) strings_.push_back(made);
+        b_.call(KPL_H_str_copy,
+                {ir::HitOperand{}, ir::StrOperand{kept}, ir::ConstOperand{data_limit}, ir::StrOperand{made},
+                 ir::ConstOperand{limit}},
+                true);
     }
 
     // What is loaded on both sides of a write: each load keeps its own value.
@@ -184,14 +257,20 @@ class IrGenerator {
     }
 
     ValueId read_block(uint32_t offset) {
-        ValueId result = b_.call(KPL_H_read_mem, {ir::HitOperand{}, ir::SlotOperand{numbers_, offset},
-                                                  ir::ConstOperand{8}, address()}, chance(4));
+        ValueId result = b_.call(
+            KPL_H_read_mem,
+            {ir::HitOperand{}, ir::SlotOperand{numbers_, offset}, ir::ConstOperand{8}, address()}, chance(4));
         clear_status();
         return result;
     }
 
     StrRef literal() {
-        constexpr const char* texts[] = {"", "x", "seven77", "eight888", "\xff\xfe\xfd\xfc\xfb", "fifteen-bytes-1",
+        constexpr const char* texts[] = {"",
+                                         "x",
+                                         "seven77",
+                                         "eight888",
+                                         "\xff\xfe\xfd\xfc\xfb",
+                                         "fifteen-bytes-1",
                                          "this one is longer than fifteen bytes"};
         std::string text = texts[below(std::size(texts))];
         return IrBuilder::in_slot(b_.literal(text), static_cast<uint32_t>(text.size()));
@@ -220,18 +299,25 @@ class IrGenerator {
                 break;
             case 1: {
                 bool bad = chance(20);
-                result = b_.call(KPL_H_str, Operands{ir::HitOperand{}, ir::StrOperand{to}, constant(limit),
-                                                     bad ? any() : b_.constant(good_string + below(8))}, true);
+                result = b_.call(KPL_H_str,
+                                 Operands{ir::HitOperand{}, ir::StrOperand{to}, constant(limit),
+                                          bad ? any() : b_.constant(good_string + below(8))},
+                                 true);
                 break;
             }
             case 2:
                 if (has_data()) to = IrBuilder::in_data(data_string, data_limit);
-                result = b_.call(KPL_H_ustr, Operands{ir::HitOperand{}, ir::StrOperand{to}, constant(to.limit),
-                                                      b_.constant(good_user + below(8))}, true);
+                result = b_.call(KPL_H_ustr,
+                                 Operands{ir::HitOperand{}, ir::StrOperand{to}, constant(to.limit),
+                                          b_.constant(good_user + below(8))},
+                                 true);
                 break;
             case 3:
-                result = b_.call(KPL_H_str_copy, Operands{ir::HitOperand{}, ir::StrOperand{to}, constant(limit),
-                                                          ir::StrOperand{from}, constant(from.limit)}, chance(8));
+                if (has_data() && chance(2)) to = IrBuilder::in_data(data_string, data_limit);
+                result = b_.call(KPL_H_str_copy,
+                                 Operands{ir::HitOperand{}, ir::StrOperand{to}, constant(to.limit),
+                                          ir::StrOperand{from}, constant(from.limit)},
+                                 chance(8));
                 break;
             case 4:
             case 5: {
@@ -259,19 +345,24 @@ class IrGenerator {
     }
     FieldStore string_field(uint32_t offset, uint32_t limit) {
         if (chance(10)) return {offset, std::monostate{}, limit};
-        StrRef str = any_string();
+        StrRef str = chance(3) ? strings_[0] : any_string();
         if (str.limit > limit && !chance(5)) str = b_.comm(limit);
         return {offset, str, limit};
     }
 
     std::vector<FieldStore> key(int map) {
         switch (map) {
-            case 0: return {};
+            case 0:
+                return {};
             case 1:
-            case 4: return {field(0)};
-            case 2: return {string_field(0, 15)};
-            case 3: return {field(0), string_field(8, 15), field(32)};
-            case 5: return {field(0), string_field(8, 40), field(56)};
+            case 4:
+                return {field(0)};
+            case 2:
+                return {string_field(0, 15)};
+            case 3:
+                return {field(0), string_field(8, 15), field(32)};
+            case 5:
+                return {field(0), string_field(8, 40), field(56)};
             default: {
                 std::vector<FieldStore> fields;
                 for (uint32_t i = 0; i < 10; i++)
@@ -316,15 +407,20 @@ class IrGenerator {
         const uint32_t words = 1 + below(8);
         for (uint32_t word = 0; word < words; word++) {
             switch (below(8)) {
-                case 0: break;
-                case 1: fields.push_back({word * 8, std::monostate{}, chance(2) ? 15u : 0u}); break;
+                case 0:
+                    break;
+                case 1:
+                    fields.push_back({word * 8, std::monostate{}, chance(2) ? 15u : 0u});
+                    break;
                 case 2:
                 case 3: {
                     StrRef str = any_string();
                     fields.push_back({word * 8, str, str.limit});
                     break;
                 }
-                default: fields.push_back({word * 8, any(), 0}); break;
+                default:
+                    fields.push_back({word * 8, any(), 0});
+                    break;
             }
         }
         b_.emit(below(1000), words * 8, std::move(fields));
@@ -338,160 +434,6 @@ class IrGenerator {
         ValueId sum = any();
         for (ValueId value : values) sum = b_.op(chance(2) ? Opcode::Xor : Opcode::Sub, sum, value);
         scope_.push_back(sum);
-    }
-
-    // Control leaves no block without a successor: what follows stands in a block of its own.
-    void statements(uint32_t count, int depth) {
-        for (uint32_t i = 0; i < count && b_.function.insts.size() < 400; i++) {
-            switch (below(depth < 3 ? 20 : 15)) {
-                case 0:
-                case 7: scope_.push_back(map()); break;
-                case 1:
-                case 2: scope_.push_back(string()); break;
-                case 3: if (chance(3)) emit(); break;
-                case 4: if (chance(4)) pressure(); break;
-                case 5:
-                case 6: scope_.push_back(memory()); break;
-                case 8: scope_.push_back(loads_around_write()); break;
-                case 15:
-                case 16: choice(depth, true); break;
-                case 17: choice(depth, false); break;
-                case 18: loop(depth); break;
-                case 19: leave(); break;
-                default: scope_.push_back(number()); break;
-            }
-        }
-    }
-
-    struct Scope {
-        std::vector<ValueId> values;
-        std::vector<StrRef> strings;
-    };
-    Scope scope() const { return {scope_, strings_}; }
-    void restore(Scope scope) {
-        scope_ = std::move(scope.values);
-        strings_ = std::move(scope.strings);
-    }
-
-    // if … [else …] end, with phis of what either side has.
-    void choice(int depth, bool has_else) {
-        auto [a, c] = compared();
-        Cmp test = cmp();
-        BlockId from = b_.current;
-        Scope before = scope();
-        BlockId yes = b_.block();
-        statements(1 + below(4), depth + 1);
-        BlockId yes_end = b_.current;
-        std::vector<ValueId> left = scope_;
-        restore(before);
-        BlockId no = 0, no_end = from;
-        if (has_else) {
-            no = b_.block();
-            statements(1 + below(4), depth + 1);
-            no_end = b_.current;
-        }
-        std::vector<ValueId> right = scope_;
-        restore(before);
-        BlockId join = b_.block();
-        if (has_else) {
-            b_.branch_from(from, test, a, c, yes, no);
-            b_.jump_from(yes_end, join);
-            b_.jump_from(no_end, join);
-        } else {
-            b_.branch_from(from, test, a, c, yes, join);  // a critical edge
-            b_.jump_from(yes_end, join);
-        }
-        for (uint32_t i = 0; i < below(4); i++) {
-            ValueId l = left[below(left.size())], r = right[below(right.size())];
-            bool first_is_left = b_.function.blocks[join].preds[0] == yes_end;
-            scope_.push_back(b_.phi(first_is_left ? std::vector{l, r} : std::vector{r, l}));
-        }
-    }
-
-    // A counter, other phis that may exchange their values, perhaps a break.
-    void loop(int depth) {
-        ValueId zero = b_.constant(0), limit = b_.constant(below(4));
-        ValueId step = b_.constant(1);
-        std::vector<ValueId> start;
-        for (uint32_t i = 0; i < below(5); i++) start.push_back(any());
-        BlockId before_end = b_.current;
-        BlockId head = b_.block();
-        b_.jump_from(before_end, head);
-        ValueId counter = b_.phi({zero});
-        std::vector<ValueId> phis;
-        for (ValueId value : start) phis.push_back(b_.phi({value}));
-        scope_.push_back(counter);
-        scope_.insert(scope_.end(), phis.begin(), phis.end());
-        if (chance(3)) statements(1, 3);  // straight code in the head
-        Scope in_head = scope();
-        BlockId head_end = b_.current;
-        BlockId body = b_.block();
-        statements(1 + below(5), depth + 1);
-        std::optional<BlockId> leaves;
-        ValueId a = 0, c = 0;
-        if (chance(3)) {
-            std::tie(a, c) = compared();
-            leaves = b_.current;
-            b_.block();
-            scope_.push_back(number());
-        }
-        ValueId next = b_.op(Opcode::Add, counter, step);
-        std::vector<ValueId> nexts;
-        for (size_t i = 0; i < phis.size(); i++) nexts.push_back(chance(2) ? phis[below(phis.size())] : any());
-        BlockId latch = b_.current;
-        b_.jump_from(latch, head);
-        b_.function.blocks[head].loop_head = true;
-        b_.function.insts[counter].args.push_back(next);
-        for (size_t i = 0; i < phis.size(); i++) b_.function.insts[phis[i]].args.push_back(nexts[i]);
-        restore(in_head);
-        BlockId after = b_.block();
-        b_.branch_from(head_end, Cmp::SLt, counter, limit, body, after);
-        if (leaves) {
-            BlockId go_on = *leaves + 1;
-            b_.branch_from(*leaves, cmp(), a, c, after, go_on);
-        }
-        if (leaves && !phis.empty()) {
-            ValueId left = phis[below(phis.size())];
-            scope_.push_back(b_.phi({left, counter}));
-        }
-    }
-
-    // As the builder does.
-    void split_critical_edges() {
-        for (BlockId from = 0, count = static_cast<BlockId>(b_.function.blocks.size()); from < count; from++) {
-            for (bool yes : {true, false}) {
-                auto* branch = std::get_if<ir::Branch>(&b_.function.blocks[from].end);
-                if (!branch) continue;
-                const BlockId to = yes ? branch->yes : branch->no;
-                if (b_.function.blocks[to].preds.size() < 2) continue;
-                const BlockId between = b_.block();
-                branch = std::get_if<ir::Branch>(&b_.function.blocks[from].end);
-                (yes ? branch->yes : branch->no) = between;
-                for (BlockId& pred : b_.function.blocks[to].preds)
-                    if (pred == from) pred = between;
-                b_.function.blocks[between].preds = {from};
-                b_.function.blocks[between].end = ir::Jump{to};
-            }
-        }
-    }
-
-    // if … then return or stop end
-    void leave() {
-        auto [a, c] = compared();
-        BlockId from = b_.current;
-        BlockId out = b_.block();
-        if (chance(2))
-            b_.stop(static_cast<kpl_stop>(KPL_STOP_FIRST_ + 1 + below(KPL_STOP_END_ - KPL_STOP_FIRST_ - 1)));
-        else
-            b_.ret(chance(2));
-        if (chance(4)) {
-            // Something on the way out.
-            b_.current = out;
-            b_.call(KPL_H_exit, {ir::HitOperand{}, any()});
-        }
-        BlockId on = b_.block();
-        bool likely = !chance(4);
-        b_.branch_from(from, chance(2) ? Cmp::Eq : cmp(), a, c, likely ? out : on, likely ? on : out);
     }
 
     std::mt19937_64 random_;

@@ -47,7 +47,8 @@ TEST_CASE("count at entry: the hit stays in r1") {
         call agg_add
         r0 = 0
         exit
-    )", {make_map(KPL_MAP_COUNT, 0)});
+    )",
+                  {make_map(KPL_MAP_COUNT, 0)});
 }
 
 TEST_CASE("count by comm: comm() writes the key") {
@@ -67,7 +68,8 @@ TEST_CASE("count by comm: comm() writes the key") {
         call agg_add
         r0 = 0
         exit
-    )", {make_map(KPL_MAP_COUNT, 24)});
+    )",
+                  {make_map(KPL_MAP_COUNT, 24)});
 }
 
 TEST_CASE("count by comm and function: comm() writes into the key") {
@@ -91,7 +93,8 @@ TEST_CASE("count by comm and function: comm() writes into the key") {
         call agg_add
         r0 = 0
         exit
-    )", {make_map(KPL_MAP_COUNT, 32)});
+    )",
+                  {make_map(KPL_MAP_COUNT, 32)});
 }
 
 TEST_CASE("arguments are read again after a call") {
@@ -116,7 +119,8 @@ TEST_CASE("arguments are read again after a call") {
         call agg_add
         r0 = 0
         exit
-    )", {make_map(KPL_MAP_SUM, 0)});
+    )",
+                  {make_map(KPL_MAP_SUM, 0)});
 }
 
 TEST_CASE("count by a number: the key lies on the stack") {
@@ -136,7 +140,8 @@ TEST_CASE("count by a number: the key lies on the stack") {
         call agg_add
         r0 = 0
         exit
-    )", {make_map(KPL_MAP_COUNT, 8)});
+    )",
+                  {make_map(KPL_MAP_COUNT, 8)});
 }
 
 TEST_CASE("latency from entry to return") {
@@ -170,7 +175,37 @@ TEST_CASE("latency from entry to return") {
         call agg_add
         r0 = 0
         exit
-    )", {make_map(KPL_MAP_HIST, 0)});
+    )",
+                  {make_map(KPL_MAP_HIST, 0)});
+}
+
+TEST_CASE("a string is made where it is kept") {
+    IrBuilder b(KPL_PROG_ENTRY);
+    b.function.data_size = KPL_STR_SIZE(255);
+    StrRef made = IrBuilder::in_slot(b.string_slot(255), 255);
+    b.string(KPL_H_ustr, made, b.reg(13));
+    b.call(KPL_H_str_copy,
+           {ir::HitOperand{}, ir::StrOperand{b.in_data(0, 255)}, ir::ConstOperand{255}, ir::StrOperand{made},
+            ir::ConstOperand{255}},
+           true);
+    b.ret();
+    check_listing(b.function, R"(
+        r6 = r1
+        r1 = *(u64 *)(r6 + 0)
+        r4 = *(u64 *)(r1 + 104)
+        r2 = *(u64 *)(r6 + 8)
+        r3 = 255
+        r1 = r6
+        call ustr
+        r1 = *(u32 *)(r6 + 64)
+        if r1 != 0 goto bad
+        r0 = 0
+        exit
+      bad:
+        r0 = r1
+        r0 |= 1536
+        exit
+    )");
 }
 
 TEST_CASE("event with pid, comm, path and error, of failed calls only") {
@@ -181,7 +216,8 @@ TEST_CASE("event with pid, comm, path and error, of failed calls only") {
     BlockId first = b.current, failed = b.block();
     ValueId pid = b.call(KPL_H_pid);
     StrRef comm = b.comm();
-    b.emit(3, 32, {{0, pid, 0}, {8, comm, 15}, {16, b.in_data(0, 255), 255}, {24, b.unary(Opcode::Neg, ret), 0}});
+    b.emit(3, 32,
+           {{0, pid, 0}, {8, comm, 15}, {16, b.in_data(0, 255), 255}, {24, b.unary(Opcode::Neg, ret), 0}});
     BlockId done = b.block();
     b.ret();
     b.branch_from(first, Cmp::SLt, ret, zero, failed, done);
@@ -266,7 +302,8 @@ TEST_CASE("a field chain: each read is tested, stops stand at the end") {
         r0 = r1
         r0 |= 2816
         exit
-    )", {make_map(KPL_MAP_SUM, 0)});
+    )",
+                  {make_map(KPL_MAP_SUM, 0)});
 }
 
 // t = task(); while t.pid > 1 do t = t.real_parent; n = n + 1 end
@@ -326,7 +363,8 @@ TEST_CASE("a loop: one jump back, values keep their registers") {
         r0 = r1
         r0 |= 3584
         exit
-    )", {make_map(KPL_MAP_LHIST, 0)});
+    )",
+                  {make_map(KPL_MAP_LHIST, 0)});
 }
 
 TEST_CASE("both ways of a branch to one block") {
@@ -392,6 +430,22 @@ TEST_CASE("a handler that needs too much is refused by name") {
         b.ret();
         CHECK(failure(b.function).find("instructions, the limit is 4096") != std::string::npos);
     }
+    SECTION("loops") {
+        IrBuilder b;
+        ValueId zero = b.constant(0), one = b.constant(1);
+        for (int i = 0; i < 257; i++) {
+            BlockId before = b.current, head = b.block();
+            b.jump_from(before, head);
+            ValueId count = b.phi({zero});
+            BlockId body = b.block();
+            b.function.insts[count].args.push_back(b.op(Opcode::Add, count, one));
+            b.jump_from(body, head);
+            BlockId after = b.block();
+            b.branch_from(head, Cmp::SLt, count, one, body, after);
+        }
+        b.ret();
+        CHECK(failure(b.function).find("257 loops, the limit is 256") != std::string::npos);
+    }
 }
 
 TEST_CASE("slots beyond the reach of an offset") {
@@ -400,7 +454,8 @@ TEST_CASE("slots beyond the reach of an offset") {
     for (int i = 0; i < 15; i++) slots.push_back(b.slot(4096));
     ValueId value = b.reg(3);
     for (SlotId slot : slots) b.add({.op = Opcode::StoreSlot, .imm = 4088, .slot = slot, .args = {value}});
-    for (SlotId slot : slots) value = b.op(Opcode::Add, value, b.add({.op = Opcode::LoadSlot, .imm = 4088, .slot = slot}));
+    for (SlotId slot : slots)
+        value = b.op(Opcode::Add, value, b.add({.op = Opcode::LoadSlot, .imm = 4088, .slot = slot}));
     b.agg_add(0, 0, {}, value);
     b.ret();
     HandlerProgram program = compile(b.function);
