@@ -41,6 +41,10 @@ end
 -- What each option must be: a test and what the message calls it.
 local checks = {
   handler = { function(v) return type(v) == "function" end, "a function" },
+  budget = { function(v) return is_integer(v) and v >= 0 and v <= 1000000 end, "a whole number up to 1,000,000" },
+  data = { function(v) return is_integer(v) and v >= 0 and v <= 4096 end, "a number of bytes up to 4,096" },
+  maxactive = { function(v) return is_integer(v) and v >= 0 and v <= 16384 end, "a whole number up to 16,384" },
+  max = { function(v) return is_integer(v) and v >= 0 and v <= 2 ^ 20 end, "a number of entries up to 1,048,576" },
   boolean = { function(v) return type(v) == "boolean" end, "true or false" },
   count = { function(v) return is_integer(v) and v >= 0 end, "a whole number, 0 or more" },
   string = { function(v) return type(v) == "string" end, "a string" },
@@ -48,10 +52,10 @@ local checks = {
   via = { function(v) return v == "auto" or v == "ftrace" or v == "kprobe" end, '"auto", "ftrace" or "kprobe"' },
 }
 
-local common = { when = "table", enabled = "boolean", optional = "boolean", budget = "count", via = "via" }
+local common = { when = "table", enabled = "boolean", optional = "boolean", budget = "budget", via = "via" }
 local options = {
   kprobe = { pre = "handler", post = "handler", fault = "handler" },
-  kretprobe = { entry = "handler", ret = "handler", maxactive = "count", data = "count" },
+  kretprobe = { entry = "handler", ret = "handler", maxactive = "maxactive", data = "data" },
   jprobe = { handler = "handler" },
 }
 for _, own in pairs(options) do
@@ -108,10 +112,12 @@ local function declare(what, spec)
   for key in pairs(spec) do
     if type(key) == "number" and key ~= 1 then fail("%s takes one target; write a list as { \"a\", \"b\" }", what) end
   end
-  if spec.when then check_options(what .. ": when", spec.when, when_options) end
+  local when = {}
+  for name, value in next, spec.when or {} do when[name] = value end  -- as it is, without metamethods
+  check_options(what .. ": when", when, when_options)
   local file, line = caller()
   local id = core.probe {
-    kind = what, targets = targets, file = file, line = line, when = spec.when or {},
+    kind = what, targets = targets, file = file, line = line, when = when,
     first = what == "kretprobe" and spec.entry or spec.pre or spec.handler,
     second = what == "kretprobe" and spec.ret or spec.post,
     third = spec.fault,
@@ -217,7 +223,7 @@ end
 for _, kind in ipairs { "count", "sum", "avg", "min", "max", "stats", "hist" } do
   kprobe[kind] = function(decl)
     if decl ~= nil and type(decl) ~= "table" then fail("%s takes no argument, or a table such as { max = 10000 }", kind) end
-    check_options(kind, decl or {}, { max = "count" })
+    check_options(kind, decl or {}, { max = "max" })
     return declare_map(kind, { max = decl and decl.max or 0 })
   end
 end
@@ -273,15 +279,13 @@ function Shared:pairs()
   end
 end
 
-function Shared:clear()
-  for _, entry in ipairs(core.entries(self.id)) do core.erase(self.id, key_elements(entry.key)) end
-end
+function Shared:clear() core.clear(self.id) end
 
 function Shared.add() fail(handler_only, "add") end
 
 function kprobe.map(decl)
   if decl ~= nil and type(decl) ~= "table" then fail "map takes no argument, or a table such as { max = 10000 }" end
-  check_options("map", decl or {}, { max = "count" })
+  check_options("map", decl or {}, { max = "max" })
   return setmetatable(declare_map("map", { max = decl and decl.max or 0 }), Shared)
 end
 
@@ -307,7 +311,7 @@ end
 
 -- ---------------------------------------------------------------- time and end
 function kprobe.every(seconds, fn)
-  if type(seconds) ~= "number" or seconds <= 0 then fail "every(seconds, fn): seconds must be over 0" end
+  if type(seconds) ~= "number" or not (seconds > 0) then fail "every(seconds, fn): seconds must be over 0" end
   if type(fn) ~= "function" then fail "every(seconds, fn): fn must be a function" end
   core.every(seconds, fn)
 end
@@ -328,7 +332,11 @@ function kprobe.print(...)
   core.write(table.concat(parts, "\t") .. "\n")
 end
 
-function kprobe.printf(format, ...) core.write(string.format(format, ...)) end
+function kprobe.printf(format, ...)
+  local ok, text = pcall(string.format, format, ...)
+  if not ok then fail("%s", (text:gsub("'%?'", "'printf'"):gsub("'format'", "'printf'"))) end
+  core.write(text)
+end
 
 -- Nanoseconds of the monotonic clock, as in handlers.
 kprobe.now = core.now

@@ -415,6 +415,16 @@ constexpr luaL_Reg functions[] = {
 
 }  // namespace
 
+std::string script_place(lua_State* L) {
+    lua_Debug info{};
+    for (int level = 0; lua_getstack(L, level, &info); level++) {
+        lua_getinfo(L, "Sl", &info);
+        if (info.currentline <= 0 || std::strcmp(info.source, "=kprobe") == 0) continue;
+        return std::string(info.short_src) + ":" + std::to_string(info.currentline) + ": ";
+    }
+    return {};
+}
+
 void push_core(lua_State* L) {
     lua_newtable(L);
     for (const luaL_Reg* f = functions; f->name; f++) {

@@ -93,12 +93,17 @@ void push_core(lua_State* L);
 // Calls the function below `args` arguments on the stack; pops them all. `results` are left on success.
 Result<void> protected_call(lua_State* L, int args, int results);
 
+// "file:line: " of the script's call that led to a native function, or nothing.
+std::string script_place(lua_State* L);
+
 template <class Body>
 int guarded(lua_State* L, Body&& body) {
     {
         Result<int> result = body(LuaHost::Impl::of(L));
         if (result.ok()) return result.value();
-        const std::string message = result.error().message();
+        const Error& error = result.error();
+        const bool placed = !error.at.file.empty() || error.text.find('\n') != std::string::npos;
+        const std::string message = (placed ? "" : script_place(L)) + error.message();
         lua_pushlstring(L, message.data(), message.size());
     }
     return lua_error(L);

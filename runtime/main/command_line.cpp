@@ -55,6 +55,16 @@ struct Parsed {
     std::string vm;
 };
 
+CLI::Validator positive(const char* what) {
+    return CLI::Validator(
+        [what](const std::string& text) {
+            char* end = nullptr;
+            const double n = std::strtod(text.c_str(), &end);
+            return !text.empty() && !*end && n > 0 && n < 1e10 ? std::string() : "'" + text + "' is not " + what;
+        },
+        "");
+}
+
 void define(CLI::App& app, Parsed& p) {
     auto env = [](CLI::Option* option, const char* name) { return option->envname(std::string("KPROBE_LUA_") + name); };
     app.set_help_flag("-h,--help", "this help");
@@ -63,8 +73,8 @@ void define(CLI::App& app, Parsed& p) {
     env(app.add_option("-r", p.options.modules, "require this Lua module first"), "REQUIRE")->option_text("MODULE")->allow_extra_args(false);
     env(app.add_option("-I", p.options.search_dirs, "look for Lua modules here too"), "INCLUDE")->option_text("DIR")->allow_extra_args(false);
     app.add_option("-c", p.command, "run this command once the probes are armed, and end with it")->option_text("CMD");
-    env(app.add_option("-p", p.pid, "only hits of this process"), "PID")->option_text("PID")->check(CLI::PositiveNumber);
-    env(app.add_option("--timeout", p.timeout, "end after so many seconds"), "TIMEOUT")->option_text("SECONDS")->check(CLI::PositiveNumber);
+    env(app.add_option("-p", p.pid, "only hits of this process"), "PID")->option_text("PID")->check(positive("a process id"));
+    env(app.add_option("--timeout", p.timeout, "end after so many seconds"), "TIMEOUT")->option_text("SECONDS")->check(positive("a number of seconds"));
     env(app.add_option("-o", p.options.output, "write the script's output to a file"), "OUTPUT")->option_text("FILE");
     env(app.add_option("-f", p.options.format, "format of the output: text or json")->option_text("text|json")
             ->transform(CLI::CheckedTransformer(std::map<std::string, Format>{{"text", Format::Text}, {"json", Format::Json}})),
@@ -98,14 +108,14 @@ void fail(CommandLine& line, std::string why) {
     line.text = std::move(why);
 }
 
-void settle(CommandLine& line, Parsed& p, int argc, char** argv) {
+void settle(const CLI::App& app, CommandLine& line, Parsed& p, int argc, char** argv) {
     Options& o = p.options;
     if (p.version) {
         line.action = CommandLine::Action::Version;
         return;
     }
-    if (!p.code.empty()) o.code = p.code;
-    if (!p.command.empty()) o.command = p.command;
+    if (app.count("-e")) o.code = p.code;
+    if (app.count("-c")) o.command = p.command;
     if (p.pid) o.pid = p.pid;
     if (p.timeout > 0) o.timeout = p.timeout;
     if (o.ring_bytes < 4096 || o.ring_bytes > 1u << 30) return fail(line, "--buffer takes 4K to 1G");
@@ -129,11 +139,12 @@ void settle(CommandLine& line, Parsed& p, int argc, char** argv) {
         line.action = CommandLine::Action::Doctor;
         return;
     }
-    if (p.vm.empty()) {
+    if (app.count("--vm") == 0) {
         if (!line.vm_add.empty()) fail(line, "--vm-add needs --vm");
         return;
     }
     line.action = CommandLine::Action::Vm;
+    if (p.vm.empty()) return fail(line, "--vm= names no kernel; --vm alone takes the newest");
     line.vm_kernel = p.vm == "newest" ? "" : p.vm;
     line.vm_argv = without_vm(argc, argv, script_args, !o.code);
 }
@@ -155,7 +166,7 @@ CommandLine parse_command_line(int argc, char** argv) {
         fail(line, e.what());
         return line;
     }
-    settle(line, parsed, argc, argv);
+    settle(app, line, parsed, argc, argv);
     return line;
 }
 

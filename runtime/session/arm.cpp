@@ -18,6 +18,7 @@ std::string attach_reason(int error) {
         case EILSEQ: return "the address is not the start of an instruction";
         case ENOENT: return "no such function";
         case EOPNOTSUPP: return "this kernel can't place this kind of probe";
+        case E2BIG: return "more than the module allows (maxactive, data= or the number of probes)";
         case ENOMEM: return "not enough kernel memory (a smaller maxactive or data= helps)";
         default: return std::strerror(error);
     }
@@ -43,7 +44,7 @@ void relocate_maps(std::vector<bpf_insn>& insns, const auto& id_of) {
 Result<void> Session::open_device() {
     if (device_) return {};
     device_ = TRY(Device::open());
-    loop_.watch(device_->fd(), [] {});
+    loop_->watch(device_->fd(), [] {});
     return {};
 }
 
@@ -80,7 +81,9 @@ Result<void> Session::create_maps() {
         request.max_entries = map.max;
         request.lo = map.lo, request.hi = map.hi, request.step = map.step;
         auto made = device_->create_map(request);
-        if (!made) return Error{Errc::system, made.error().text, map.at};
+        if (!made)
+            return Error{Errc::script, made.error().text + ": it has room for " + std::to_string(map.max ? map.max : 4096) +
+                                           " entries; a smaller max= takes less memory", map.at};
         maps_[i].made = *made;
         maps_[i].created = true;
         if (map.kind != KPL_MAP_HASH) maps_[i].aggregation = TRY(Aggregation::create(*device_, *made));
@@ -128,7 +131,7 @@ kpl_attach Session::attach_request(const PlannedProbe& plan, const std::vector<u
         request.prog[i] = plan.handlers[i] < 0 ? KPL_NO_PROG : programs[static_cast<size_t>(plan.handlers[i])];
     request.maxactive = probe.maxactive;
     request.when = probe.when;
-    if (options_.pid) {
+    if (options_.pid && !(request.when.mask & KPL_WHEN_PID)) {
         request.when.mask |= KPL_WHEN_PID;
         request.when.pid = *options_.pid;
     }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "session/command.hpp"
 
+#include <poll.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -11,20 +13,26 @@
 #include <utility>
 
 namespace kpl {
+namespace {
+
+constexpr int patience_ms = 1000;  // between asking the command to end and killing it
+
+}  // namespace
 
 Result<Command> Command::start(const std::string& text) {
     const pid_t pid = ::fork();
     if (pid < 0) return Error{Errc::system, std::string("can't start the command: ") + std::strerror(errno)};
     if (pid == 0) {
-        sigset_t none;
-        ::sigemptyset(&none);
-        ::sigprocmask(SIG_SETMASK, &none, nullptr);
         ::signal(SIGPIPE, SIG_DFL);
+        ::prctl(PR_SET_PDEATHSIG, SIGTERM);
         ::execl("/bin/sh", "sh", "-c", text.c_str(), nullptr);
         ::_exit(127);
     }
     UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
-    return Command(pid, std::move(pidfd));
+    const int error = errno;
+    Command command(pid, std::move(pidfd));
+    if (command.fd() < 0) return Error{Errc::system, std::string("can't watch the command: ") + std::strerror(error)};
+    return command;
 }
 
 Command::Command(Command&& other) noexcept : pid_(std::exchange(other.pid_, -1)), pidfd_(std::move(other.pidfd_)) {}
@@ -32,6 +40,8 @@ Command::Command(Command&& other) noexcept : pid_(std::exchange(other.pid_, -1))
 Command::~Command() {
     if (pid_ <= 0) return;
     ::kill(pid_, SIGTERM);
+    pollfd ended{pidfd_.get(), POLLIN, 0};
+    if (::poll(&ended, 1, patience_ms) != 1) ::kill(pid_, SIGKILL);
     ::waitpid(pid_, nullptr, 0);
 }
 

@@ -24,13 +24,16 @@ bool may_need_signature(const FunctionRef& function, bool mirrors) {
     if (!proto) return true;
     const Proto& p = **proto;
     if (p.num_params > (mirrors ? 0 : 1)) return true;
-    if (!p.upvalues.empty() || !p.gc.empty()) {
-        for (const GcConst& c : p.gc)
-            if (auto* s = std::get_if<std::string>(&c); s && (*s == "args" || *s == "ret")) return true;
+    // A helper function that it inlines may: it is an upvalue, a global, or in a captured table.
+    for (const GcConst& c : p.gc) {
+        const auto* name = std::get_if<std::string>(&c);
+        if (!name) continue;
+        if (*name == "args" || *name == "ret" || std::holds_alternative<FunctionPtr>(function.global(*name))) return true;
     }
-    // A helper function that it inlines may.
-    for (uint32_t i = 0; i < p.upvalues.size(); i++)
-        if (std::holds_alternative<FunctionPtr>(function.upvalue(i))) return true;
+    for (uint32_t i = 0; i < p.upvalues.size(); i++) {
+        const Captured value = function.upvalue(i);
+        if (std::holds_alternative<FunctionPtr>(value) || std::holds_alternative<std::shared_ptr<const TableRef>>(value)) return true;
+    }
     return false;
 }
 

@@ -2,7 +2,8 @@
 #include "session/loop.hpp"
 
 #include <poll.h>
-#include <sys/signalfd.h>
+#include <sys/eventfd.h>
+#include <signal.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -13,11 +14,24 @@
 namespace kpl {
 namespace {
 
-sigset_t handled_signals() {
-    sigset_t set;
-    ::sigemptyset(&set);
-    for (int signal : {SIGINT, SIGTERM, SIGUSR1}) ::sigaddset(&set, signal);
-    return set;
+// What signal handlers touch; one Loop takes signals at a time.
+volatile sig_atomic_t ends_asked = 0;
+volatile sig_atomic_t prints_asked = 0;
+volatile sig_atomic_t wake_fd = -1;
+
+void on_signal_arrival(int signal) {
+    const int saved = errno;
+    if (signal == SIGUSR1) {
+        prints_asked = 1;
+    } else if (ends_asked) {
+        ::signal(signal, SIG_DFL);
+        ::raise(signal);  // delivered when this handler returns
+    } else {
+        ends_asked = 1;
+    }
+    const uint64_t one = 1;
+    if (::write(wake_fd, &one, sizeof one) < 0) errno = 0;  // full: it wakes all the same
+    errno = saved;
 }
 
 }  // namespace
@@ -30,10 +44,14 @@ uint64_t monotonic_ns() {
 
 Result<Loop> Loop::create() {
     Loop loop;
-    const sigset_t set = handled_signals();
-    if (::sigprocmask(SIG_BLOCK, &set, nullptr) < 0) return Error{Errc::system, std::string("signals: ") + std::strerror(errno)};
-    loop.signals_.reset(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+    loop.signals_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     if (!loop.signals_) return Error{Errc::system, std::string("signals: ") + std::strerror(errno)};
+    wake_fd = loop.signals_.get();
+    ends_asked = prints_asked = 0;
+    struct sigaction action {};
+    action.sa_handler = on_signal_arrival;
+    action.sa_flags = SA_RESTART;
+    for (int signal : {SIGINT, SIGTERM, SIGUSR1}) ::sigaction(signal, &action, nullptr);
     return loop;
 }
 
@@ -79,18 +97,16 @@ Result<void> Loop::wait(std::optional<uint64_t> limit_ns) {
     const auto watches = watches_;  // functions may unwatch
     for (size_t i = 0; i < watches.size(); i++)
         if (fds[i + 1].revents) watches[i].fn();
-    signalfd_siginfo info{};
-    while (::read(signals_.get(), &info, sizeof info) == sizeof info)
-        if (signal_) signal_(static_cast<int>(info.ssi_signo));
+    uint64_t arrivals = 0;
+    if (::read(signals_.get(), &arrivals, sizeof arrivals) == sizeof arrivals && signal_) {
+        if (prints_asked) {
+            prints_asked = 0;
+            signal_(SIGUSR1);
+        }
+        if (ends_asked) signal_(SIGTERM);
+    }
     run_timers();
     return {};
-}
-
-void Loop::release_signals() {
-    sigset_t set;
-    ::sigemptyset(&set);
-    for (int signal : {SIGINT, SIGTERM}) ::sigaddset(&set, signal);
-    ::sigprocmask(SIG_UNBLOCK, &set, nullptr);
 }
 
 }  // namespace kpl

@@ -2,7 +2,6 @@
 // Loop: waits for ring wake-ups, timers, signals and the command's end, in one place.
 #pragma once
 
-#include <csignal>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -17,7 +16,8 @@ uint64_t monotonic_ns();
 
 class Loop {
   public:
-    // Blocks SIGINT, SIGTERM and SIGUSR1 and takes them as events from now on.
+    // From now on the first SIGINT or SIGTERM, and each SIGUSR1, is an event. A second SIGINT or SIGTERM ends the process,
+    // whatever it does: a callback of the script may never return.
     static Result<Loop> create();
 
     void every(uint64_t period_ns, std::function<void()> fn);
@@ -28,9 +28,6 @@ class Loop {
 
     // Waits for at most `limit_ns` (nullopt: until something happens), then runs what is due.
     Result<void> wait(std::optional<uint64_t> limit_ns);
-    // Gives SIGINT and SIGTERM back their default: a second one ends the process.
-    void release_signals();
-
   private:
     struct Timer {
         uint64_t due, period;

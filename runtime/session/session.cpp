@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
 
 #include "output/json.hpp"
@@ -35,18 +36,19 @@ bool only_handled(const kpl_counts& counts) { return counts.hits == counts.handl
 
 }  // namespace
 
-Session::Session(const Options& options, Sink sink, Loop loop)
-    : options_(options), sink_(std::move(sink)), loop_(std::move(loop)), types_(options.btf_dir), decoder_(symbols_) {}
+Session::Session(const Options& options, Sink sink)
+    : options_(options), sink_(std::move(sink)), types_(options.btf_dir), decoder_(symbols_) {}
 
 Result<int> Session::run(const Options& options) {
     Sink sink = TRY(Sink::open(options.output, options.buffering));
-    Loop loop = TRY(Loop::create());
-    Session session(options, std::move(sink), std::move(loop));
+    Session session(options, std::move(sink));
     return session.main();
 }
 
 Result<int> Session::main() {
     TRY(run_script());
+    loop_.emplace(TRY(Loop::create()));
+    for (auto& [seconds, fn] : early_timers_) add_timer(seconds, std::move(fn));
     if (!exit_code_) {
         TRY(arm());
         sink_.flush();
@@ -72,7 +74,7 @@ Result<void> Session::run_script() {
 
 // Until the script exits, a signal comes, the command ends or the time is over.
 Result<void> Session::events() {
-    loop_.on_signal([this](int signal) {
+    loop_->on_signal([this](int signal) {
         if (signal == SIGUSR1) {
             for (uint32_t i = 0; i < unit_.maps.size(); i++)
                 if (auto text = render_map(i)) sink_.write(*text);
@@ -80,27 +82,26 @@ Result<void> Session::events() {
             return;
         }
         ended_ = true;
-        loop_.release_signals();
     });
-    const bool waits = !probes_.empty() || options_.command || options_.timeout || loop_.has_timers();
-    if (options_.timeout) loop_.every(static_cast<uint64_t>(*options_.timeout * 1e9), [this] { ended_ = true; });
-    if (device_) {
-        loop_.every(report_period, [this] {
-            auto lines = stops_.poll(*device_, programs_, false);
-            if (lines)
-                for (const std::string& line : *lines) say(line);
-        });
-    }
+    const bool waits = !probes_.empty() || options_.command || options_.timeout || loop_->has_timers();
+    if (options_.timeout) add_timer(*options_.timeout, [this] { ended_ = true; });
+    loop_->every(report_period, [this] {
+        if (!device_) return;
+        auto lines = stops_.poll(*device_, programs_, false);
+        if (lines)
+            for (const std::string& line : *lines) say(line);
+    });
     if (options_.command) {
         command_.emplace(TRY(Command::start(*options_.command)));
-        loop_.watch(command_->fd(), [this] {
+        loop_->watch(command_->fd(), [this] {
             if (!command_->poll()) return;
-            loop_.unwatch(command_->fd());
+            loop_->unwatch(command_->fd());
             ended_ = true;
         });
     }
     size_t drained = 0;
     while (waits && !done()) {
+        TRY(arm_new());
         if (rings_) {
             drained = TRY(drain(false));
             rings_->arm(drained ? options_.ring_bytes / 4 : 0);
@@ -111,7 +112,7 @@ Result<void> Session::events() {
         if (done()) break;
         std::optional<uint64_t> limit;
         if (drained || (rings_ && rings_->holding_back())) limit = batch_latency;
-        TRY(loop_.wait(limit));
+        TRY(loop_->wait(limit));
         if (!device_) continue;
         const kpl_info info = TRY(device_->info());
         if (info.exiting) {
@@ -136,17 +137,31 @@ bool Session::deliver(const RecordView& view) {
         return wants_more();
     }
     if (event >= subscribers_.size() || subscribers_[event].empty()) return true;
-    const Layout& layout = unit_.events[event].record;
-    const auto values = decoder_.record(layout, bytes);
-    for (const CallbackId id : subscribers_[event])
-        if (auto ok = host_->deliver(id, layout, values, view.rec->time, view.cpu); !ok && !failure_) failure_ = ok.error();
+    const auto values = decoder_.record(unit_.events[event].record, bytes);
+    // A callback may declare events and subscribe: nothing of the unit is held across it.
+    const size_t count = subscribers_[event].size();
+    for (size_t i = 0; i < count && wants_more(); i++) {
+        const Layout layout = unit_.events[event].record;
+        auto ok = host_->deliver(subscribers_[event][i], layout, values, view.rec->time, view.cpu);
+        if (!ok && !failure_) failure_ = ok.error();
+    }
     return wants_more();
 }
 
 void Session::callback(CallbackId id) {
     auto ok = host_->call(id);
-    if (ok && running_) ok = arm();
     if (!ok && !failure_) failure_ = ok.error();
+}
+
+Result<void> Session::arm_new() {
+    if (planned_ == declared_.size()) return {};
+    return arm();
+}
+
+// At most a century: what is longer never comes.
+void Session::add_timer(double seconds, std::function<void()> fn) {
+    constexpr double longest = 3e9;
+    loop_->every(static_cast<uint64_t>(std::min(seconds, longest) * 1e9), std::move(fn));
 }
 
 void Session::say(const std::string& line) {
@@ -161,7 +176,6 @@ Result<void> Session::finish() {
         for (const ArmedProbe& probe : probes_) ids.push_back(probe.id);
         TRY(device_->control(KPL_CTL_DETACH, ids));
     }
-    command_.reset();
     if (rings_ && !exit_code_ && !failure_) TRY(drain(true));
     if (handler_exit_ && !exit_code_) exit_code_ = handler_exit_;  // what was sent before it has been delivered
     for (const CallbackId id : at_exit_) callback(id);
@@ -171,6 +185,7 @@ Result<void> Session::finish() {
         TRY(account());
     }
     sink_.flush_all();
+    command_.reset();
     if (!sink_.failure().empty() && !failure_) failure_ = Error{Errc::system, "writing output: " + sink_.failure()};
     return {};
 }
@@ -207,7 +222,7 @@ Result<void> Session::account() {
         if (counts.lost && options_.format == Format::Json) sink_.write(json_lost(counts.lost));
         if (counts.lost || options_.verbose)
             say(fmt::format("events: {} sent = {} delivered + {} lost{}", counts.sent, counts.delivered, counts.lost,
-                            left ? fmt::format(" + {} not wanted after exit()", left) : ""));
+                            left ? fmt::format(" + {} left by {}", left, failure_ ? "the error" : "exit()") : ""));
     }
     for (uint32_t i = 0; i < maps_.size(); i++) {
         const uint64_t lost = maps_[i].aggregation ? maps_[i].aggregation->lost() : 0;
@@ -300,10 +315,11 @@ Result<std::vector<KeyedValue>> Session::rows(uint32_t map) {
 Result<AggValue> Session::value(uint32_t map, const std::vector<Datum>& key) {
     if (map >= maps_.size() || !maps_[map].aggregation) return AggValue{};
     maps_[map].shown = true;
-    return maps_[map].aggregation->value(*device_, TRY(encode(unit_.maps[map].key, key)));
+    return maps_[map].aggregation->value(*device_, TRY(map_key(map, key)));
 }
 
 Result<void> Session::clear(uint32_t map) {
+    if (unit_.maps[map].kind == KPL_MAP_HASH) return clear_shared(map);
     if (map >= maps_.size() || !maps_[map].aggregation) return {};
     return maps_[map].aggregation->clear(*device_);
 }
@@ -339,9 +355,13 @@ Result<void> Session::on_event(uint32_t event, CallbackId callback) {
 }
 
 void Session::every(double seconds, CallbackId id) {
-    loop_.every(static_cast<uint64_t>(seconds * 1e9), [this, id] {
+    std::function<void()> fn = [this, id] {
         if (!done()) callback(id);
-    });
+    };
+    if (loop_)
+        add_timer(seconds, std::move(fn));
+    else
+        early_timers_.emplace_back(seconds, std::move(fn));
 }
 
 }  // namespace kpl

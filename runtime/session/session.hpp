@@ -2,6 +2,7 @@
 // Session: one run of a script, the pipeline of docs/architecture.md from top to bottom.
 #pragma once
 
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -65,7 +66,7 @@ class Session final : public ScriptApi {
         uint32_t id = 0;  // the module's
     };
 
-    Session(const Options& options, Sink sink, Loop loop);
+    Session(const Options& options, Sink sink);
 
     // session.cpp
     Result<int> main();
@@ -75,6 +76,8 @@ class Session final : public ScriptApi {
     bool deliver(const RecordView& record);
     Result<size_t> drain(bool everything);
     void callback(CallbackId id);
+    Result<void> arm_new();  // what a callback has declared
+    void add_timer(double seconds, std::function<void()> fn);
     void say(const std::string& line);  // to stderr, after what the script wrote
     Result<void> print_unshown();
     Result<void> account();
@@ -83,7 +86,9 @@ class Session final : public ScriptApi {
     bool done() const { return !wants_more() || ended_; }
 
     // shared_maps.cpp
-    Result<std::string> map_key(uint32_t map, const std::vector<Datum>& key) const;
+    Result<void> clear_shared(uint32_t map);
+    Result<Datum> address_of(const std::string& text);
+    Result<std::string> map_key(uint32_t map, std::vector<Datum> key);
     Result<bool> map_op(uint32_t map, kpl_map_op_kind op, std::string& key, std::string& value, uint64_t* cursor) const;
 
     // arm.cpp
@@ -99,7 +104,7 @@ class Session final : public ScriptApi {
     const Options& options_;
     std::optional<LuaHost> host_;  // above all that refers to its values: closed after they are gone
     Sink sink_;
-    Loop loop_;
+    std::optional<Loop> loop_;  // from the end of the main chunk on: until then signals act as in any program
     Unit unit_;
     Types types_;
     Kallsyms symbols_;
@@ -111,8 +116,9 @@ class Session final : public ScriptApi {
     std::vector<ArmedMap> maps_;
     std::vector<ArmedProgram> programs_;  // by the number of their handler in the unit
     std::vector<ArmedProbe> probes_;
-    std::vector<std::vector<CallbackId>> subscribers_;
+    std::deque<std::vector<CallbackId>> subscribers_;
     std::vector<CallbackId> at_exit_;
+    std::vector<std::pair<double, std::function<void()>>> early_timers_;  // of the main chunk
     StopReporter stops_;
     std::optional<Command> command_;
     std::optional<int> exit_code_;     // of exit() in user space

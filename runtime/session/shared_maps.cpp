@@ -2,6 +2,8 @@
 // User space's side of map(): keys and values by their layouts, one ioctl for each operation.
 #include <fmt/format.h>
 
+#include <charconv>
+
 #include "session/session.hpp"
 
 namespace kpl {
@@ -11,10 +13,30 @@ std::span<const uint8_t> bytes_of(const std::string& s) { return {reinterpret_ca
 
 }  // namespace
 
-Result<std::string> Session::map_key(uint32_t map, const std::vector<Datum>& key) const {
+// Symbols and pointers reach scripts as text: "vfs_read", "vfs_read+0x1a", "0xffff…".
+Result<Datum> Session::address_of(const std::string& text) {
+    uint64_t number = 0;
+    const auto plus = text.find('+');
+    const std::string digits = text.starts_with("0x") ? text.substr(2) : plus == std::string::npos ? "" : text.substr(plus + 3);
+    if (!digits.empty() && std::from_chars(digits.data(), digits.data() + digits.size(), number, 16).ec != std::errc())
+        return Error{Errc::script, fmt::format("'{}' is no address", text)};
+    if (text.starts_with("0x")) return Datum{number};
+    const auto found = TRY(symbols_.find(text.substr(0, plus)));
+    if (found.size() != 1)
+        return Error{Errc::script, fmt::format("'{}' stands for {} symbols", text.substr(0, plus), found.size())};
+    return Datum{found[0].addr + number};
+}
+
+Result<std::string> Session::map_key(uint32_t map, std::vector<Datum> key) {
     if (map >= maps_.size() || !maps_[map].created)
         return Error{Errc::script, "no armed handler uses this map yet, so its keys have no type"};
-    return encode(unit_.maps[map].key, key);
+    const Layout& layout = unit_.maps[map].key;
+    for (size_t i = 0; i < key.size() && i < layout.fields.size(); i++) {
+        const FieldKind kind = layout.fields[i].kind;
+        const auto* text = std::get_if<std::string>(&key[i]);
+        if (text && (kind == FieldKind::Symbol || kind == FieldKind::Pointer)) key[i] = TRY(address_of(*text));
+    }
+    return encode(layout, key);
 }
 
 Result<bool> Session::map_op(uint32_t map, kpl_map_op_kind op, std::string& key, std::string& value, uint64_t* cursor) const {
@@ -29,6 +51,15 @@ Result<bool> Session::map_op(uint32_t map, kpl_map_op_kind op, std::string& key,
     const bool done = TRY(device_->map_op(request));
     if (cursor) *cursor = request.cursor;
     return done;
+}
+
+Result<void> Session::clear_shared(uint32_t map) {
+    if (map >= maps_.size() || !maps_[map].created) return {};
+    std::vector<std::string> keys;
+    std::string key, value;
+    for (uint64_t cursor = 0; TRY(map_op(map, KPL_MAP_NEXT, key, value, &cursor));) keys.push_back(key);
+    for (std::string& one : keys) TRY(map_op(map, KPL_MAP_DELETE, one, value, nullptr));
+    return {};
 }
 
 Result<std::vector<MapEntry>> Session::entries(uint32_t map) {

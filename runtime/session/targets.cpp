@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <set>
 
 namespace kpl {
 namespace {
@@ -48,6 +49,12 @@ Place place_of(const Symbol& symbol, uint64_t offset) {
     return {symbol.name, symbol.module, symbol.addr + offset, symbol.addr, offset};
 }
 
+// A place that several targets name is probed once.
+void drop_repeated(std::vector<Place>& places) {
+    std::set<uint64_t> seen;
+    std::erase_if(places, [&](const Place& place) { return !seen.insert(place.address).second; });
+}
+
 Error unknown(const std::string& text, const Spec& spec, Kallsyms& symbols) {
     std::string message = fmt::format("no function '{}' in this kernel", text);
     if (auto near = symbols.near(spec.symbol); near && !near->empty())
@@ -67,9 +74,10 @@ Result<void> resolve_name(const std::string& text, Kallsyms& symbols, std::vecto
     const Spec spec = TRY(parse(text));
     if (is_glob(spec.symbol)) {
         const auto found = TRY(symbols.glob(spec.symbol, spec.module));
-        if (found.empty()) return Error{Errc::script, fmt::format("no function matches '{}'", text)};
+        const size_t before = places.size();
         for (const Symbol& symbol : found)
             if (is_function_of_its_own(symbol.name)) places.push_back(place_of(symbol, spec.offset));
+        if (places.size() == before) return Error{Errc::script, fmt::format("no function matches '{}'", text)};
         return {};
     }
     const auto found = TRY(symbols.find(spec.symbol, spec.module));
@@ -112,6 +120,7 @@ Result<std::vector<Place>> resolve_targets(const ProbeDecl& probe, Kallsyms& sym
         if (error.code == Errc::script) error.at = probe.at;
         return error;
     }
+    if (addresses) drop_repeated(places);
     return places;
 }
 

@@ -68,7 +68,7 @@ TEST_CASE("--vm keeps the rest of the command line for the run inside") {
 TEST_CASE("wrong usage says what is wrong") {
     for (const Strings& args : {Strings{}, Strings{"--nonsense", "s.lua"}, Strings{"-p", "x", "s.lua"}, Strings{"-p", "0", "s.lua"},
                                 Strings{"--timeout", "-1", "s.lua"}, Strings{"-d", "nope", "s.lua"}, Strings{"-e"},
-                                Strings{"--vm-add", "f", "s.lua"}}) {
+                                Strings{"--vm-add", "f", "s.lua"}, Strings{"--vm=", "s.lua"}, Strings{"--timeout", "nan", "s.lua"}}) {
         const auto line = parse(args);
         CHECK(line.bad_usage);
         CHECK_FALSE(line.text.empty());

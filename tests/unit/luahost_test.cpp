@@ -132,7 +132,7 @@ TEST_CASE_METHOD(Fixture, "wrong declarations are refused at the script's line")
         {"kprobe({}, print)", "script.lua:1: kprobe needs a target"},
         {"kprobe(true, print)", "script.lua:1: kprobe: a target is \"symbol\", \"symbol+0x1a\", \"module:symbol\", an address, a glob, "
                                 "or a list of these"},
-        {"kretprobe { 'x', ret = print, maxactive = -1 }", "script.lua:1: kretprobe: 'maxactive' must be a whole number, 0 or more"},
+        {"kretprobe { 'x', ret = print, maxactive = -1 }", "script.lua:1: kretprobe: 'maxactive' must be a whole number up to 16,384"},
         {"kprobe { 'x', pre = print, when = { user = 1 } }", "script.lua:1: kprobe: when has no option 'user'; it has: cgroup, comm, "
                                                              "cpu, pid, tid"},
         {"kprobe { 'x', pre = print, when = { comm = 'sixteen-bytes-xx' } }",
@@ -158,7 +158,8 @@ TEST_CASE_METHOD(Fixture, "an error of the script is one line with its place") {
     CHECK(error("local x = = 1").starts_with("script.lua:1: unexpected symbol near '='"));
     CHECK(error("\nnonesuch()") == "script.lua:2: attempt to call global 'nonesuch' (a nil value)");
     CHECK(error("error({})") == "error object is table");
-    CHECK(error("count():clear()") == "no module");
+    CHECK(error("\ncount():clear()") == "script.lua:2: no module");
+    CHECK(error("printf('%d', 'x')").starts_with("script.lua:1: bad argument #2 to 'printf'"));
 }
 
 TEST_CASE_METHOD(Fixture, "arguments, output and the end") {
@@ -242,7 +243,7 @@ TEST_CASE_METHOD(Fixture, "shared maps are read and written from scripts") {
     REQUIRE(session.stored.size() == 1);
     CHECK(session.stored[0].first == "at");
     CHECK(std::get<int64_t>(session.stored[0].second) == 3);
-    CHECK(error("m:set(1, { 3 })") == "a struct value has named fields: { at = 1 }");
+    CHECK(error("m:set(1, { 3 })") == "script.lua:1: a struct value has named fields: { at = 1 }");
 }
 
 TEST_CASE_METHOD(Fixture, "probe objects") {
