@@ -45,7 +45,8 @@ std::vector<BlockId> reverse_post_order(size_t count, const Successors& next) {
     return order;
 }
 
-// How many loops each block is in: for each backward edge, what reaches its source without passing its target.
+// How many loops each block is in: for each backward edge, what reaches its source without passing its
+// target.
 std::vector<std::vector<BlockId>> loops_of(const Function& f, const std::vector<BlockId>& order) {
     std::vector<size_t> place(f.blocks.size(), SIZE_MAX);
     for (size_t i = 0; i < order.size(); i++) place[order[i]] = i;
@@ -65,7 +66,8 @@ std::vector<std::vector<BlockId>> loops_of(const Function& f, const std::vector<
                     if (place[pred] != SIZE_MAX) work.push_back(pred);
             }
             for (BlockId b : order)
-                if (in[b] && std::find(loops[b].begin(), loops[b].end(), head) == loops[b].end()) loops[b].push_back(head);
+                if (in[b] && std::find(loops[b].begin(), loops[b].end(), head) == loops[b].end())
+                    loops[b].push_back(head);
         }
     return loops;
 }
@@ -108,7 +110,8 @@ void renumber(Function& f, const std::vector<BlockId>& order) {
 }  // namespace
 
 void order_blocks(Function& f) {
-    const auto plain = reverse_post_order(f.blocks.size(), [&](BlockId b) { return successors(f.blocks[b]); });
+    const auto plain =
+        reverse_post_order(f.blocks.size(), [&](BlockId b) { return successors(f.blocks[b]); });
     const auto loops = loops_of(f, plain);
     // What is visited first comes last: first the ways that leave the most loops.
     auto shared = [&](BlockId from, BlockId to) {

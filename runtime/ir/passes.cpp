@@ -38,20 +38,38 @@ using s64 = int64_t;
 std::optional<s64> fold_binary(Opcode op, s64 a, s64 b) {
     const u64 x = static_cast<u64>(a), y = static_cast<u64>(b);
     switch (op) {
-        case Opcode::Add: return static_cast<s64>(x + y);
-        case Opcode::Sub: return static_cast<s64>(x - y);
-        case Opcode::Mul: return static_cast<s64>(x * y);
-        case Opcode::And: return a & b;
-        case Opcode::Or: return a | b;
-        case Opcode::Xor: return a ^ b;
-        case Opcode::Shl: return static_cast<s64>(x << (y & 63));
-        case Opcode::Shr: return static_cast<s64>(x >> (y & 63));
-        case Opcode::Sar: return a >> (y & 63);
-        case Opcode::UDiv: if (y) return static_cast<s64>(x / y); break;
-        case Opcode::UMod: if (y) return static_cast<s64>(x % y); break;
-        case Opcode::SDiv: if (y) return b == -1 ? static_cast<s64>(-x) : a / b; break;
-        case Opcode::SMod: if (y) return b == -1 ? 0 : a % b; break;
-        default: break;
+        case Opcode::Add:
+            return static_cast<s64>(x + y);
+        case Opcode::Sub:
+            return static_cast<s64>(x - y);
+        case Opcode::Mul:
+            return static_cast<s64>(x * y);
+        case Opcode::And:
+            return a & b;
+        case Opcode::Or:
+            return a | b;
+        case Opcode::Xor:
+            return a ^ b;
+        case Opcode::Shl:
+            return static_cast<s64>(x << (y & 63));
+        case Opcode::Shr:
+            return static_cast<s64>(x >> (y & 63));
+        case Opcode::Sar:
+            return a >> (y & 63);
+        case Opcode::UDiv:
+            if (y) return static_cast<s64>(x / y);
+            break;
+        case Opcode::UMod:
+            if (y) return static_cast<s64>(x % y);
+            break;
+        case Opcode::SDiv:
+            if (y) return b == -1 ? static_cast<s64>(-x) : a / b;
+            break;
+        case Opcode::SMod:
+            if (y) return b == -1 ? 0 : a % b;
+            break;
+        default:
+            break;
     }
     return std::nullopt;
 }
@@ -59,16 +77,26 @@ std::optional<s64> fold_binary(Opcode op, s64 a, s64 b) {
 bool holds(Cmp cmp, s64 a, s64 b) {
     const u64 x = static_cast<u64>(a), y = static_cast<u64>(b);
     switch (cmp) {
-        case Cmp::Eq: return a == b;
-        case Cmp::Ne: return a != b;
-        case Cmp::SLt: return a < b;
-        case Cmp::SLe: return a <= b;
-        case Cmp::SGt: return a > b;
-        case Cmp::SGe: return a >= b;
-        case Cmp::ULt: return x < y;
-        case Cmp::ULe: return x <= y;
-        case Cmp::UGt: return x > y;
-        case Cmp::UGe: return x >= y;
+        case Cmp::Eq:
+            return a == b;
+        case Cmp::Ne:
+            return a != b;
+        case Cmp::SLt:
+            return a < b;
+        case Cmp::SLe:
+            return a <= b;
+        case Cmp::SGt:
+            return a > b;
+        case Cmp::SGe:
+            return a >= b;
+        case Cmp::ULt:
+            return x < y;
+        case Cmp::ULe:
+            return x <= y;
+        case Cmp::UGt:
+            return x > y;
+        case Cmp::UGe:
+            return x >= y;
     }
     return false;
 }
@@ -76,11 +104,16 @@ bool holds(Cmp cmp, s64 a, s64 b) {
 std::optional<s64> fold_unary(const Inst& inst, s64 a) {
     const unsigned shift = 64 - static_cast<unsigned>(inst.imm);
     switch (inst.op) {
-        case Opcode::Neg: return static_cast<s64>(-static_cast<u64>(a));
-        case Opcode::Not: return ~a;
-        case Opcode::SExt: return static_cast<s64>(static_cast<u64>(a) << shift) >> shift;
-        case Opcode::ZExt: return static_cast<s64>(static_cast<u64>(a) << shift >> shift);
-        default: return std::nullopt;
+        case Opcode::Neg:
+            return static_cast<s64>(-static_cast<u64>(a));
+        case Opcode::Not:
+            return ~a;
+        case Opcode::SExt:
+            return static_cast<s64>(static_cast<u64>(a) << shift) >> shift;
+        case Opcode::ZExt:
+            return static_cast<s64>(static_cast<u64>(a) << shift >> shift);
+        default:
+            return std::nullopt;
     }
 }
 
@@ -98,7 +131,8 @@ class Folder {
         for (Block& b : f_.blocks) fold_branch(b);
         // A phi that became a constant is no longer among the phis: it goes behind them.
         for (Block& b : f_.blocks)
-            std::stable_partition(b.insts.begin(), b.insts.end(), [&](ValueId id) { return f_.insts[id].op == Opcode::Phi; });
+            std::stable_partition(b.insts.begin(), b.insts.end(),
+                                  [&](ValueId id) { return f_.insts[id].op == Opcode::Phi; });
     }
 
   private:
@@ -132,7 +166,8 @@ class Folder {
         if (inst.args.size() != 2) return false;
         const auto a = constant(inst.args[0]), b = constant(inst.args[1]);
         if (a && b) {
-            const auto r = inst.op == Opcode::Compare ? std::optional<s64>(holds(inst.cmp, *a, *b)) : fold_binary(inst.op, *a, *b);
+            const auto r = inst.op == Opcode::Compare ? std::optional<s64>(holds(inst.cmp, *a, *b))
+                                                      : fold_binary(inst.op, *a, *b);
             return r && become(id, *r);
         }
         return b && fold_neutral(id, *b);
@@ -142,11 +177,22 @@ class Folder {
     bool fold_neutral(ValueId id, s64 b) {
         const Inst& inst = f_.insts[id];
         switch (inst.op) {
-            case Opcode::Add: case Opcode::Sub: case Opcode::Or: case Opcode::Xor:
-            case Opcode::Shl: case Opcode::Shr: case Opcode::Sar: return b == 0 && same_as(id, inst.args[0]);
-            case Opcode::Mul: case Opcode::UDiv: case Opcode::SDiv: return b == 1 && same_as(id, inst.args[0]);
-            case Opcode::And: return b == -1 && same_as(id, inst.args[0]);
-            default: return false;
+            case Opcode::Add:
+            case Opcode::Sub:
+            case Opcode::Or:
+            case Opcode::Xor:
+            case Opcode::Shl:
+            case Opcode::Shr:
+            case Opcode::Sar:
+                return b == 0 && same_as(id, inst.args[0]);
+            case Opcode::Mul:
+            case Opcode::UDiv:
+            case Opcode::SDiv:
+                return b == 1 && same_as(id, inst.args[0]);
+            case Opcode::And:
+                return b == -1 && same_as(id, inst.args[0]);
+            default:
+                return false;
         }
     }
 
@@ -162,8 +208,10 @@ class Folder {
             const auto c = constant(v);
             constants &= c && (!n || *n == *c);
             n = c;
-            if (only == no_value) only = v;
-            else if (only != v) only = no_value - 1;
+            if (only == no_value)
+                only = v;
+            else if (only != v)
+                only = no_value - 1;
         }
         if (constants && n) return become(id, *n);
         return only < no_value - 1 && same_as(id, only);
@@ -191,29 +239,62 @@ class Folder {
 // Helpers whose result is the same for the whole of a hit.
 bool constant_helper(kpl_helper h) {
     switch (h) {
-        case KPL_H_pid: case KPL_H_tid: case KPL_H_ppid: case KPL_H_uid: case KPL_H_gid: case KPL_H_task:
-        case KPL_H_cgroup: return true;
-        default: return false;
+        case KPL_H_pid:
+        case KPL_H_tid:
+        case KPL_H_ppid:
+        case KPL_H_uid:
+        case KPL_H_gid:
+        case KPL_H_task:
+        case KPL_H_cgroup:
+            return true;
+        default:
+            return false;
     }
 }
 
 bool is_pure(const Inst& inst) {
     switch (inst.op) {
-        case Opcode::Const: case Opcode::HitField: case Opcode::Reg: case Opcode::Add: case Opcode::Sub:
-        case Opcode::Mul: case Opcode::UDiv: case Opcode::UMod: case Opcode::SDiv: case Opcode::SMod:
-        case Opcode::And: case Opcode::Or: case Opcode::Xor: case Opcode::Shl: case Opcode::Shr: case Opcode::Sar:
-        case Opcode::Neg: case Opcode::Not: case Opcode::SExt: case Opcode::ZExt: case Opcode::Compare:
-        case Opcode::Select: return true;
-        case Opcode::Call: return constant_helper(inst.helper);
-        default: return false;
+        case Opcode::Const:
+        case Opcode::HitField:
+        case Opcode::Reg:
+        case Opcode::Add:
+        case Opcode::Sub:
+        case Opcode::Mul:
+        case Opcode::UDiv:
+        case Opcode::UMod:
+        case Opcode::SDiv:
+        case Opcode::SMod:
+        case Opcode::And:
+        case Opcode::Or:
+        case Opcode::Xor:
+        case Opcode::Shl:
+        case Opcode::Shr:
+        case Opcode::Sar:
+        case Opcode::Neg:
+        case Opcode::Not:
+        case Opcode::SExt:
+        case Opcode::ZExt:
+        case Opcode::Compare:
+        case Opcode::Select:
+            return true;
+        case Opcode::Call:
+            return constant_helper(inst.helper);
+        default:
+            return false;
     }
 }
 
 // Leaves what was read from memory as it was, as far as a handler can tell.
 bool keeps_memory(const Inst& inst) {
     switch (inst.op) {
-        case Opcode::Phi: case Opcode::Read: case Opcode::LoadData: case Opcode::LoadSlot: case Opcode::StoreSlot: return true;
-        default: return is_pure(inst);
+        case Opcode::Phi:
+        case Opcode::Read:
+        case Opcode::LoadData:
+        case Opcode::LoadSlot:
+        case Opcode::StoreSlot:
+            return true;
+        default:
+            return is_pure(inst);
     }
 }
 
@@ -223,16 +304,22 @@ using Key = std::tuple<Opcode, Cmp, kpl_helper, int64_t, std::vector<ValueId>>;
 bool is_removable(const Inst& inst) {
     if (is_pure(inst)) return true;
     switch (inst.op) {
-        case Opcode::Phi: case Opcode::LoadData: case Opcode::LoadSlot: return true;
+        case Opcode::Phi:
+        case Opcode::LoadData:
+        case Opcode::LoadSlot:
+            return true;
         case Opcode::Call:
             return inst.helper == KPL_H_now || inst.helper == KPL_H_str_eq || inst.helper == KPL_H_str_starts;
-        default: return false;
+        default:
+            return false;
     }
 }
 
 }  // namespace
 
-void fold_constants(Function& f) { Folder(f).run(); }
+void fold_constants(Function& f) {
+    Folder(f).run();
+}
 
 void remove_common_subexpressions(Function& f) {
     const std::vector<BlockId> idom = dominators(f);

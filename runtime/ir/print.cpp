@@ -7,9 +7,11 @@ namespace kpl::ir {
 namespace {
 
 constexpr const char* op_names[] = {
-    "const", "phi", "hit", "reg", "add", "sub", "mul", "udiv", "umod", "sdiv", "smod", "and", "or", "xor", "shl",
-    "shr", "sar", "neg", "not", "sext", "zext", "cmp", "select", "read", "softread", "statusclear", "loaddata",
-    "storedata", "loadslot", "storeslot", "call", "emit", "aggadd", "mapget", "mapset", "mapdelete", "mapadd"};
+    "const",    "phi",         "hit",      "reg",       "add",      "sub",       "mul",    "udiv",
+    "umod",     "sdiv",        "smod",     "and",       "or",       "xor",       "shl",    "shr",
+    "sar",      "neg",         "not",      "sext",      "zext",     "cmp",       "select", "read",
+    "softread", "statusclear", "loaddata", "storedata", "loadslot", "storeslot", "call",   "emit",
+    "aggadd",   "mapget",      "mapset",   "mapdelete", "mapadd"};
 static_assert(std::size(op_names) == static_cast<size_t>(Opcode::MapAdd) + 1);
 
 constexpr const char* cmp_names[] = {"==", "!=", "<", "<=", ">", ">=", "u<", "u<=", "u>", "u>="};
@@ -17,10 +19,12 @@ constexpr const char* cmp_names[] = {"==", "!=", "<", "<=", ">", ">=", "u<", "u<
 const char* helper_name(kpl_helper helper) {
     switch (helper) {
 #define HELPER(id, name, ...) \
-    case KPL_H_##name: return #name;
+    case KPL_H_##name:        \
+        return #name;
 #include "uapi/helpers.def"
 #undef HELPER
-        default: return "?";
+        default:
+            return "?";
     }
 }
 
@@ -35,10 +39,12 @@ const char* hit_name(int64_t offset) {
 const char* stop_name(kpl_stop reason) {
     switch (reason) {
 #define STOP(name, class, text) \
-    case KPL_STOP_##name: return #name;
+    case KPL_STOP_##name:       \
+        return #name;
 #include "uapi/stops.def"
 #undef STOP
-        default: return "?";
+        default:
+            return "?";
     }
 }
 
@@ -64,9 +70,12 @@ std::string fields(const std::vector<FieldStore>& stores) {
     for (const FieldStore& f : stores) {
         if (!text.empty()) text += ", ";
         text += fmt::format("{}: ", f.offset);
-        if (const auto* v = std::get_if<ValueId>(&f.value)) text += fmt::format("v{}", *v);
-        else if (const auto* s = std::get_if<StrRef>(&f.value)) text += str(*s);
-        else text += "nil";
+        if (const auto* v = std::get_if<ValueId>(&f.value))
+            text += fmt::format("v{}", *v);
+        else if (const auto* s = std::get_if<StrRef>(&f.value))
+            text += str(*s);
+        else
+            text += "nil";
     }
     return "{" + text + "}";
 }
@@ -85,38 +94,54 @@ bool yields(const Inst& inst) {
         case Opcode::AggAdd:
         case Opcode::MapSet:
         case Opcode::MapDelete:
-        case Opcode::MapAdd: return false;
-        default: return true;
+        case Opcode::MapAdd:
+            return false;
+        default:
+            return true;
     }
 }
 
 std::string body(const Inst& inst) {
     std::string text = op_names[static_cast<size_t>(inst.op)];
     switch (inst.op) {
-        case Opcode::Const: return text + fmt::format(" {}", inst.imm);
-        case Opcode::HitField: return text + " " + hit_name(inst.imm);
-        case Opcode::Reg: return text + fmt::format(" {}", inst.imm);
+        case Opcode::Const:
+            return text + fmt::format(" {}", inst.imm);
+        case Opcode::HitField:
+            return text + " " + hit_name(inst.imm);
+        case Opcode::Reg:
+            return text + fmt::format(" {}", inst.imm);
         case Opcode::SExt:
         case Opcode::ZExt:
         case Opcode::Read:
-        case Opcode::SoftRead: return text + fmt::format("{}", inst.imm) + args(inst);
-        case Opcode::Compare: return text + fmt::format(" v{} {} v{}", inst.args[0], cmp_names[static_cast<size_t>(inst.cmp)], inst.args[1]);
+        case Opcode::SoftRead:
+            return text + fmt::format("{}", inst.imm) + args(inst);
+        case Opcode::Compare:
+            return text + fmt::format(" v{} {} v{}", inst.args[0], cmp_names[static_cast<size_t>(inst.cmp)],
+                                      inst.args[1]);
         case Opcode::LoadData:
-        case Opcode::StoreData: return text + fmt::format(" {}", inst.imm) + args(inst);
+        case Opcode::StoreData:
+            return text + fmt::format(" {}", inst.imm) + args(inst);
         case Opcode::LoadSlot:
-        case Opcode::StoreSlot: return text + fmt::format(" s{}+{}", inst.slot, inst.imm) + args(inst);
+        case Opcode::StoreSlot:
+            return text + fmt::format(" s{}+{}", inst.slot, inst.imm) + args(inst);
         case Opcode::Call: {
             std::string list;
             for (const Operand& o : inst.operands) list += (list.empty() ? "" : ", ") + operand(o);
-            return text + fmt::format(" {}({}){}", helper_name(inst.helper), list, inst.stops ? " stops" : "");
+            return text +
+                   fmt::format(" {}({}){}", helper_name(inst.helper), list, inst.stops ? " stops" : "");
         }
         case Opcode::Emit:
-        case Opcode::MapDelete: return text + fmt::format(" {} {}", inst.imm, fields(inst.fields));
+        case Opcode::MapDelete:
+            return text + fmt::format(" {} {}", inst.imm, fields(inst.fields));
         case Opcode::AggAdd:
-        case Opcode::MapAdd: return text + fmt::format(" {} {}", inst.imm, fields(inst.fields)) + args(inst);
-        case Opcode::MapGet: return text + fmt::format(" {} {} s{}", inst.imm, fields(inst.fields), inst.slot);
-        case Opcode::MapSet: return text + fmt::format(" {} {} {}", inst.imm, fields(inst.fields), fields(inst.value_fields));
-        default: return text + args(inst);
+        case Opcode::MapAdd:
+            return text + fmt::format(" {} {}", inst.imm, fields(inst.fields)) + args(inst);
+        case Opcode::MapGet:
+            return text + fmt::format(" {} {} s{}", inst.imm, fields(inst.fields), inst.slot);
+        case Opcode::MapSet:
+            return text + fmt::format(" {} {} {}", inst.imm, fields(inst.fields), fields(inst.value_fields));
+        default:
+            return text + args(inst);
     }
 }
 
@@ -124,7 +149,8 @@ std::string terminator(const Block& b) {
     struct Visitor {
         std::string operator()(const Jump& j) const { return fmt::format("jump b{}", j.to); }
         std::string operator()(const Branch& c) const {
-            return fmt::format("if v{} {} v{} then b{} else b{}", c.a, cmp_names[static_cast<size_t>(c.cmp)], c.b, c.yes, c.no);
+            return fmt::format("if v{} {} v{} then b{} else b{}", c.a, cmp_names[static_cast<size_t>(c.cmp)],
+                               c.b, c.yes, c.no);
         }
         std::string operator()(const Return& r) const { return r.skip ? "return skip" : "return"; }
         std::string operator()(const Stop& s) const { return fmt::format("stop {}", stop_name(s.reason)); }

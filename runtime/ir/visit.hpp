@@ -42,8 +42,11 @@ void for_each_slot(const Inst& inst, Visit&& visit) {
     switch (inst.op) {
         case Opcode::LoadSlot:
         case Opcode::StoreSlot:
-        case Opcode::MapGet: visit(inst.slot); break;
-        default: break;
+        case Opcode::MapGet:
+            visit(inst.slot);
+            break;
+        default:
+            break;
     }
     auto string = [&](const StrRef& s) {
         if (s.where == StrRef::Where::Slot) visit(s.index);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The handler language, as data. tests/data/lua_accept*.txt: scripts, what their handlers find, and what comes out.
+// The handler language, as data. tests/data/lua_accept*.txt: scripts, what their handlers find, and what
+// comes out.
 //
 //   [name]
 //   @args 1 -2 0x1000            ; integer arguments of the hit
@@ -59,14 +60,18 @@ std::vector<LuaRow> read_rows(const std::string& prefix) {
     return rows;
 }
 
-int64_t number(const std::string& text) { return static_cast<int64_t>(std::stoull(text, nullptr, 0)); }
+int64_t number(const std::string& text) {
+    return static_cast<int64_t>(std::stoull(text, nullptr, 0));
+}
 
 std::string unquote(const std::string& text) {
     REQUIRE(text.size() >= 2);
     return text.substr(1, text.size() - 2);
 }
 
-void set_reg(Lab& lab, uint16_t offset, int64_t value) { lab.sim.regs[offset / 8] = static_cast<uint64_t>(value); }
+void set_reg(Lab& lab, uint16_t offset, int64_t value) {
+    lab.sim.regs[offset / 8] = static_cast<uint64_t>(value);
+}
 
 void put_struct(Lab& lab, const std::string& type, std::istringstream& in) {
     std::string address, assignment;
@@ -116,7 +121,8 @@ int set_up(Lab& lab, const LuaRow& row) {
             std::string text;
             in >> word >> std::ws;
             std::getline(in, text);
-            (what == "str" ? lab.sim.kernel : lab.sim.user).add_string(static_cast<uint64_t>(number(word)), unquote(text));
+            (what == "str" ? lab.sim.kernel : lab.sim.user)
+                .add_string(static_cast<uint64_t>(number(word)), unquote(text));
         } else if (what == "hits") {
             in >> hits;
         } else {
@@ -174,7 +180,8 @@ static std::regex pattern(const front::MessageRow& row) {
     if (!row.advice.empty()) text.append(": ").append(row.advice);
     std::string out;
     for (size_t i = 0; i < text.size(); i++) {
-        const bool place = text[i] == '{' && i + 1 < text.size() && std::isdigit(static_cast<unsigned char>(text[i + 1]));
+        const bool place =
+            text[i] == '{' && i + 1 < text.size() && std::isdigit(static_cast<unsigned char>(text[i + 1]));
         if (place) {
             out += ".*";
             i += 2;
@@ -193,11 +200,13 @@ TEST_CASE("every message has a row") {
     for (const char* prefix : {"lua_refuse", "lua_accept"})
         for (const LuaRow& row : read_rows(prefix)) {
             const auto& lines = row.warnings.empty() ? row.expected : row.warnings;
-            for (const std::string& line : lines) messages.push_back(line.substr(std::min(line.size(), line.find(": ") + 2)));
+            for (const std::string& line : lines)
+                messages.push_back(line.substr(std::min(line.size(), line.find(": ") + 2)));
         }
     const auto covered = [&](const front::MessageRow& row) {
         const std::regex text = pattern(row);
-        return std::any_of(messages.begin(), messages.end(), [&](const std::string& m) { return std::regex_match(m, text); });
+        return std::any_of(messages.begin(), messages.end(),
+                           [&](const std::string& m) { return std::regex_match(m, text); });
     };
     for (size_t i = 0; i < static_cast<size_t>(front::Err::count_); i++) {
         const front::MessageRow& row = front::row(static_cast<front::Err>(i));

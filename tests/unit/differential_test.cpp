@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Random functions compute in a handler what LuaJIT computes on 64-bit cdata. KPL_FUNCTIONS and KPL_SEED choose others
-// than the fixed ones.
+// Random functions compute in a handler what LuaJIT computes on 64-bit cdata. KPL_FUNCTIONS and KPL_SEED
+// choose others than the fixed ones.
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <iostream>
@@ -19,8 +19,10 @@ namespace {
 std::string oracle(const RandomFunction& f, const std::array<int64_t, 4>& args) {
     std::unique_ptr<lua_State, decltype(&lua_close)> L(luaL_newstate(), lua_close);
     luaL_openlibs(L.get());
-    std::string code = std::string(LuaGenerator::oracle_prelude) + "local function f(a, b, c, d)\n" + f.oracle + "end\nreturn f(";
-    for (size_t i = 0; i < 4; i++) code += fmt::format("{}ffi.cast('int64_t', {}ULL)", i ? ", " : "", static_cast<uint64_t>(args[i]));
+    std::string code = std::string(LuaGenerator::oracle_prelude) + "local function f(a, b, c, d)\n" +
+                       f.oracle + "end\nreturn f(";
+    for (size_t i = 0; i < 4; i++)
+        code += fmt::format("{}ffi.cast('int64_t', {}ULL)", i ? ", " : "", static_cast<uint64_t>(args[i]));
     code += ")";
     if (luaL_dostring(L.get(), code.c_str())) {
         const std::string error = lua_tostring(L.get(), -1);
@@ -32,11 +34,14 @@ std::string oracle(const RandomFunction& f, const std::array<int64_t, 4>& args) 
 // Refusals that a random function may earn.
 bool may_be_refused(const std::string& errors) {
     static const std::regex fair(
-        "(t.lua:[0-9]+: (division by the constant 0|'for' step is zero|an unsigned value is compared with.*|'n0' is an integer.*|'[sux][0-2]' is (an integer|a string), and every.*)\n?)+");
+        "(t.lua:[0-9]+: (division by the constant 0|'for' step is zero|an unsigned value is compared "
+        "with.*|'n0' is an integer.*|'[sux][0-2]' is (an integer|a string), and every.*)\n?)+");
     return std::regex_match(errors, fair);
 }
 
-std::string without_line(const std::string& out) { return out.starts_with("stop ") ? out.substr(0, out.find(" at ")) : out; }
+std::string without_line(const std::string& out) {
+    return out.starts_with("stop ") ? out.substr(0, out.find(" at ")) : out;
+}
 
 void print(const Coverage& coverage) {
     for (const auto& [op, cells] : coverage) {
@@ -52,16 +57,27 @@ TEST_CASE("random functions compute what LuaJIT computes") {
     const char* count = std::getenv("KPL_FUNCTIONS");
     const char* first = std::getenv("KPL_SEED");
     const uint64_t functions = count ? std::stoull(count) : 2000, seed = first ? std::stoull(first) : 1;
-    static constexpr int64_t edges[] = {0, 1, -1, 2, 7, 100, -100, int64_t{1} << 31, -(int64_t{1} << 31), int64_t{1} << 32,
-                                        int64_t{1} << 53, INT64_MAX, INT64_MIN};
+    static constexpr int64_t edges[] = {0,
+                                        1,
+                                        -1,
+                                        2,
+                                        7,
+                                        100,
+                                        -100,
+                                        int64_t{1} << 31,
+                                        -(int64_t{1} << 31),
+                                        int64_t{1} << 32,
+                                        int64_t{1} << 53,
+                                        INT64_MAX,
+                                        INT64_MIN};
     Coverage coverage;
     size_t refused = 0, stopped = 0, endless = 0, runs = 0;
     for (uint64_t n = 0; n < functions; n++) {
         const RandomFunction f = LuaGenerator(seed + n, coverage).make();
         Lab lab;
-        const std::string errors =
-            lab.compile(std::string(LuaGenerator::handler_prelude) +
-                        "kprobe { \"other\", budget = 1000000, pre = function(p, a, b, c, d)\n" + f.handler + "end }");
+        const std::string errors = lab.compile(
+            std::string(LuaGenerator::handler_prelude) +
+            "kprobe { \"other\", budget = 1000000, pre = function(p, a, b, c, d)\n" + f.handler + "end }");
         INFO("seed " << seed + n << "\n" << f.handler);
         if (may_be_refused(errors)) {
             refused++;
@@ -87,8 +103,9 @@ TEST_CASE("random functions compute what LuaJIT computes") {
             runs++;
         }
     }
-    std::cout << fmt::format("{} functions, {} refused, {} runs, {} of them stopped; operators by operand types:\n", functions,
-                             refused, runs, stopped);
+    std::cout << fmt::format(
+        "{} functions, {} refused, {} runs, {} of them stopped; operators by operand types:\n", functions,
+        refused, runs, stopped);
     print(coverage);
     CHECK(refused < functions / 2);
     CHECK(endless < functions / 10);

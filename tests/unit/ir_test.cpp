@@ -27,7 +27,9 @@ struct Maker {
     ValueId constant(BlockId b, int64_t n) { return add(b, {.op = Opcode::Const, .imm = n}); }
     ValueId arg(BlockId b) { return add(b, {.op = Opcode::Reg, .imm = 112}); }
     ValueId op(BlockId b, Opcode code, ValueId x, ValueId y) { return add(b, {.op = code, .args = {x, y}}); }
-    ValueId read(BlockId b, ValueId address) { return add(b, {.op = Opcode::Read, .stops = true, .imm = 8, .args = {address}}); }
+    ValueId read(BlockId b, ValueId address) {
+        return add(b, {.op = Opcode::Read, .stops = true, .imm = 8, .args = {address}});
+    }
     void keep(BlockId b, ValueId v) { add(b, {.op = Opcode::StoreData, .imm = 0, .args = {v}}); }
     void jump(BlockId from, BlockId to) {
         f.blocks[from].end = Jump{to};
@@ -76,11 +78,13 @@ TEST_CASE("check accepts a sound function and finds each broken invariant") {
         {"before it is computed", [](Loop& l) { std::get<Branch>(l.f.blocks[l.b1].end).b = l.next; }},
         {"is nowhere", [](Loop& l) { l.f.blocks[l.b0].insts.clear(); }},
         {"is listed twice", [](Loop& l) { l.f.blocks[l.b3].insts.push_back(l.n); }},
-        {"is a phi after other", [](Loop& l) { l.f.blocks[l.b1].insts.insert(l.f.blocks[l.b1].insts.begin(), l.constant(l.b3, 1)); }},
+        {"is a phi after other",
+         [](Loop& l) { l.f.blocks[l.b1].insts.insert(l.f.blocks[l.b1].insts.begin(), l.constant(l.b3, 1)); }},
         {"is outside of data", [](Loop& l) { l.f.data_size = 0; }},
         {"names s3, which does not exist", [](Loop& l) { l.add(l.b3, {.op = Opcode::LoadSlot, .slot = 3}); }},
         {"has 1 operands", [](Loop& l) { l.add(l.b3, {.op = Opcode::Add, .args = {l.n}}); }},
-        {"critical edge", [](Loop& l) {
+        {"critical edge",
+         [](Loop& l) {
              std::get<Branch>(l.f.blocks[l.b1].end).no = l.b3;
              l.f.blocks[l.b3].preds.push_back(l.b1);
          }},
@@ -103,11 +107,21 @@ TEST_CASE("constants are folded as 64-bit numbers wrap") {
     };
     const int64_t lowest = INT64_MIN;
     const Row rows[] = {
-        {Opcode::Add, INT64_MAX, 1, lowest}, {Opcode::Sub, lowest, 1, INT64_MAX}, {Opcode::Mul, lowest, 3, lowest},
-        {Opcode::UDiv, -1, 2, INT64_MAX},    {Opcode::UMod, -1, 10, 5},           {Opcode::SDiv, -7, 2, -3},
-        {Opcode::SMod, -7, 2, -1},           {Opcode::SDiv, lowest, -1, lowest},  {Opcode::SMod, lowest, -1, 0},
-        {Opcode::And, 6, 3, 2},              {Opcode::Or, 6, 3, 7},               {Opcode::Xor, 6, 3, 5},
-        {Opcode::Shl, 1, 65, 2},             {Opcode::Shr, -1, 63, 1},            {Opcode::Sar, -8, 1, -4},
+        {Opcode::Add, INT64_MAX, 1, lowest},
+        {Opcode::Sub, lowest, 1, INT64_MAX},
+        {Opcode::Mul, lowest, 3, lowest},
+        {Opcode::UDiv, -1, 2, INT64_MAX},
+        {Opcode::UMod, -1, 10, 5},
+        {Opcode::SDiv, -7, 2, -3},
+        {Opcode::SMod, -7, 2, -1},
+        {Opcode::SDiv, lowest, -1, lowest},
+        {Opcode::SMod, lowest, -1, 0},
+        {Opcode::And, 6, 3, 2},
+        {Opcode::Or, 6, 3, 7},
+        {Opcode::Xor, 6, 3, 5},
+        {Opcode::Shl, 1, 65, 2},
+        {Opcode::Shr, -1, 63, 1},
+        {Opcode::Sar, -8, 1, -4},
     };
     for (const Row& row : rows) {
         Maker m;
@@ -236,6 +250,7 @@ TEST_CASE("the printed form names everything") {
     l.f.name = "t.lua:1 pre of x";
     const std::string text = print(l.f);
     CHECK(text.find("t.lua:1 pre of x\nb0:\n") == 0);
-    CHECK(text.find("b1: loop  from b0, b2\n  v2 = phi v1, v4\n  if v2 == v0 then b3 else b2\n") != std::string::npos);
+    CHECK(text.find("b1: loop  from b0, b2\n  v2 = phi v1, v4\n  if v2 == v0 then b3 else b2\n") !=
+          std::string::npos);
     CHECK(text.find("storedata 0 v2\n  return\n") != std::string::npos);
 }

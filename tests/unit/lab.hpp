@@ -62,7 +62,8 @@ struct LabScript : ScriptApi {
 class Lab {
   public:
     // On the types of tests/unit/lab_types.hpp, or of a kernel.
-    explicit Lab(const std::string& btf_dir = fixture().dir()) : types_(btf_dir), symbols_(fixture().kallsyms()), decoder_(symbols_) {
+    explicit Lab(const std::string& btf_dir = fixture().dir())
+        : types_(btf_dir), symbols_(fixture().kallsyms()), decoder_(symbols_) {
         host_.emplace(LuaHost::create(script_).value());
         sim.hit.func = sim.hit.addr = 0xffffffff81000000;
         sim.hit.ret_addr = 0xffffffff81002010;
@@ -86,7 +87,8 @@ class Lab {
     // More of the script, as the REPL gives it: its new handlers join what was compiled before.
     std::string again(const std::string& code) { return declare(code); }
 
-    // Runs every handler once, in the order of declaration: what it printed, sent and why it stopped, a line each.
+    // Runs every handler once, in the order of declaration: what it printed, sent and why it stopped, a line
+    // each.
     std::vector<std::string> hit() {
         std::vector<std::string> lines;
         bool skipped = false;
@@ -103,7 +105,8 @@ class Lab {
             for (const SimRecord& record : sim.records) print(record, lines);
             if (outcome.reason) {
                 const PcNote* note = notes_[i].note_at(outcome.pc);
-                lines.push_back(fmt::format("stop {} at {}{}", stop_names[outcome.reason - 2], note ? note->at.line : 0,
+                lines.push_back(fmt::format("stop {} at {}{}", stop_names[outcome.reason - 2],
+                                            note ? note->at.line : 0,
                                             note && !note->what.empty() ? ": " + note->what : ""));
             }
             skipped = skipped || outcome.skipped;
@@ -122,8 +125,9 @@ class Lab {
             for (const auto& [key, value] : sim.maps[id].cells) {
                 std::string line = decl.name;
                 if (decl.keyed) line += "[" + join(decoder_.fixed(decl.key, key), decl.key, ",") + "]";
-                line += decl.kind == KPL_MAP_HASH ? " = " + join(decoder_.fixed(decl.value, value), decl.value, " ")
-                                                  : " =" + words(value);
+                line += decl.kind == KPL_MAP_HASH
+                            ? " = " + join(decoder_.fixed(decl.value, value), decl.value, " ")
+                            : " =" + words(value);
                 lines.push_back(line);
             }
         }
@@ -156,7 +160,8 @@ class Lab {
         options.arch = &host_arch();
         auto built = build(unit, types_, options);
         if (!built.ok()) return built.error().message();
-        for (const Warning& w : built->warnings) warnings += fmt::format("{}:{}: {}\n", w.at.file, w.at.line, w.text);
+        for (const Warning& w : built->warnings)
+            warnings += fmt::format("{}:{}: {}\n", w.at.file, w.at.line, w.text);
         functions = built->functions;
         return {};
     }
@@ -167,8 +172,8 @@ class Lab {
             if (!wrong.empty()) return "IR: " + wrong + ir::print(f);
             auto program = generate(f);
             if (!program.ok()) return program.error().message();
-            auto loaded = sim.load({program->insns, program->labels, static_cast<uint32_t>(program->kind), program->data_size,
-                                    program->scratch_size, program->budget});
+            auto loaded = sim.load({program->insns, program->labels, static_cast<uint32_t>(program->kind),
+                                    program->data_size, program->scratch_size, program->budget});
             if (!loaded.ok()) return loaded.error().message() + "\n" + ir::print(f);
             notes_.push_back(*program);
             programs_.push_back(*loaded);
@@ -191,7 +196,8 @@ class Lab {
         std::string text;
         for (size_t i = 0; i < values.size(); i++) {
             if (i) text += separator;
-            const bool named = !layout.fields[i].name.empty() && !std::isdigit(static_cast<unsigned char>(layout.fields[i].name[0]));
+            const bool named = !layout.fields[i].name.empty() &&
+                               !std::isdigit(static_cast<unsigned char>(layout.fields[i].name[0]));
             text += (named ? layout.fields[i].name + "=" : "") + to_text(values[i]);
         }
         return text;

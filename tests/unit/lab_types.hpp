@@ -5,27 +5,26 @@
 #include <bpf/btf.h>
 #include <stdlib.h>
 
+#include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
 #include <memory>
 #include <string>
-
-#include <catch2/catch.hpp>
 
 namespace kpl::test {
 
 // enum color { RED = 1, GREEN = 2, BLUE = -1 };
 // struct inner { int a; unsigned short b; };
 // struct node {
-//   0 int id; 8 struct node *next; 16 char name[16]; 32 unsigned long big; 40 unsigned flags : 3; 40.3 int sbits : 5;
-//   44 enum color color; 48 union { int ui; struct { short us; }; }; 52 struct inner in; 64 struct inner *pin; 72 bool on;
-//   73 signed char sc; 74 unsigned char uc; 76 int arr[4]; 96 void *opaque; 104 char *label; 112 struct missing *gone;
-//   120 double f; 128 struct inner ins[2]; 144 long ticks; };
+//   0 int id; 8 struct node *next; 16 char name[16]; 32 unsigned long big; 40 unsigned flags : 3; 40.3 int
+//   sbits : 5; 44 enum color color; 48 union { int ui; struct { short us; }; }; 52 struct inner in; 64 struct
+//   inner *pin; 72 bool on; 73 signed char sc; 74 unsigned char uc; 76 int arr[4]; 96 void *opaque; 104 char
+//   *label; 112 struct missing *gone; 120 double f; 128 struct inner ins[2]; 144 long ticks; };
 // struct odd { __int128 wide; };
 // struct task_struct { 0 int pid; 8 struct task_struct *real_parent; 16 char comm[16]; };
-// int probe_me(struct node *n, int i, unsigned int u, long l, unsigned long ul, bool flag, short seventh, unsigned char eighth);
-// struct node *find(int id);  void nothing(void);  bool truth(unsigned char c);  int by_value(struct inner in, int x);
-// unsigned long size_of_it(char *path);
+// int probe_me(struct node *n, int i, unsigned int u, long l, unsigned long ul, bool flag, short seventh,
+// unsigned char eighth); struct node *find(int id);  void nothing(void);  bool truth(unsigned char c);  int
+// by_value(struct inner in, int x); unsigned long size_of_it(char *path);
 class LabTypes {
   public:
     LabTypes() {
@@ -39,9 +38,11 @@ class LabTypes {
         __u32 size = 0;
         const void* data = btf__raw_data(btf_.get(), &size);
         REQUIRE(data);
-        std::ofstream(dir_ / "vmlinux", std::ios::binary).write(static_cast<const char*>(data), static_cast<std::streamsize>(size));
-        std::ofstream(dir_ / "kallsyms") << "ffffffff81000000 T probe_me\nffffffff81001000 T find\nffffffff81002000 T other\n"
-                                            "ffffffff81003000 T last\n";
+        std::ofstream(dir_ / "vmlinux", std::ios::binary)
+            .write(static_cast<const char*>(data), static_cast<std::streamsize>(size));
+        std::ofstream(dir_ / "kallsyms")
+            << "ffffffff81000000 T probe_me\nffffffff81001000 T find\nffffffff81002000 T other\n"
+               "ffffffff81003000 T last\n";
     }
     ~LabTypes() { std::filesystem::remove_all(dir_); }
     LabTypes(const LabTypes&) = delete;
@@ -95,7 +96,9 @@ class LabTypes {
         btf__add_field(b, nullptr, us, 0, 0);
         const int node = btf__add_struct(b, "node", 152);  // its pointer has the next id
         node_pointer_ = node + 1;
-        auto field = [&](const char* n, int type, uint32_t bytes) { btf__add_field(b, n, type, bytes * 8, 0); };
+        auto field = [&](const char* n, int type, uint32_t bytes) {
+            btf__add_field(b, n, type, bytes * 8, 0);
+        };
         field("id", int_, 0);
         field("next", node_pointer_, 8);
         field("name", name, 16);
@@ -129,8 +132,14 @@ class LabTypes {
 
     void add_functions() {
         function("probe_me", int_,
-                 {{"n", node_pointer_}, {"i", int_}, {"u", uint_}, {"l", long_}, {"ul", ulong_}, {"flag", bool_},
-                  {"seventh", short_}, {"eighth", uchar_}});
+                 {{"n", node_pointer_},
+                  {"i", int_},
+                  {"u", uint_},
+                  {"l", long_},
+                  {"ul", ulong_},
+                  {"flag", bool_},
+                  {"seventh", short_},
+                  {"eighth", uchar_}});
         function("find", node_pointer_, {{"id", int_}});
         function("nothing", 0, {});
         function("truth", bool_, {{"c", uchar_}});
@@ -146,8 +155,8 @@ class LabTypes {
 
     std::filesystem::path dir_;
     std::unique_ptr<btf, decltype(&btf__free)> btf_{nullptr, btf__free};
-    int int_, uint_, long_, ulong_, short_, ushort_, char_, schar_, uchar_, bool_, double_, color_, void_pointer_,
-        char_pointer_, inner_, node_pointer_;
+    int int_, uint_, long_, ulong_, short_, ushort_, char_, schar_, uchar_, bool_, double_, color_,
+        void_pointer_, char_pointer_, inner_, node_pointer_;
 };
 
 }  // namespace kpl::test

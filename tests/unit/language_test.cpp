@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// docs/language.md does what it says, on the types of each installed kernel; docs/errors.md has every message.
+// docs/language.md does what it says, on the types of each installed kernel; docs/errors.md has every
+// message.
 //
-// A block ```lua is a script, or, without a probe of its own, the body of a handler of vfs_read. In a block ```lua refused
-// each line is such a body, and what follows --> is the message.
+// A block ```lua is a script, or, without a probe of its own, the body of a handler of vfs_read. In a block
+// ```lua refused each line is such a body, and what follows --> is the message.
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <filesystem>
@@ -57,7 +58,8 @@ std::vector<std::string> kernels() {
     std::error_code none;
     for (const auto& entry : std::filesystem::directory_iterator(KPL_KERNEL_BTF, none))
         if (std::filesystem::exists(entry.path() / "vmlinux")) found.push_back(entry.path().string());
-    if (found.empty()) std::cout << "skipped: no kernel's BTF in " KPL_KERNEL_BTF "\n";  // CTest looks for this
+    if (found.empty())
+        std::cout << "skipped: no kernel's BTF in " KPL_KERNEL_BTF "\n";  // CTest looks for this
     return found;
 }
 
@@ -91,10 +93,14 @@ std::string list_of_messages() {
         }
         return out;
     };
-    auto add = [&](const front::MessageRow& row) { text += "| " + plain(row.text) + " | " + plain(row.advice) + " |\n"; };
-    for (size_t i = 0; i < static_cast<size_t>(front::Err::count_); i++) add(front::row(static_cast<front::Err>(i)));
+    auto add = [&](const front::MessageRow& row) {
+        text += "| " + plain(row.text) + " | " + plain(row.advice) + " |\n";
+    };
+    for (size_t i = 0; i < static_cast<size_t>(front::Err::count_); i++)
+        add(front::row(static_cast<front::Err>(i)));
     text += "\nWarnings, which refuse nothing:\n\n| what | what to do |\n|---|---|\n";
-    for (size_t i = 0; i < static_cast<size_t>(front::Warn::count_); i++) add(front::row(static_cast<front::Warn>(i)));
+    for (size_t i = 0; i < static_cast<size_t>(front::Warn::count_); i++)
+        add(front::row(static_cast<front::Warn>(i)));
     return text;
 }
 

@@ -2,8 +2,8 @@
 // One handler: LuaJIT bytecode interpreted over typed values, which leaves SSA behind.
 //
 // Blocks are visited in reverse post order with the state of their slots; where paths meet, values are merged
-// (join.cpp). Captured Lua functions are interpreted in place. The methods are spread over files by concept; this
-// header says which.
+// (join.cpp). Captured Lua functions are interpreted in place. The methods are spread over files by concept;
+// this header says which.
 #pragma once
 
 #include <memory>
@@ -49,8 +49,8 @@ struct ReturnEdge {
 
 // The arguments of a `try` call: reads there do not stop the handler.
 struct SoftRegion {
-    uint32_t first, call;      // pcs: [first, call)
-    size_t insts, slots;       // of the function when the region began: what is older was computed outside of it
+    uint32_t first, call;  // pcs: [first, call)
+    size_t insts, slots;   // of the function when the region began: what is older was computed outside of it
 };
 
 // One Lua function being interpreted: the handler itself, or a function that it calls.
@@ -100,7 +100,8 @@ class Builder {
     void run_frame(Frame& frame, State entry);
     void run_block(Frame& frame, uint32_t block);
     void enter_block(Frame& frame, uint32_t block);
-    State merge_states(Frame& frame, uint32_t block, std::vector<Edge>& edges, ir::BlockId into, LoopHead* head);
+    State merge_states(Frame& frame, uint32_t block, std::vector<Edge>& edges, ir::BlockId into,
+                       LoopHead* head);
     void merge_records(Frame& frame, const std::vector<Edge>& edges, ir::BlockId into, State& merged);
     void go_to(uint32_t pc, ir::BlockId from, State state);
     void close_loop(Frame& frame, uint32_t block, ir::BlockId from, State state);
@@ -115,14 +116,16 @@ class Builder {
         std::vector<ir::BlockId> from;
         std::vector<Value> values;
         ir::BlockId into;
-        bool force = false;              // a loop's head: more edges will come
+        bool force = false;  // a loop's head: more edges will come
         const Type* hint = nullptr;
-        std::string name;                // of the variable, for messages; may be empty
+        std::string name;  // of the variable, for messages; may be empty
     };
     Value merge(const Meeting& m);
     Value merge_in_place(const Meeting& m, const std::vector<Value>& known, const Type& type);
-    std::optional<Type> joined_type(const std::vector<Value>& values, const Type* hint, const std::string& name);
-    std::optional<Type> joined_integers(const std::vector<Value>& values, const Type* hint, const std::string& name);
+    std::optional<Type> joined_type(const std::vector<Value>& values, const Type* hint,
+                                    const std::string& name);
+    std::optional<Type> joined_integers(const std::vector<Value>& values, const Type* hint,
+                                        const std::string& name);
     bool same_pointee(TypeId a, TypeId b);
     ir::ValueId number_in(ir::BlockId block, const Value& v);
     ir::ValueId presence_in(ir::BlockId block, const Value& v);
@@ -202,11 +205,11 @@ class Builder {
         s_.diag.error(w_.place(), id, args...);
         return poison();
     }
-    bool usable(const Value& v, const std::string& use);      // neither poison, nil nor nil-able
+    bool usable(const Value& v, const std::string& use);  // neither poison, nil nor nil-able
     bool need_int(const Value& v, const std::string& use);
     std::optional<int64_t> need_constant(const Value& v, const std::string& use);
     bool need_string(const Value& v, const std::string& use);
-    bool side_effect(const std::string& what);                // refused in a try
+    bool side_effect(const std::string& what);  // refused in a try
     template <class T>
     std::optional<T> ask(Result<T> result) {
         if (result.ok()) return std::move(result).value();
@@ -220,9 +223,10 @@ class Builder {
 
     // ---- fields.cpp: the kernel's C types
     Value load(ir::ValueId base, int64_t offset, TypeId type, const Field* bits, const std::string& path);
-    Value load_number(ir::ValueId base, int64_t offset, const TypeInfo& t, const Field* bits, const std::string& path);
+    Value load_number(ir::ValueId base, int64_t offset, const TypeInfo& t, const Field* bits,
+                      const std::string& path);
     ir::ValueId read(uint32_t size, ir::ValueId address, const std::string& what);
-    ir::ValueId address_of(const Value& v);                    // Pointer or Memory
+    ir::ValueId address_of(const Value& v);  // Pointer or Memory
     ir::ValueId offset_by(ir::ValueId base, int64_t offset);
     Value member(const Value& v, const std::string& name, const std::string& path);
     Value element(const Value& v, const Value& index, const std::string& path);
@@ -314,7 +318,8 @@ class Builder {
     Value new_string(uint32_t limit);
     ir::StrRef str_of(const Value& v);
     Value string_literal(const std::string& bytes);
-    std::optional<uint32_t> need_limit(const Values& args, size_t index, const char* name, uint32_t otherwise);
+    std::optional<uint32_t> need_limit(const Values& args, size_t index, const char* name,
+                                       uint32_t otherwise);
 
     // ---- records.cpp: what goes into events, keys and values
     Values emit_event(const Value& event, const Values& args);

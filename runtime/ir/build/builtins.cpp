@@ -10,9 +10,9 @@ using namespace ir;
 
 namespace {
 
-constexpr uint32_t comm_limit = 16;       // TASK_COMM_LEN
+constexpr uint32_t comm_limit = 16;  // TASK_COMM_LEN
 constexpr int64_t default_frames = 32;
-constexpr int64_t max_frames = 127;       // a stack fits a key: KPL_MAX_KEY
+constexpr int64_t max_frames = 127;  // a stack fits a key: KPL_MAX_KEY
 constexpr uint8_t any = 255;
 
 constexpr Type symbol_type{.kind = Kind::Int, .is_unsigned = true, .shows = Shows::Symbol};
@@ -78,9 +78,13 @@ const Builder::BuiltinRow* Builder::find_builtin(const std::string& name) {
     return nullptr;
 }
 
-bool Builder::is_builtin_table(const std::string& name) { return name == "ffi" || name == "bit" || name == "ffi.C"; }
+bool Builder::is_builtin_table(const std::string& name) {
+    return name == "ffi" || name == "bit" || name == "ffi.C";
+}
 
-Values Builder::b_refused(const BuiltinRow& row, Values&) { return {fail(static_cast<Err>(row.param), row.name)}; }
+Values Builder::b_refused(const BuiltinRow& row, Values&) {
+    return {fail(static_cast<Err>(row.param), row.name)};
+}
 
 Values Builder::b_number(const BuiltinRow& row, Values&) {
     Value v = number(w_.call(static_cast<kpl_helper>(row.param), {}, false), int_type);
@@ -88,7 +92,9 @@ Values Builder::b_number(const BuiltinRow& row, Values&) {
     return {v};
 }
 
-Values Builder::b_cpu(const BuiltinRow&, Values&) { return {hit_field(offsetof(kpl_hit, cpu), int_type)}; }
+Values Builder::b_cpu(const BuiltinRow&, Values&) {
+    return {hit_field(offsetof(kpl_hit, cpu), int_type)};
+}
 
 Values Builder::b_task(const BuiltinRow&, Values&) {
     const auto type = ask(s_.types.parse("struct task_struct"));
@@ -122,7 +128,8 @@ StrRef Builder::str_of(const Value& v) {
     return {.index = w_.literal_slot(v.text), .limit = static_cast<uint32_t>(v.text.size())};
 }
 
-std::optional<uint32_t> Builder::need_limit(const Values& args, size_t index, const char* name, uint32_t otherwise) {
+std::optional<uint32_t> Builder::need_limit(const Values& args, size_t index, const char* name,
+                                            uint32_t otherwise) {
     if (index >= args.size()) return otherwise;
     const auto n = need_constant(args[index], std::string("the limit of ") + name);
     if (!n) return std::nullopt;
@@ -166,8 +173,8 @@ Values Builder::b_str(const BuiltinRow& row, Values& args) {
     if (!given) return {poison()};
     Value v = new_string(from.is(Kind::Memory) ? std::min(*given, limit) : *given);
     const std::string what = fmt::format("{}({})", row.name, from.text);
-    w_.call(static_cast<kpl_helper>(row.param), {HitOperand{}, StrOperand{v.str}, ConstOperand{v.str.limit}, address},
-            !soft(), what);
+    w_.call(static_cast<kpl_helper>(row.param),
+            {HitOperand{}, StrOperand{v.str}, ConstOperand{v.str.limit}, address}, !soft(), what);
     return {v};
 }
 
@@ -184,8 +191,8 @@ Values Builder::b_buf(const BuiltinRow&, Values& args) {
     }
     Value v = new_string(limit);
     const ValueId address = from.is(Kind::Int) ? num(from) : address_of(from);
-    w_.call(KPL_H_buf, {HitOperand{}, StrOperand{v.str}, ConstOperand{v.str.limit}, address, num(args[1])}, !soft(),
-            fmt::format("buf({})", from.text));
+    w_.call(KPL_H_buf, {HitOperand{}, StrOperand{v.str}, ConstOperand{v.str.limit}, address, num(args[1])},
+            !soft(), fmt::format("buf({})", from.text));
     return {v};
 }
 
@@ -193,9 +200,9 @@ Values Builder::b_starts(const BuiltinRow&, Values& args) {
     if (!need_string(args[0], "starts") || !need_string(args[1], "starts")) return {poison()};
     if (args[0].literal && args[1].literal) return {bool_constant(args[0].text.starts_with(args[1].text))};
     const StrRef s = str_of(args[0]), prefix = str_of(args[1]);
-    const ValueId r = w_.call(KPL_H_str_starts,
-                              {StrOperand{s}, ConstOperand{s.limit}, StrOperand{prefix}, ConstOperand{prefix.limit}},
-                              false);
+    const ValueId r = w_.call(
+        KPL_H_str_starts,
+        {StrOperand{s}, ConstOperand{s.limit}, StrOperand{prefix}, ConstOperand{prefix.limit}}, false);
     return {number(r, bool_type)};
 }
 
@@ -220,7 +227,8 @@ Values Builder::b_stack(const BuiltinRow& row, Values& args) {
 
 Values Builder::b_sym(const BuiltinRow&, Values& args) {
     if (!usable(args[0], "sym")) return {poison()};
-    if (!args[0].is(Kind::Int) && !args[0].is(Kind::Pointer)) return {fail(Err::NEED_INT, "sym", describe(args[0]))};
+    if (!args[0].is(Kind::Int) && !args[0].is(Kind::Pointer))
+        return {fail(Err::NEED_INT, "sym", describe(args[0]))};
     return {number(num(args[0]), symbol_type)};
 }
 
@@ -232,7 +240,9 @@ Values Builder::b_printf(const BuiltinRow&, Values& args) {
     return emit_printf(args[0].text, false, Values(args.begin() + 1, args.end()));
 }
 
-Values Builder::b_print(const BuiltinRow&, Values& args) { return emit_printf("", true, args); }
+Values Builder::b_print(const BuiltinRow&, Values& args) {
+    return emit_printf("", true, args);
+}
 
 Values Builder::b_exit(const BuiltinRow&, Values& args) {
     if (!side_effect("exit")) return {};
@@ -259,9 +269,10 @@ Values Builder::b_try(const BuiltinRow&, Values& args) {
     const Value& value = args[0];
     const Value& otherwise = args[1];
     if (value.is_poison() || otherwise.is_poison()) return {poison()};
-    const bool computed = (!otherwise.constant && otherwise.id != no_value && otherwise.id >= region->insts) ||
-                          (otherwise.is(Kind::String) && !otherwise.literal &&
-                           otherwise.str.where == StrRef::Where::Slot && otherwise.str.index >= region->slots);
+    const bool computed =
+        (!otherwise.constant && otherwise.id != no_value && otherwise.id >= region->insts) ||
+        (otherwise.is(Kind::String) && !otherwise.literal && otherwise.str.where == StrRef::Where::Slot &&
+         otherwise.str.index >= region->slots);
     if (computed) return {fail(Err::TRY_DEFAULT)};
     const ValueId status = w_.append({.op = Opcode::StatusClear});
     const auto [bad, good] = fork(Cmp::Ne, status, w_.constant(0));

@@ -10,16 +10,24 @@ namespace {
 
 uint64_t fold(Opcode op, uint64_t a, uint64_t b) {
     switch (op) {
-        case Opcode::And: return a & b;
-        case Opcode::Or: return a | b;
-        case Opcode::Xor: return a ^ b;
-        case Opcode::Shl: return a << (b & 63);
-        case Opcode::Shr: return a >> (b & 63);
-        default: return static_cast<uint64_t>(static_cast<int64_t>(a) >> (b & 63));
+        case Opcode::And:
+            return a & b;
+        case Opcode::Or:
+            return a | b;
+        case Opcode::Xor:
+            return a ^ b;
+        case Opcode::Shl:
+            return a << (b & 63);
+        case Opcode::Shr:
+            return a >> (b & 63);
+        default:
+            return static_cast<uint64_t>(static_cast<int64_t>(a) >> (b & 63));
     }
 }
 
-uint64_t bits(const Value& v) { return static_cast<uint64_t>(*v.constant); }
+uint64_t bits(const Value& v) {
+    return static_cast<uint64_t>(*v.constant);
+}
 
 }  // namespace
 
@@ -72,7 +80,8 @@ Values Builder::b_bit_rotate(const BuiltinRow& row, Values& args) {
         back = int_constant((64 - n) & 63);
     } else {
         count = binary(Opcode::And, args[1], int_constant(63), false);
-        back = binary(Opcode::And, number(w_.unary(Opcode::Neg, num(args[1])), int_type), int_constant(63), false);
+        back = binary(Opcode::And, number(w_.unary(Opcode::Neg, num(args[1])), int_type), int_constant(63),
+                      false);
     }
     const Value one = binary(left ? Opcode::Shl : Opcode::Shr, args[0], count, is_unsigned);
     const Value other = binary(left ? Opcode::Shr : Opcode::Shl, args[0], back, is_unsigned);

@@ -19,8 +19,12 @@ Value Builder::cast(TypeId type, const Value& v) {
     const ValueId raw = v.is(Kind::Memory) ? address_of(v) : num(v);
     Value result;
     switch (t->kind) {
-        case TypeKind::Pointer: result = number(raw, {.kind = Kind::Pointer, .ctype = t->element}); break;
-        case TypeKind::Bool: result = number(w_.compare(Cmp::Ne, raw, w_.constant(0)), bool_type); break;
+        case TypeKind::Pointer:
+            result = number(raw, {.kind = Kind::Pointer, .ctype = t->element});
+            break;
+        case TypeKind::Bool:
+            result = number(w_.compare(Cmp::Ne, raw, w_.constant(0)), bool_type);
+            break;
         case TypeKind::Int:
         case TypeKind::Char:
         case TypeKind::Enum:
@@ -72,7 +76,8 @@ Values Builder::b_offsetof(const BuiltinRow&, Values& args) {
     const auto type = ask(s_.types.parse(args[0].text));
     const auto t = type ? ask(s_.types.resolve(*type)) : std::nullopt;
     if (!t) return {poison()};
-    if (t->kind != TypeKind::Struct && t->kind != TypeKind::Union) return {fail(Err::MEMBER, args[0].text, args[1].text)};
+    if (t->kind != TypeKind::Struct && t->kind != TypeKind::Union)
+        return {fail(Err::MEMBER, args[0].text, args[1].text)};
     const auto field = ask(s_.types.field(t->id, args[1].text));
     if (!field) return {poison()};
     if (!*field) return {fail(Err::NO_FIELD, args[0].text, args[1].text, "")};

@@ -52,17 +52,22 @@ Values Builder::call(const Value& target, Values args, const std::string& name) 
     const Value callee = target;  // the slots may move while a function is inlined
     switch (callee.kind()) {
         case Kind::Undefined:
-        case Kind::Poison: return {poison()};
-        case Kind::Builtin: return call_builtin(callee.text, std::move(args));
-        case Kind::Function: return inline_call(callee, std::move(args));
-        case Kind::Event: return emit_event(callee, args);
+        case Kind::Poison:
+            return {poison()};
+        case Kind::Builtin:
+            return call_builtin(callee.text, std::move(args));
+        case Kind::Function:
+            return inline_call(callee, std::move(args));
+        case Kind::Event:
+            return emit_event(callee, args);
         case Kind::Method: {
             if (args.empty()) return {fail(Err::METHOD_DOT, callee.text)};
             const Value receiver = args[0];
             args.erase(args.begin());
             return map_method(receiver, callee.text, args);
         }
-        default: break;
+        default:
+            break;
     }
     if (callee.is(Kind::Nil)) return {fail(Err::CALL_NIL, callee.text.empty() ? name : callee.text)};
     return {fail(Err::CALL_VALUE, describe(callee))};

@@ -15,13 +15,17 @@ bool ends_function(Op op) {
         case Op::RET1:
         case Op::RETM:
         case Op::CALLT:
-        case Op::CALLMT: return true;
-        default: return false;
+        case Op::CALLMT:
+            return true;
+        default:
+            return false;
     }
 }
 
 // Jumps, and then never falls through.
-bool jumps_always(Op op) { return op == Op::JMP || op == Op::UCLO || op == Op::ISNEXT; }
+bool jumps_always(Op op) {
+    return op == Op::JMP || op == Op::UCLO || op == Op::ISNEXT;
+}
 
 // May jump, else falls through (LOOP's operand is a hint for the JIT, no jump).
 bool jumps_or_falls(Op op) {
@@ -97,10 +101,18 @@ void post_order(Cfg& cfg, uint32_t at, std::vector<uint32_t>& out) {
 struct Effects {
     SlotSet uses, defs;
     SlotSet defs_on_jump;  // ISTC and ISFC assign only when they jump
-    void use(uint32_t slot) { if (slot < 256) uses.set(slot); }
-    void def(uint32_t slot) { if (slot < 256) defs.set(slot); }
-    void use_range(uint32_t from, uint32_t count) { for (uint32_t i = 0; i < count; i++) use(from + i); }
-    void def_range(uint32_t from, uint32_t count) { for (uint32_t i = 0; i < count; i++) def(from + i); }
+    void use(uint32_t slot) {
+        if (slot < 256) uses.set(slot);
+    }
+    void def(uint32_t slot) {
+        if (slot < 256) defs.set(slot);
+    }
+    void use_range(uint32_t from, uint32_t count) {
+        for (uint32_t i = 0; i < count; i++) use(from + i);
+    }
+    void def_range(uint32_t from, uint32_t count) {
+        for (uint32_t i = 0; i < count; i++) def(from + i);
+    }
 };
 
 // What a call of a function leaves above its base is lost, so everything from there counts as assigned.
@@ -113,17 +125,36 @@ void call_effects(const Insn& i, uint32_t fixed_args, Effects& e) {
 // Opcodes whose operands are ranges, or more than their modes say.
 bool special_effects(const Proto& p, const Insn& i, Effects& e) {
     switch (i.op) {
-        case Op::CALL: call_effects(i, i.c ? i.c - 1u : 0, e); return true;
-        case Op::CALLM: call_effects(i, i.c, e); return true;
-        case Op::CALLT: call_effects(i, i.c ? i.c - 1u : 0, e); return true;
-        case Op::CALLMT: call_effects(i, i.c, e); return true;
+        case Op::CALL:
+            call_effects(i, i.c ? i.c - 1u : 0, e);
+            return true;
+        case Op::CALLM:
+            call_effects(i, i.c, e);
+            return true;
+        case Op::CALLT:
+            call_effects(i, i.c ? i.c - 1u : 0, e);
+            return true;
+        case Op::CALLMT:
+            call_effects(i, i.c, e);
+            return true;
         case Op::RET:
         case Op::RET0:
-        case Op::RET1: e.use_range(i.a, i.c ? i.c - 1u : 0); return true;
-        case Op::RETM: e.use_range(i.a, i.c); return true;
-        case Op::KNIL: e.def_range(i.a, i.c + 1u - i.a); return true;
-        case Op::TSETM: e.use(i.a - 1u); return true;
-        case Op::CAT: e.use_range(i.b, i.c + 1u - i.b); e.def(i.a); return true;
+        case Op::RET1:
+            e.use_range(i.a, i.c ? i.c - 1u : 0);
+            return true;
+        case Op::RETM:
+            e.use_range(i.a, i.c);
+            return true;
+        case Op::KNIL:
+            e.def_range(i.a, i.c + 1u - i.a);
+            return true;
+        case Op::TSETM:
+            e.use(i.a - 1u);
+            return true;
+        case Op::CAT:
+            e.use_range(i.b, i.c + 1u - i.b);
+            e.def(i.a);
+            return true;
         case Op::FORI:
         case Op::JFORI:
         case Op::FORL:
@@ -138,10 +169,16 @@ bool special_effects(const Proto& p, const Insn& i, Effects& e) {
             e.def(i.a);
             return true;
         case Op::ITERC:
-        case Op::ITERN: e.use_range(i.a - 3u, 3); e.def_range(i.a, i.b ? i.b - 1u : 0); return true;
+        case Op::ITERN:
+            e.use_range(i.a - 3u, 3);
+            e.def_range(i.a, i.b ? i.b - 1u : 0);
+            return true;
         case Op::IST:
-        case Op::ISF: e.use(i.c); return true;
-        default: return false;
+        case Op::ISF:
+            e.use(i.c);
+            return true;
+        default:
+            return false;
     }
 }
 
@@ -216,11 +253,25 @@ void add_loop(const Proto& p, Cfg& cfg, uint32_t head, uint32_t source) {
 
 bool is_conditional(Op op) {
     switch (op) {
-        case Op::ISLT: case Op::ISGE: case Op::ISLE: case Op::ISGT:
-        case Op::ISEQV: case Op::ISNEV: case Op::ISEQS: case Op::ISNES:
-        case Op::ISEQN: case Op::ISNEN: case Op::ISEQP: case Op::ISNEP:
-        case Op::ISTC: case Op::ISFC: case Op::IST: case Op::ISF: return true;
-        default: return false;
+        case Op::ISLT:
+        case Op::ISGE:
+        case Op::ISLE:
+        case Op::ISGT:
+        case Op::ISEQV:
+        case Op::ISNEV:
+        case Op::ISEQS:
+        case Op::ISNES:
+        case Op::ISEQN:
+        case Op::ISNEN:
+        case Op::ISEQP:
+        case Op::ISNEP:
+        case Op::ISTC:
+        case Op::ISFC:
+        case Op::IST:
+        case Op::ISF:
+            return true;
+        default:
+            return false;
     }
 }
 

@@ -10,33 +10,52 @@ namespace {
 
 Cmp unsigned_of(Cmp cmp) {
     switch (cmp) {
-        case Cmp::SLt: return Cmp::ULt;
-        case Cmp::SLe: return Cmp::ULe;
-        case Cmp::SGt: return Cmp::UGt;
-        case Cmp::SGe: return Cmp::UGe;
-        default: return cmp;
+        case Cmp::SLt:
+            return Cmp::ULt;
+        case Cmp::SLe:
+            return Cmp::ULe;
+        case Cmp::SGt:
+            return Cmp::UGt;
+        case Cmp::SGe:
+            return Cmp::UGe;
+        default:
+            return cmp;
     }
 }
 
 bool holds(Cmp cmp, int64_t a, int64_t b) {
     const uint64_t x = static_cast<uint64_t>(a), y = static_cast<uint64_t>(b);
     switch (cmp) {
-        case Cmp::Eq: return a == b;
-        case Cmp::Ne: return a != b;
-        case Cmp::SLt: return a < b;
-        case Cmp::SLe: return a <= b;
-        case Cmp::SGt: return a > b;
-        case Cmp::SGe: return a >= b;
-        case Cmp::ULt: return x < y;
-        case Cmp::ULe: return x <= y;
-        case Cmp::UGt: return x > y;
-        case Cmp::UGe: return x >= y;
+        case Cmp::Eq:
+            return a == b;
+        case Cmp::Ne:
+            return a != b;
+        case Cmp::SLt:
+            return a < b;
+        case Cmp::SLe:
+            return a <= b;
+        case Cmp::SGt:
+            return a > b;
+        case Cmp::SGe:
+            return a >= b;
+        case Cmp::ULt:
+            return x < y;
+        case Cmp::ULe:
+            return x <= y;
+        case Cmp::UGt:
+            return x > y;
+        case Cmp::UGe:
+            return x >= y;
     }
     return false;
 }
 
-bool is_negative(const Value& v) { return v.constant && !v.type.is_unsigned && *v.constant < 0; }
-bool is_zero(const Value& v) { return v.constant && *v.constant == 0; }
+bool is_negative(const Value& v) {
+    return v.constant && !v.type.is_unsigned && *v.constant < 0;
+}
+bool is_zero(const Value& v) {
+    return v.constant && *v.constant == 0;
+}
 
 }  // namespace
 
@@ -73,9 +92,11 @@ std::optional<Condition> Builder::equal(const Value& a, const Value& b, const st
     if (a.is(Kind::Bool) && b.is(Kind::Bool)) return equal_bools(a, b);
     if (!usable(a, "a comparison") || !usable(b, "a comparison")) return std::nullopt;
     if (a.is(Kind::Int) && b.is(Kind::Int)) return compare_integers(Cmp::Eq, a, b);
-    if (a.is(Kind::Pointer) && b.is(Kind::Pointer)) return Condition{.cmp = Cmp::Eq, .a = num(a), .b = num(b)};
+    if (a.is(Kind::Pointer) && b.is(Kind::Pointer))
+        return Condition{.cmp = Cmp::Eq, .a = num(a), .b = num(b)};
     if (a.is(Kind::String) && b.is(Kind::String)) return equal_strings(a, b);
-    const bool pointer_int = (a.is(Kind::Pointer) && b.is(Kind::Int)) || (a.is(Kind::Int) && b.is(Kind::Pointer));
+    const bool pointer_int =
+        (a.is(Kind::Pointer) && b.is(Kind::Int)) || (a.is(Kind::Int) && b.is(Kind::Pointer));
     const bool memory_string = (a.is(Kind::Memory) || a.is(Kind::Pointer)) && b.is(Kind::String);
     if (pointer_int)
         fail(Err::EQUAL_POINTER_INT);
@@ -98,13 +119,18 @@ std::optional<Condition> Builder::equal_nil(const Value& v, const std::string& n
     if (v.type.nilable) return Condition{.cmp = Cmp::Eq, .a = v.present, .b = w_.constant(0)};
     if (v.constant || v.literal) return Condition{.known = false};  // a captured setting
     switch (v.kind()) {
-        case Kind::Int: fail(Err::INT_NIL, what, name.empty() ? "x" : name); return std::nullopt;
+        case Kind::Int:
+            fail(Err::INT_NIL, what, name.empty() ? "x" : name);
+            return std::nullopt;
         case Kind::Bool:
         case Kind::String:
         case Kind::Stack:
         case Kind::Memory:
-        case Kind::Snapshot: fail(Err::NEVER_NIL, what, describe(v)); return std::nullopt;
-        default: return Condition{.known = false};
+        case Kind::Snapshot:
+            fail(Err::NEVER_NIL, what, describe(v));
+            return std::nullopt;
+        default:
+            return Condition{.known = false};
     }
 }
 
@@ -117,7 +143,8 @@ std::optional<Condition> Builder::equal_bools(const Value& a, const Value& b) {
         return std::nullopt;
     }
     const ValueId different = w_.binary(Opcode::Xor, num(a), num(b));
-    if (!a.type.nilable && !b.type.nilable) return Condition{.cmp = Cmp::Eq, .a = different, .b = w_.constant(0)};
+    if (!a.type.nilable && !b.type.nilable)
+        return Condition{.cmp = Cmp::Eq, .a = different, .b = w_.constant(0)};
     const ValueId present = a.type.nilable ? a.present : b.present;
     const ValueId absent = w_.binary(Opcode::Xor, present, w_.constant(1));
     return Condition{.cmp = Cmp::Eq, .a = w_.binary(Opcode::Or, different, absent), .b = w_.constant(0)};

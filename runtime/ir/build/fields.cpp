@@ -10,7 +10,9 @@ ValueId Builder::offset_by(ValueId base, int64_t offset) {
     return offset == 0 ? base : w_.binary(Opcode::Add, base, w_.constant(offset));
 }
 
-ValueId Builder::address_of(const Value& v) { return v.is(Kind::Memory) ? offset_by(v.id, v.offset) : num(v); }
+ValueId Builder::address_of(const Value& v) {
+    return v.is(Kind::Memory) ? offset_by(v.id, v.offset) : num(v);
+}
 
 ValueId Builder::read(uint32_t size, ValueId address, const std::string& what) {
     const bool is_soft = soft();
@@ -33,20 +35,25 @@ Value Builder::load(ValueId base, int64_t offset, TypeId type, const Field* bits
     switch (t->kind) {
         case TypeKind::Struct:
         case TypeKind::Union:
-        case TypeKind::Array: return memory(base, offset, type, path);
+        case TypeKind::Array:
+            return memory(base, offset, type, path);
         case TypeKind::Pointer: {
-            Value v = number(read(8, offset_by(base, offset), path), {.kind = Kind::Pointer, .ctype = t->element});
+            Value v =
+                number(read(8, offset_by(base, offset), path), {.kind = Kind::Pointer, .ctype = t->element});
             v.text = path;
             return v;
         }
         case TypeKind::Int:
         case TypeKind::Bool:
         case TypeKind::Char:
-        case TypeKind::Enum: return load_number(base, offset, *t, bits, path);
-        case TypeKind::Float: return fail(Err::C_FLOAT, path);
+        case TypeKind::Enum:
+            return load_number(base, offset, *t, bits, path);
+        case TypeKind::Float:
+            return fail(Err::C_FLOAT, path);
         case TypeKind::Void:
         case TypeKind::Function:
-        case TypeKind::Forward: break;
+        case TypeKind::Forward:
+            break;
     }
     return fail(Err::UNKNOWN_SIZE, path);
 }
@@ -57,7 +64,8 @@ Value Builder::load_number(ValueId base, int64_t offset, const TypeInfo& t, cons
     if (bits && bits->bit_size) {
         const ValueId raw = read(bits->bit_bytes, offset_by(base, offset), path);
         const ValueId up = w_.binary(Opcode::Shl, raw, w_.constant(64 - bits->bit_offset - bits->bit_size));
-        v = number(w_.binary(t.is_signed ? Opcode::Sar : Opcode::Shr, up, w_.constant(64 - bits->bit_size)), int_type);
+        v = number(w_.binary(t.is_signed ? Opcode::Sar : Opcode::Shr, up, w_.constant(64 - bits->bit_size)),
+                   int_type);
         if (t.size == 8 && !t.is_signed && bits->bit_size == 64) v.type = uint_type;
     } else {
         if (t.size != 1 && t.size != 2 && t.size != 4 && t.size != 8) return fail(Err::WIDE_INT, path);
@@ -117,7 +125,8 @@ Value Builder::element(const Value& v, const Value& index, const std::string& pa
     const auto size = size_of(type);
     if (!size || *size == 0) {
         const auto t = s_.types.resolve(type);
-        if (t.ok() && t->kind == TypeKind::Void) return fail(Err::VOID_POINTER, v.text.empty() ? "x" : v.text);
+        if (t.ok() && t->kind == TypeKind::Void)
+            return fail(Err::VOID_POINTER, v.text.empty() ? "x" : v.text);
         return fail(Err::UNKNOWN_SIZE, describe(v));
     }
     if (index.constant) return load(v.id, offset + *index.constant * *size, type, nullptr, path);
@@ -131,7 +140,9 @@ Value Builder::from_register(ValueId raw, TypeId type, const std::string& name) 
     if (!t) return poison();
     Value v;
     switch (t->kind) {
-        case TypeKind::Pointer: v = number(raw, {.kind = Kind::Pointer, .ctype = t->element}); break;
+        case TypeKind::Pointer:
+            v = number(raw, {.kind = Kind::Pointer, .ctype = t->element});
+            break;
         case TypeKind::Bool:
             v = number(w_.compare(Cmp::Ne, w_.unary(Opcode::ZExt, raw, 8), w_.constant(0)), bool_type);
             break;
@@ -141,8 +152,10 @@ Value Builder::from_register(ValueId raw, TypeId type, const std::string& name) 
             if (t->size > 8) return named(Kind::Opaque, "'" + name + "', an integer of over 64 bits");
             v = extend(raw, t->size, t->is_signed);
             break;
-        case TypeKind::Void: return named(Kind::Opaque, "'" + name + "', as the function returns nothing");
-        default: return named(Kind::Opaque, "'" + name + "', which is passed by value");
+        case TypeKind::Void:
+            return named(Kind::Opaque, "'" + name + "', as the function returns nothing");
+        default:
+            return named(Kind::Opaque, "'" + name + "', which is passed by value");
     }
     v.text = name;
     return v;

@@ -11,7 +11,9 @@ using namespace ir;
 namespace {
 
 // Names a block of a function that is interpreted at this place, from round to round.
-std::string place_key(const Frame& frame, uint32_t block) { return frame.key + ":" + std::to_string(block); }
+std::string place_key(const Frame& frame, uint32_t block) {
+    return frame.key + ":" + std::to_string(block);
+}
 
 }  // namespace
 
@@ -75,7 +77,8 @@ void Builder::enter_block(Frame& frame, uint32_t block) {
     w_.enter(into);
 }
 
-State Builder::merge_states(Frame& frame, uint32_t block, std::vector<Edge>& edges, BlockId into, LoopHead* head) {
+State Builder::merge_states(Frame& frame, uint32_t block, std::vector<Edge>& edges, BlockId into,
+                            LoopHead* head) {
     const BasicBlock& b = frame.cfg->blocks[block];
     State merged;
     merged.slots.resize(edges[0].state.slots.size());
@@ -151,12 +154,14 @@ void Builder::go_to(uint32_t pc, BlockId from, State state) {
         close_loop(frame, block, from, std::move(state));
         return;
     }
-    // A goto into the middle of a loop whose beginning was cut off: next time this block is known to be one's head.
+    // A goto into the middle of a loop whose beginning was cut off: next time this block is known to be one's
+    // head.
     s_.extra_heads.insert(place_key(frame, block));
     s_.changed = true;
 }
 
-// Strings that one of the loop's copies would overwrite before another has read them move to a slot of their own.
+// Strings that one of the loop's copies would overwrite before another has read them move to a slot of their
+// own.
 void Builder::save_strings(const LoopHead& head, BlockId from, State& state) {
     std::set<SlotId> targets;
     for (const LoopVar& var : head.vars)
@@ -164,15 +169,16 @@ void Builder::save_strings(const LoopHead& head, BlockId from, State& state) {
     for (const LoopVar& var : head.vars) {
         Value& v = state.slots[var.slot];
         if (!v.is(Kind::String) || v.literal || v.str.where != StrRef::Where::Slot) continue;
-        if (!targets.contains(v.str.index) || (var.value.is(Kind::String) && v.str == var.value.str)) continue;
+        if (!targets.contains(v.str.index) || (var.value.is(Kind::String) && v.str == var.value.str))
+            continue;
         const StrRef copy{.index = w_.new_slot(KPL_STR_SIZE(v.str.limit)), .limit = v.str.limit};
         copy_string_in(from, copy, v);
         v.str = copy;
     }
 }
 
-// Whether `v` has the type that the variable has at the loop's head. If another type would hold both, the handler
-// is built again with it.
+// Whether `v` has the type that the variable has at the loop's head. If another type would hold both, the
+// handler is built again with it.
 bool Builder::fits_loop(const Frame& frame, uint32_t block, const LoopVar& var, const Value& v) {
     if (var.value.is_poison() || v.is_poison()) return false;
     const LocalVar* local = frame.proto->local_at(var.slot, frame.cfg->blocks[block].first);
@@ -209,8 +215,9 @@ void Builder::close_loop(Frame& frame, uint32_t block, BlockId from, State state
         if (to.is(Kind::String) && fits) copy_string_in(from, to.str, v);
     }
     auto equal = [](const auto& a, const auto& b) {
-        return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                          [](const auto& x, const auto& y) { return x.first == y.first && same(x.second, y.second); });
+        return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& x, const auto& y) {
+            return x.first == y.first && same(x.second, y.second);
+        });
     };
     for (const auto& [id, record] : head.records) {
         const auto it = state.records.find(id);

@@ -45,7 +45,8 @@ void Builder::enter_handler(Frame& frame) {
         const ValueId zero = w_.constant(0);
         w_.store_data(0, zero);
         for (const FieldLayout& f : data->layout.fields)
-            if (f.nilable && (f.kind == FieldKind::String || f.kind == FieldKind::Kstack || f.kind == FieldKind::Ustack))
+            if (f.nilable &&
+                (f.kind == FieldKind::String || f.kind == FieldKind::Kstack || f.kind == FieldKind::Ustack))
                 w_.store_data(f.offset, zero);
     }
     State entry;
@@ -85,7 +86,8 @@ Values Builder::parameters(const SlotSet& live) {
         const bool used = live.test(first + n);
         values.push_back(used && typed_here ? parameter(signature, n) : poison());
         const LocalVar* local = proto.local_at(first + n, 1);
-        if (local && !values.back().is_poison() && !values.back().is(Kind::Opaque)) values.back().text = local->name;
+        if (local && !values.back().is_poison() && !values.back().is(Kind::Opaque))
+            values.back().text = local->name;
     }
     return values;
 }
@@ -100,7 +102,9 @@ Value Builder::parameter(const Signature* signature, uint32_t index) {
         if (!t) return poison();
         const bool scalar = t->size <= 8 && t->kind != TypeKind::Struct && t->kind != TypeKind::Union &&
                             t->kind != TypeKind::Float;
-        if (!scalar) return named(Kind::Opaque, fmt::format("'{}', as '{}' is passed by value", param.name, signature->params[n].name));
+        if (!scalar)
+            return named(Kind::Opaque, fmt::format("'{}', as '{}' is passed by value", param.name,
+                                                   signature->params[n].name));
     }
     const Value raw = argument(index, param.name);
     return from_register(raw.id, param.type, param.name);
@@ -115,7 +119,8 @@ void Builder::note_entry_stores() {
         data->entry_stores_now = cur_.stored;
         return;
     }
-    std::erase_if(*data->entry_stores_now, [&](const std::string& name) { return !cur_.stored.contains(name); });
+    std::erase_if(*data->entry_stores_now,
+                  [&](const std::string& name) { return !cur_.stored.contains(name); });
 }
 
 // nil and true: done. false from entry: skip this instance.
@@ -143,7 +148,8 @@ void Builder::handler_return(const Values& values) {
     note_entry_stores();
     // Skips on false alone: nil goes on.
     ValueId go_on = num(v);
-    if (v.type.nilable) go_on = w_.binary(Opcode::Or, go_on, w_.binary(Opcode::Xor, v.present, w_.constant(1)));
+    if (v.type.nilable)
+        go_on = w_.binary(Opcode::Or, go_on, w_.binary(Opcode::Xor, v.present, w_.constant(1)));
     const auto [skip, done] = fork(Cmp::Eq, go_on, w_.constant(0));
     w_.enter(skip);
     w_.leave(Return{true});

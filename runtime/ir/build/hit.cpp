@@ -83,7 +83,8 @@ Value Builder::regs_member(const std::string& name) {
     const auto offset = s_.options.arch->reg(name);
     if (!offset) {
         std::string all;
-        for (const RegisterRow& row : s_.options.arch->regs) all += (all.empty() ? "" : " ") + std::string(row.name);
+        for (const RegisterRow& row : s_.options.arch->regs)
+            all += (all.empty() ? "" : " ") + std::string(row.name);
         return fail(Err::NO_REGISTER, name, all);
     }
     return reg(*offset, uint_type);
@@ -139,8 +140,9 @@ Value Builder::data_load(const std::string& name) {
     StrRef str{.where = StrRef::Where::Data, .index = f.offset, .limit = string_bytes(type)};
     if (nilable) {
         const ValueId bits = w_.load_data(0);
-        present = w_.binary(Opcode::And, w_.binary(Opcode::Shr, bits, w_.constant(static_cast<int64_t>(index))),
-                            w_.constant(1));
+        present =
+            w_.binary(Opcode::And, w_.binary(Opcode::Shr, bits, w_.constant(static_cast<int64_t>(index))),
+                      w_.constant(1));
     }
     const bool is_string = type.kind == Kind::String || type.kind == Kind::Stack;
     if (!is_string) {
@@ -172,8 +174,9 @@ void Builder::data_store(const std::string& name, const Value& v) {
         if (nil || v.type.nilable) bits = w_.binary(Opcode::And, bits, w_.constant(~bit));
         if (!nil)
             bits = w_.binary(Opcode::Or, bits,
-                             v.type.nilable ? w_.binary(Opcode::Shl, v.present, w_.constant(static_cast<int64_t>(index)))
-                                            : w_.constant(bit));
+                             v.type.nilable
+                                 ? w_.binary(Opcode::Shl, v.present, w_.constant(static_cast<int64_t>(index)))
+                                 : w_.constant(bit));
         w_.store_data(0, bits);
     }
     if (nil || v.type.nilable)
@@ -183,7 +186,8 @@ void Builder::data_store(const std::string& name, const Value& v) {
     if (nil) return;
     if (v.is(Kind::String) || v.is(Kind::Stack))
         copy_string_in(w_.block(),
-                       {.where = StrRef::Where::Data, .index = f.offset, .limit = string_bytes(shape.type)}, v);
+                       {.where = StrRef::Where::Data, .index = f.offset, .limit = string_bytes(shape.type)},
+                       v);
     else
         w_.store_data(f.offset, num(v));
 }

@@ -8,7 +8,9 @@ using namespace ir;
 
 namespace {
 
-const std::string& string_operand(const Proto& proto, uint32_t index) { return std::get<std::string>(proto.gc[index]); }
+const std::string& string_operand(const Proto& proto, uint32_t index) {
+    return std::get<std::string>(proto.gc[index]);
+}
 
 std::string index_text(const Value& index) {
     if (index.is(Kind::Int) && index.constant) return std::to_string(*index.constant);
@@ -27,25 +29,40 @@ void Builder::op_tgets(const Insn& i) {
     assign(i.a, get_named(slot(i.b), string_operand(*frame_->proto, i.c), slot_name(i.b)));
 }
 
-void Builder::op_tgetb(const Insn& i) { assign(i.a, get_indexed(slot(i.b), int_constant(i.c), slot_name(i.b))); }
+void Builder::op_tgetb(const Insn& i) {
+    assign(i.a, get_indexed(slot(i.b), int_constant(i.c), slot_name(i.b)));
+}
 
-void Builder::op_tgetv(const Insn& i) { assign(i.a, get_indexed(slot(i.b), slot(i.c), slot_name(i.b))); }
+void Builder::op_tgetv(const Insn& i) {
+    assign(i.a, get_indexed(slot(i.b), slot(i.c), slot_name(i.b)));
+}
 
-void Builder::op_tsets(const Insn& i) { set_named(slot(i.b), string_operand(*frame_->proto, i.c), slot(i.a)); }
+void Builder::op_tsets(const Insn& i) {
+    set_named(slot(i.b), string_operand(*frame_->proto, i.c), slot(i.a));
+}
 
-void Builder::op_tsetb(const Insn& i) { set_indexed(slot(i.b), int_constant(i.c), slot(i.a)); }
+void Builder::op_tsetb(const Insn& i) {
+    set_indexed(slot(i.b), int_constant(i.c), slot(i.a));
+}
 
-void Builder::op_tsetv(const Insn& i) { set_indexed(slot(i.b), slot(i.c), slot(i.a)); }
+void Builder::op_tsetv(const Insn& i) {
+    set_indexed(slot(i.b), slot(i.c), slot(i.a));
+}
 
 Value Builder::get_named(const Value& target, const std::string& name, const std::string& path) {
     const Value v = target;
     switch (v.kind()) {
         case Kind::Undefined:
-        case Kind::Poison: return poison();
-        case Kind::Hit: return hit_member(name);
-        case Kind::Args: return args_member(name);
-        case Kind::Regs: return regs_member(name);
-        case Kind::Data: return data_load(name);
+        case Kind::Poison:
+            return poison();
+        case Kind::Hit:
+            return hit_member(name);
+        case Kind::Args:
+            return args_member(name);
+        case Kind::Regs:
+            return regs_member(name);
+        case Kind::Data:
+            return data_load(name);
         case Kind::Table:
             if (name == "C" && is_ffi(*v.table)) return named(Kind::Builtin, "ffi.C");
             return captured(v.table->get(name), v.text.empty() ? name : v.text + "." + name);
@@ -61,13 +78,19 @@ Value Builder::get_named(const Value& target, const std::string& name, const std
         case Kind::Cell:
             if (name == "add") return named(Kind::Method, name);
             return fail(Err::CELL_MEMBER, name);
-        case Kind::Event: return fail(Err::EVENT_MEMBER, name);
-        case Kind::Record: return record_get(v, string_literal(name));
-        case Kind::Snapshot: return usable(v, "'." + name + "'") ? snapshot_field(v, name) : poison();
+        case Kind::Event:
+            return fail(Err::EVENT_MEMBER, name);
+        case Kind::Record:
+            return record_get(v, string_literal(name));
+        case Kind::Snapshot:
+            return usable(v, "'." + name + "'") ? snapshot_field(v, name) : poison();
         case Kind::Pointer:
-        case Kind::Memory: return usable(v, "'." + name + "'") ? member(v, name, path) : poison();
-        case Kind::String: return fail(Err::STRING_METHOD, name);
-        default: break;
+        case Kind::Memory:
+            return usable(v, "'." + name + "'") ? member(v, name, path) : poison();
+        case Kind::String:
+            return fail(Err::STRING_METHOD, name);
+        default:
+            break;
     }
     if (!usable(v, "'." + name + "'")) return poison();
     if (v.is(Kind::Int)) return fail(Err::MEMBER_OF_INT, name, path.empty() ? "x" : path);
@@ -78,9 +101,12 @@ Value Builder::get_indexed(const Value& target, const Value& index, const std::s
     const Value v = target;
     if (v.is_poison() || index.is_poison()) return poison();
     switch (v.kind()) {
-        case Kind::ArgNumbers: return args_number(index);
-        case Kind::Map: return map_get(v, index);
-        case Kind::Record: return record_get(v, index);
+        case Kind::ArgNumbers:
+            return args_number(index);
+        case Kind::Map:
+            return map_get(v, index);
+        case Kind::Record:
+            return record_get(v, index);
         case Kind::Table: {
             const std::string name = fmt::format("{}[{}]", v.text, index_text(index));
             if (index.literal) return captured(v.table->get(index.text), name);
@@ -92,7 +118,8 @@ Value Builder::get_indexed(const Value& target, const Value& index, const std::s
             if (!usable(v, "an index")) return poison();
             if (index.literal) return member(v, index.text, path);
             return element(v, index, fmt::format("{}[{}]", path, index_text(index)));
-        default: break;
+        default:
+            break;
     }
     if (index.literal) return get_named(v, index.text, path);
     if (!usable(v, "an index")) return poison();
@@ -103,17 +130,33 @@ void Builder::set_named(const Value& target, const std::string& name, const Valu
     const Value v = target;
     switch (v.kind()) {
         case Kind::Undefined:
-        case Kind::Poison: return;
-        case Kind::Data: data_store(name, to); return;
-        case Kind::Record: record_set(v, string_literal(name), to); return;
-        case Kind::Map: map_set(v, string_literal(name), to); return;
-        case Kind::Snapshot: fail(Err::SNAPSHOT_SET, map_name(v.type.map)); return;
-        case Kind::Table: fail(Err::TABLE_SET, v.text, name); return;
+        case Kind::Poison:
+            return;
+        case Kind::Data:
+            data_store(name, to);
+            return;
+        case Kind::Record:
+            record_set(v, string_literal(name), to);
+            return;
+        case Kind::Map:
+            map_set(v, string_literal(name), to);
+            return;
+        case Kind::Snapshot:
+            fail(Err::SNAPSHOT_SET, map_name(v.type.map));
+            return;
+        case Kind::Table:
+            fail(Err::TABLE_SET, v.text, name);
+            return;
         case Kind::Pointer:
-        case Kind::Memory: fail(Err::MEMORY_SET, name); return;
+        case Kind::Memory:
+            fail(Err::MEMORY_SET, name);
+            return;
         case Kind::Regs:
-        case Kind::Hit: fail(Err::HIT_SET, name); return;
-        default: break;
+        case Kind::Hit:
+            fail(Err::HIT_SET, name);
+            return;
+        default:
+            break;
     }
     if (usable(v, "an assignment")) fail(Err::MEMBER, describe(v), name);
 }
@@ -122,12 +165,21 @@ void Builder::set_indexed(const Value& target, const Value& index, const Value& 
     const Value v = target;
     if (v.is_poison() || index.is_poison()) return;
     switch (v.kind()) {
-        case Kind::Map: map_set(v, index, to); return;
-        case Kind::Record: record_set(v, index, to); return;
-        case Kind::Table: fail(Err::TABLE_SET, v.text, "[…]"); return;
+        case Kind::Map:
+            map_set(v, index, to);
+            return;
+        case Kind::Record:
+            record_set(v, index, to);
+            return;
+        case Kind::Table:
+            fail(Err::TABLE_SET, v.text, "[…]");
+            return;
         case Kind::Pointer:
-        case Kind::Memory: fail(Err::MEMORY_SET, "[…]"); return;
-        default: break;
+        case Kind::Memory:
+            fail(Err::MEMORY_SET, "[…]");
+            return;
+        default:
+            break;
     }
     if (index.literal)
         set_named(v, index.text, to);
@@ -144,7 +196,9 @@ Value Builder::new_record() {
     return named(Kind::Record, {}, id);
 }
 
-void Builder::op_tnew(const Insn& i) { assign(i.a, new_record()); }
+void Builder::op_tnew(const Insn& i) {
+    assign(i.a, new_record());
+}
 
 void Builder::op_tdup(const Insn& i) {
     Value v = new_record();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Where paths meet, a variable has one type: the values of all paths are brought to it, in the blocks they come from.
+// Where paths meet, a variable has one type: the values of all paths are brought to it, in the blocks they
+// come from.
 #include <algorithm>
 
 #include "ir/build/builder.hpp"
@@ -10,7 +11,9 @@ using namespace ir;
 
 namespace {
 
-std::string of_variable(const std::string& name) { return name.empty() ? "this value" : "'" + name + "'"; }
+std::string of_variable(const std::string& name) {
+    return name.empty() ? "this value" : "'" + name + "'";
+}
 
 }  // namespace
 
@@ -21,8 +24,10 @@ bool Builder::mergeable(Kind kind) {
         case Kind::Int:
         case Kind::Pointer:
         case Kind::String:
-        case Kind::Memory: return true;
-        default: return false;
+        case Kind::Memory:
+            return true;
+        default:
+            return false;
     }
 }
 
@@ -33,7 +38,8 @@ Value Builder::merge(const Meeting& m) {
         if (!v.is_poison()) known.push_back(v);
     if (known.empty()) return poison();
     const Value& first = known[0];
-    const bool all_same = std::all_of(known.begin(), known.end(), [&](const Value& v) { return same(v, first); });
+    const bool all_same =
+        std::all_of(known.begin(), known.end(), [&](const Value& v) { return same(v, first); });
     if (all_same && known.size() == m.values.size() && (!m.force || !mergeable(first.kind()))) return first;
     const std::optional<Type> type = joined_type(known, m.hint, m.name);
     if (!type) return poison();
@@ -59,8 +65,8 @@ Value Builder::merge(const Meeting& m) {
     return v;
 }
 
-// Values that stay where they are: nil may join them, nothing else. Carried round a loop they would change below
-// the variable that holds them.
+// Values that stay where they are: nil may join them, nothing else. Carried round a loop they would change
+// below the variable that holds them.
 Value Builder::merge_in_place(const Meeting& m, const std::vector<Value>& known, const Type& type) {
     const Value* stays = nullptr;
     bool differ = m.force;
@@ -80,7 +86,8 @@ Value Builder::merge_in_place(const Meeting& m, const std::vector<Value>& known,
     return merged;
 }
 
-std::optional<Type> Builder::joined_type(const std::vector<Value>& values, const Type* hint, const std::string& name) {
+std::optional<Type> Builder::joined_type(const std::vector<Value>& values, const Type* hint,
+                                         const std::string& name) {
     Type type{Kind::Nil};
     bool nilable = hint && (hint->nilable || hint->kind == Kind::Nil);
     bool integers = false;
@@ -145,9 +152,12 @@ std::optional<Type> Builder::joined_integers(const std::vector<Value>& values, c
     std::optional<Shows> shows;
     for (const Value& v : values) {
         if (!v.is(Kind::Int)) continue;
-        if (v.type.is_unsigned) has_unsigned = true;
-        else if (!v.constant) has_signed = true;
-        else negative |= *v.constant < 0;
+        if (v.type.is_unsigned)
+            has_unsigned = true;
+        else if (!v.constant)
+            has_signed = true;
+        else
+            negative |= *v.constant < 0;
         shows = !shows || *shows == v.type.shows ? v.type.shows : Shows::Plain;
     }
     if (has_unsigned && (has_signed || negative)) {

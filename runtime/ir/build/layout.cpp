@@ -9,11 +9,16 @@ namespace {
 
 FieldKind kind_of(const Type& type) {
     switch (type.kind) {
-        case Kind::Bool: return FieldKind::Bool;
-        case Kind::Pointer: return FieldKind::Pointer;
-        case Kind::String: return FieldKind::String;
-        case Kind::Stack: return type.user ? FieldKind::Ustack : FieldKind::Kstack;
-        default: break;
+        case Kind::Bool:
+            return FieldKind::Bool;
+        case Kind::Pointer:
+            return FieldKind::Pointer;
+        case Kind::String:
+            return FieldKind::String;
+        case Kind::Stack:
+            return type.user ? FieldKind::Ustack : FieldKind::Kstack;
+        default:
+            break;
     }
     if (type.shows == Shows::Address) return FieldKind::Pointer;
     if (type.shows == Shows::Symbol) return FieldKind::Symbol;
@@ -25,7 +30,8 @@ uint32_t size_in(const Type& type, Strings strings) {
     return strings == Strings::Tail ? sizeof(kpl_rec_str) : KPL_STR_SIZE(string_bytes(type));
 }
 
-std::vector<std::string> names_in_order(const RecordShape::Fields& fields, const std::vector<std::string>& order) {
+std::vector<std::string> names_in_order(const RecordShape::Fields& fields,
+                                        const std::vector<std::string>& order) {
     std::vector<std::string> names;
     for (const std::string& name : order)
         if (fields.contains(name)) names.push_back(name);
@@ -34,15 +40,18 @@ std::vector<std::string> names_in_order(const RecordShape::Fields& fields, const
     return names;
 }
 
-void check_presence(UnitState& s, const char* what, const std::string& name, const Layout& layout, const SourceLoc& at) {
+void check_presence(UnitState& s, const char* what, const std::string& name, const Layout& layout,
+                    const SourceLoc& at) {
     constexpr size_t bits = 64;  // of the word that says which fields are there
     if (layout.presence_offset >= 0 && layout.fields.size() > bits)
-        s.diag.error(at, Err::TOO_MANY_FIELDS, what, name.empty() ? "" : " of '" + name + "'", layout.fields.size(), bits);
+        s.diag.error(at, Err::TOO_MANY_FIELDS, what, name.empty() ? "" : " of '" + name + "'",
+                     layout.fields.size(), bits);
 }
 
 void check_size(UnitState& s, const char* what, const std::string& name, uint32_t size, uint32_t limit,
                 const SourceLoc& at) {
-    if (size > limit) s.diag.error(at, Err::TOO_LARGE, what, name.empty() ? "" : " of '" + name + "'", size, limit);
+    if (size > limit)
+        s.diag.error(at, Err::TOO_LARGE, what, name.empty() ? "" : " of '" + name + "'", size, limit);
 }
 
 SourceLoc first_store(const RecordShape& shape, const SourceLoc& fallback) {
@@ -62,21 +71,30 @@ uint32_t with_tail(const Layout& layout) {
 
 }  // namespace
 
-uint32_t string_bytes(const Type& type) { return type.kind == Kind::Stack ? type.limit * 8 : type.limit; }
+uint32_t string_bytes(const Type& type) {
+    return type.kind == Kind::Stack ? type.limit * 8 : type.limit;
+}
 
 Type type_of(const FieldLayout& f) {
     switch (f.kind) {
-        case FieldKind::I64: return int_type;
-        case FieldKind::U64: return uint_type;
-        case FieldKind::Bool: return bool_type;
+        case FieldKind::I64:
+            return int_type;
+        case FieldKind::U64:
+            return uint_type;
+        case FieldKind::Bool:
+            return bool_type;
         case FieldKind::Pointer:
             if (f.pointee == integer_address)
                 return {.kind = Kind::Int, .is_unsigned = true, .shows = Shows::Address};
             return {.kind = Kind::Pointer, .ctype = f.pointee};
-        case FieldKind::Symbol: return {.kind = Kind::Int, .is_unsigned = true, .shows = Shows::Symbol};
-        case FieldKind::String: return {.kind = Kind::String, .limit = f.limit};
-        case FieldKind::Kstack: return {.kind = Kind::Stack, .limit = f.limit};
-        case FieldKind::Ustack: return {.kind = Kind::Stack, .user = true, .limit = f.limit};
+        case FieldKind::Symbol:
+            return {.kind = Kind::Int, .is_unsigned = true, .shows = Shows::Symbol};
+        case FieldKind::String:
+            return {.kind = Kind::String, .limit = f.limit};
+        case FieldKind::Kstack:
+            return {.kind = Kind::Stack, .limit = f.limit};
+        case FieldKind::Ustack:
+            return {.kind = Kind::Stack, .user = true, .limit = f.limit};
     }
     return {};
 }
@@ -85,9 +103,11 @@ Layout make_layout(const RecordShape& shape, Strings strings, const std::vector<
     return make_layout(shape.fields(), strings, order);
 }
 
-Layout make_layout(const RecordShape::Fields& fields, Strings strings, const std::vector<std::string>& order) {
+Layout make_layout(const RecordShape::Fields& fields, Strings strings,
+                   const std::vector<std::string>& order) {
     Layout layout;
-    const bool nilable = std::any_of(fields.begin(), fields.end(), [](const auto& f) { return f.second.nilable; });
+    const bool nilable =
+        std::any_of(fields.begin(), fields.end(), [](const auto& f) { return f.second.nilable; });
     if (nilable) {
         layout.presence_offset = 0;
         layout.size = 8;
@@ -128,7 +148,8 @@ void UnitState::finish() {
         check_size(*this, "record", decl.name, with_tail(decl.record), KPL_MAX_RECORD,
                    first_store(events[i].record, decl.at));
     }
-    for (const PrintfDecl& p : printfs) check_size(*this, "record", "", with_tail(p.record), KPL_MAX_RECORD, p.at);
+    for (const PrintfDecl& p : printfs)
+        check_size(*this, "record", "", with_tail(p.record), KPL_MAX_RECORD, p.at);
     unit.printfs.insert(unit.printfs.end(), printfs.begin(), printfs.end());
     unit.data.resize(std::max(unit.data.size(), data.size()));
     for (size_t i = 0; i < data.size(); i++)
@@ -137,7 +158,8 @@ void UnitState::finish() {
         if (h.data_group < 0) continue;
         const size_t group = static_cast<size_t>(h.data_group);
         check_presence(*this, "p.data", "", unit.data[group], first_store(data[group].fields, {}));
-        check_size(*this, "p.data", "", unit.data[group].size, std::min<uint32_t>(h.declared_data.value_or(KPL_MAX_DATA), KPL_MAX_DATA),
+        check_size(*this, "p.data", "", unit.data[group].size,
+                   std::min<uint32_t>(h.declared_data.value_or(KPL_MAX_DATA), KPL_MAX_DATA),
                    first_store(data[group].fields, {}));
     }
 }

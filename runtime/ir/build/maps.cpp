@@ -53,8 +53,9 @@ std::optional<Builder::Named> Builder::key_fields(uint32_t map, const Value& key
     }
     for (const auto& [name, v] : elements) {
         if (!usable(v, "a key")) return std::nullopt;
-        const std::string use = name.empty() ? "the key of " + map_name(map)
-                                             : fmt::format("element {} of the key of {}", name, map_name(map));
+        const std::string use = name.empty()
+                                    ? "the key of " + map_name(map)
+                                    : fmt::format("element {} of the key of {}", name, map_name(map));
         if (!store_shape(shape.key, name, v, use)) return std::nullopt;
     }
     return elements;
@@ -124,7 +125,8 @@ Value Builder::snapshot_field(const Value& snapshot, const std::string& name) {
     return v;
 }
 
-// Whether a number comes from a read of this map, by a few steps of arithmetic: m[k] = m[k] + 1 loses updates.
+// Whether a number comes from a read of this map, by a few steps of arithmetic: m[k] = m[k] + 1 loses
+// updates.
 bool Builder::reads_map(ValueId value, uint32_t map, int depth) const {
     if (value == no_value || depth > 4) return false;
     const Inst& inst = fn_.insts[value];
@@ -174,10 +176,12 @@ void Builder::map_set(const Value& map, const Value& key, const Value& value) {
     shape.value.count_site();
     bool good = true;
     for (const auto& [name, v] : fields)
-        good &= store_shape(shape.value, name, v, name.empty() ? "the value of " + map_name(id) : name + " in " + map_name(id));
+        good &= store_shape(shape.value, name, v,
+                            name.empty() ? "the value of " + map_name(id) : name + " in " + map_name(id));
     if (!good) return;
     if (!table && reads_map(value.constant ? no_value : value.id, id, 0))
-        s_.diag.warn(w_.place(), Warn::NOT_ATOMIC, s_.unit.maps[id].name.empty() ? "m" : s_.unit.maps[id].name);
+        s_.diag.warn(w_.place(), Warn::NOT_ATOMIC,
+                     s_.unit.maps[id].name.empty() ? "m" : s_.unit.maps[id].name);
     inst.fields = field_stores(shape.key_layout, *elements);
     inst.value_fields = field_stores(shape.value_layout, fields);
     inst.value_size = shape.value_layout.size;
@@ -187,7 +191,8 @@ void Builder::map_set(const Value& map, const Value& key, const Value& value) {
 Values Builder::map_method(const Value& receiver, const std::string& name, const Values& args) {
     if (receiver.is_poison()) return {};
     if (!side_effect("':" + name + "'")) return {};
-    if (receiver.is(Kind::Map) && s_.unit.maps[receiver.index].kind == KPL_MAP_HASH) return map_add(receiver, args);
+    if (receiver.is(Kind::Map) && s_.unit.maps[receiver.index].kind == KPL_MAP_HASH)
+        return map_add(receiver, args);
     if (receiver.is(Kind::Map) || receiver.is(Kind::Cell)) return agg_add(receiver, args);
     return {fail(Err::METHOD_DOT, name)};
 }
@@ -202,7 +207,8 @@ Values Builder::map_add(const Value& map, const Values& args) {
     if (!set_form(shape.structure, false, Err::VALUE_FORM, id)) return {};
     shape.value.count_site();
     if (!store_shape(shape.value, "", args[1], "the value of " + map_name(id))) return {};
-    if (shape.value.fields().begin()->second.type.kind != Kind::Int) return {fail(Err::MAP_ADD_TYPE, map_name(id))};
+    if (shape.value.fields().begin()->second.type.kind != Kind::Int)
+        return {fail(Err::MAP_ADD_TYPE, map_name(id))};
     const ValueId n = num(args[1]);
     w_.append({.op = Opcode::MapAdd,
                .imm = id,

@@ -8,38 +8,76 @@ std::string Builder::describe(const Type& t) {
     std::string text;
     switch (t.kind) {
         case Kind::Undefined:
-        case Kind::Poison: text = "an unknown value"; break;
-        case Kind::Nil: text = "nil"; break;
-        case Kind::Bool: text = "a boolean"; break;
-        case Kind::Int: text = t.is_unsigned ? "an unsigned integer" : "an integer"; break;
+        case Kind::Poison:
+            text = "an unknown value";
+            break;
+        case Kind::Nil:
+            text = "nil";
+            break;
+        case Kind::Bool:
+            text = "a boolean";
+            break;
+        case Kind::Int:
+            text = t.is_unsigned ? "an unsigned integer" : "an integer";
+            break;
         case Kind::Pointer: {
             const auto target = s_.types.spell(t.ctype);
             text = target.ok() ? "a pointer to " + *target : "a pointer";
             break;
         }
-        case Kind::String: text = "a string"; break;
-        case Kind::Stack: text = "a stack"; break;
-        case Kind::Snapshot: text = "a struct value of " + map_name(t.map); break;
+        case Kind::String:
+            text = "a string";
+            break;
+        case Kind::Stack:
+            text = "a stack";
+            break;
+        case Kind::Snapshot:
+            text = "a struct value of " + map_name(t.map);
+            break;
         case Kind::Memory: {
             const auto type = s_.types.spell(t.ctype);
             text = type.ok() ? "a " + *type : "a C struct or array";
             break;
         }
-        case Kind::Hit: text = "the hit"; break;
-        case Kind::Args: text = "p.args"; break;
-        case Kind::ArgNumbers: text = "p.arg"; break;
-        case Kind::Regs: text = "p.regs"; break;
-        case Kind::Data: text = "p.data"; break;
-        case Kind::Map: text = "a map"; break;
-        case Kind::Cell: text = "an aggregation's cell"; break;
-        case Kind::Event: text = "an event"; break;
+        case Kind::Hit:
+            text = "the hit";
+            break;
+        case Kind::Args:
+            text = "p.args";
+            break;
+        case Kind::ArgNumbers:
+            text = "p.arg";
+            break;
+        case Kind::Regs:
+            text = "p.regs";
+            break;
+        case Kind::Data:
+            text = "p.data";
+            break;
+        case Kind::Map:
+            text = "a map";
+            break;
+        case Kind::Cell:
+            text = "an aggregation's cell";
+            break;
+        case Kind::Event:
+            text = "an event";
+            break;
         case Kind::Builtin:
         case Kind::Method:
-        case Kind::Function: text = "a function"; break;
+        case Kind::Function:
+            text = "a function";
+            break;
         case Kind::Record:
-        case Kind::Table: text = "a table"; break;
-        case Kind::Float: text = "a number that is no integer"; break;
-        case Kind::Opaque: text = "a value that handlers can't use"; break;
+        case Kind::Table:
+            text = "a table";
+            break;
+        case Kind::Float:
+            text = "a number that is no integer";
+            break;
+        case Kind::Opaque:
+            text = "a value that handlers can't use";
+            break;
     }
     if (t.nilable) text += " or nil";
     return text;

@@ -10,29 +10,40 @@ using namespace ir;
 std::optional<Type> Builder::storable(const Value& v, const std::string& use) {
     switch (v.kind()) {
         case Kind::Undefined:
-        case Kind::Poison: return std::nullopt;
+        case Kind::Poison:
+            return std::nullopt;
         case Kind::Nil:
         case Kind::Bool:
         case Kind::Int:
         case Kind::Pointer:
         case Kind::String:
-        case Kind::Stack: return v.type;
-        case Kind::Float: fail(Err::FLOAT, v.text); return std::nullopt;
+        case Kind::Stack:
+            return v.type;
+        case Kind::Float:
+            fail(Err::FLOAT, v.text);
+            return std::nullopt;
         case Kind::Memory: {
             const auto t = ask(s_.types.resolve(v.type.ctype));
-            const auto element = t && t->kind == TypeKind::Array ? ask(s_.types.resolve(t->element)) : std::nullopt;
+            const auto element =
+                t && t->kind == TypeKind::Array ? ask(s_.types.resolve(t->element)) : std::nullopt;
             if (element && element->size == 1)
                 fail(Err::STORE_CHARS, v.text.empty() ? "x" : v.text);
             else
                 fail(Err::STORE_MEMORY, describe(v), use);
             return std::nullopt;
         }
-        case Kind::Record: records_used_.insert(v.index); fail(Err::NESTED_TABLE); return std::nullopt;
-        default: fail(Err::STORE_KIND, describe(v), use); return std::nullopt;
+        case Kind::Record:
+            records_used_.insert(v.index);
+            fail(Err::NESTED_TABLE);
+            return std::nullopt;
+        default:
+            fail(Err::STORE_KIND, describe(v), use);
+            return std::nullopt;
     }
 }
 
-bool Builder::store_shape(RecordShape& shape, const std::string& name, const Value& v, const std::string& use) {
+bool Builder::store_shape(RecordShape& shape, const std::string& name, const Value& v,
+                          const std::string& use) {
     const std::optional<Type> type = storable(v, use);
     const auto conflict = shape.store(name, type.value_or(Type{Kind::Poison}), w_.place());
     if (!conflict) return type.has_value();
@@ -53,7 +64,8 @@ std::vector<FieldStore> Builder::field_stores(const Layout& layout, const Named&
         const FieldLayout& f = layout.fields[i];
         const auto it = values.find(f.name);
         FieldStore store{.offset = f.offset, .value = std::monostate{}, .limit = 0};
-        const bool is_string = f.kind == FieldKind::String || f.kind == FieldKind::Kstack || f.kind == FieldKind::Ustack;
+        const bool is_string =
+            f.kind == FieldKind::String || f.kind == FieldKind::Kstack || f.kind == FieldKind::Ustack;
         if (is_string) store.limit = f.kind == FieldKind::String ? f.limit : f.limit * 8;
         if (it != values.end() && !it->second.is(Kind::Nil)) {
             const Value& v = it->second;
@@ -73,7 +85,8 @@ std::vector<FieldStore> Builder::field_stores(const Layout& layout, const Named&
     if (layout.presence_offset >= 0) {
         ValueId bits = w_.constant(there);
         if (maybe != no_value) bits = w_.binary(Opcode::Or, maybe, bits);
-        stores.push_back({.offset = static_cast<uint32_t>(layout.presence_offset), .value = bits, .limit = 0});
+        stores.push_back(
+            {.offset = static_cast<uint32_t>(layout.presence_offset), .value = bits, .limit = 0});
     }
     return stores;
 }
@@ -96,7 +109,8 @@ Values Builder::emit_event(const Value& event, const Values& args) {
     EventShape& shape = s_.events[event.index];
     shape.record.count_site();
     bool good = true;
-    for (const auto& [field, v] : record.fields) good &= store_shape(shape.record, field, v, name + "." + field);
+    for (const auto& [field, v] : record.fields)
+        good &= store_shape(shape.record, field, v, name + "." + field);
     if (!good) return {};
     const std::vector<FieldStore> fields = field_stores(shape.layout, record.fields);
     w_.append({.op = Opcode::Emit, .imm = event.index, .size = shape.layout.size, .fields = fields});
@@ -111,11 +125,19 @@ bool Builder::check_conversion(char conversion, const Value& v, size_t index) {
         return false;
     };
     switch (conversion) {
-        case 'd': case 'i': case 'u': case 'x': case 'X': case 'o':
-            if (v.is(Kind::Int) || (v.is(Kind::Pointer) && conversion != 'd' && conversion != 'i')) return true;
+        case 'd':
+        case 'i':
+        case 'u':
+        case 'x':
+        case 'X':
+        case 'o':
+            if (v.is(Kind::Int) || (v.is(Kind::Pointer) && conversion != 'd' && conversion != 'i'))
+                return true;
             return bad("an integer");
-        case 'c': return v.is(Kind::Int) || bad("an integer");
-        case 'p': return v.is(Kind::Int) || v.is(Kind::Pointer) || bad("a pointer");
+        case 'c':
+            return v.is(Kind::Int) || bad("an integer");
+        case 'p':
+            return v.is(Kind::Int) || v.is(Kind::Pointer) || bad("a pointer");
         default:
             if (v.is(Kind::String) || v.is(Kind::Bool) || v.is(Kind::Stack)) return true;
             if (v.is(Kind::Int) && v.type.shows == Shows::Symbol) return true;
@@ -131,9 +153,11 @@ bool Builder::check_format(std::string& format, const Values& values) {
         plain += format[i];
         if (format[i] != '%') continue;
         size_t at = i + 1;
-        while (at < format.size() && std::string_view("-+ #0.123456789").find(format[at]) != std::string_view::npos)
+        while (at < format.size() &&
+               std::string_view("-+ #0.123456789").find(format[at]) != std::string_view::npos)
             plain += format[at++];
-        while (at < format.size() && std::string_view("lhzjt").find(format[at]) != std::string_view::npos) at++;
+        while (at < format.size() && std::string_view("lhzjt").find(format[at]) != std::string_view::npos)
+            at++;
         const char conversion = at < format.size() ? format[at] : '\0';
         i = at;
         plain += conversion;
@@ -146,7 +170,8 @@ bool Builder::check_format(std::string& format, const Values& values) {
             fail(Err::FORMAT_FEW, values.size());
             return false;
         }
-        if (!usable(values[next], "printf") || !check_conversion(conversion, values[next], next + 1)) return false;
+        if (!usable(values[next], "printf") || !check_conversion(conversion, values[next], next + 1))
+            return false;
         next++;
     }
     format = plain;
@@ -173,7 +198,8 @@ Values Builder::emit_printf(const std::string& format, bool is_print, const Valu
         named_values[name] = values[i];
     }
     decl.record = make_layout(shapes, Strings::Tail);
-    const uint32_t event = kpl_printf_event + static_cast<uint32_t>(s_.unit.printfs.size() + s_.printfs.size());
+    const uint32_t event =
+        kpl_printf_event + static_cast<uint32_t>(s_.unit.printfs.size() + s_.printfs.size());
     const std::vector<FieldStore> fields = field_stores(decl.record, named_values);
     w_.append({.op = Opcode::Emit, .imm = event, .size = decl.record.size, .fields = fields});
     s_.printfs.push_back(std::move(decl));

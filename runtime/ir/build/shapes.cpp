@@ -58,7 +58,8 @@ std::optional<Conflict> RecordShape::store(const std::string& name, const Type& 
     if (!wide) return Conflict{field.type, field.at};
     if (*wide == field.type) return std::nullopt;
     if (fixed_) {
-        // Laid out and in use: longer strings are cut off from it (a stop at run time), numbers keep its kind.
+        // Laid out and in use: longer strings are cut off from it (a stop at run time), numbers keep its
+        // kind.
         if (wide->kind == field.type.kind) return std::nullopt;
         return Conflict{field.type, field.at};
     }
@@ -139,7 +140,8 @@ UnitState::UnitState(Unit& u, Types& t, const BuildOptions& o) : unit(u), types(
     for (const HandlerDecl& h : unit.handlers) groups = std::max(groups, h.data_group + 1);
     data.resize(static_cast<size_t>(groups));
     for (const HandlerDecl& h : unit.handlers)
-        if (h.data_group >= 0 && h.kind == KPL_PROG_ENTRY) data[static_cast<size_t>(h.data_group)].has_entry = true;
+        if (h.data_group >= 0 && h.kind == KPL_PROG_ENTRY)
+            data[static_cast<size_t>(h.data_group)].has_entry = true;
     for (size_t i = 0; i < data.size() && i < unit.data.size(); i++)
         if (unit.data[i].size) data[i].fields.adopt(unit.data[i], {}, true);
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // What handlers store into one event, map, key or p.data, unified over all of them.
 //
-// Handlers are built in rounds until nothing changes: in each round every store widens the shape that it goes to,
-// and every read takes the type that the shape has so far. The last round changes nothing, so what it built is
-// right; only its errors count.
+// Handlers are built in rounds until nothing changes: in each round every store widens the shape that it goes
+// to, and every read takes the type that the shape has so far. The last round changes nothing, so what it
+// built is right; only its errors count.
 #pragma once
 
 #include <map>
@@ -27,10 +27,10 @@ struct Conflict {
 };
 
 struct FieldShape {
-    Type type;               // Undefined: only nil was stored
-    SourceLoc at;            // first store
+    Type type;     // Undefined: only nil was stored
+    SourceLoc at;  // first store
     bool nilable = false;
-    uint32_t stores = 0;     // in this round
+    uint32_t stores = 0;      // in this round
     bool nil_stored = false;  // in this round
 };
 
@@ -75,7 +75,7 @@ struct Form {
 
 struct MapShape {
     RecordShape key, value;
-    Form keyed, tuple, structure;  // used with a key; key is a table; value is a table
+    Form keyed, tuple, structure;     // used with a key; key is a table; value is a table
     Layout key_layout, value_layout;  // of the round before
 };
 
@@ -110,9 +110,9 @@ struct UnitState {
     std::vector<MapShape> maps;
     std::vector<EventShape> events;
     std::vector<DataShape> data;
-    std::vector<PrintfDecl> printfs;      // of this round
-    std::map<std::string, Type> hints;    // by place: the type that a variable has at a loop's head
-    std::set<std::string> extra_heads;    // by place: blocks that a goto makes the head of a loop
+    std::vector<PrintfDecl> printfs;    // of this round
+    std::map<std::string, Type> hints;  // by place: the type that a variable has at a loop's head
+    std::set<std::string> extra_heads;  // by place: blocks that a goto makes the head of a loop
     bool changed = false;
 
     // A captured function's code, decoded once: references to one function come and go.
@@ -127,7 +127,8 @@ struct UnitState {
 // Where strings go: inline (keys, values, data), or in a record's tail.
 enum class Strings : uint8_t { Inline, Tail };
 Layout make_layout(const RecordShape& shape, Strings strings, const std::vector<std::string>& order = {});
-Layout make_layout(const RecordShape::Fields& fields, Strings strings, const std::vector<std::string>& order = {});
+Layout make_layout(const RecordShape::Fields& fields, Strings strings,
+                   const std::vector<std::string>& order = {});
 Type type_of(const FieldLayout& field);
 
 // The bytes of a string value or stack of this type.

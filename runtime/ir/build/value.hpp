@@ -21,11 +21,30 @@ enum class Kind : uint8_t {
     Poison,     // an error was reported, or a shape is not known in this round
     Nil,
     // Run-time values: these meet at joins and can be stored.
-    Bool, Int, Pointer, String, Stack, Snapshot,
+    Bool,
+    Int,
+    Pointer,
+    String,
+    Stack,
+    Snapshot,
     // Kernel memory of an aggregate C type (struct, union, array), not read yet.
     Memory,
     // What exists only while compiling.
-    Hit, Args, ArgNumbers, Regs, Data, Map, Cell, Event, Builtin, Method, Function, Record, Table, Float, Opaque,
+    Hit,
+    Args,
+    ArgNumbers,
+    Regs,
+    Data,
+    Map,
+    Cell,
+    Event,
+    Builtin,
+    Method,
+    Function,
+    Record,
+    Table,
+    Float,
+    Opaque,
 };
 
 // How user space shows an integer.
@@ -34,12 +53,12 @@ enum class Shows : uint8_t { Plain, Address, Symbol };
 struct Type {
     Kind kind = Kind::Undefined;
     bool nilable = false;
-    bool is_unsigned = false;      // Int
-    bool user = false;             // Stack: of user space
-    Shows shows = Shows::Plain;    // Int
-    TypeId ctype = 0;              // Pointer: its target; Memory: the type itself
-    uint32_t limit = 0;            // String: bytes; Stack: frames
-    uint32_t map = 0;              // Snapshot: whose value it is
+    bool is_unsigned = false;    // Int
+    bool user = false;           // Stack: of user space
+    Shows shows = Shows::Plain;  // Int
+    TypeId ctype = 0;            // Pointer: its target; Memory: the type itself
+    uint32_t limit = 0;          // String: bytes; Stack: frames
+    uint32_t map = 0;            // Snapshot: whose value it is
     bool operator==(const Type&) const = default;
 };
 
@@ -59,14 +78,14 @@ struct FunctionValue {
 
 struct Value {
     Type type{};
-    ir::ValueId id = ir::no_value;       // Bool, Int, Pointer: the number; Memory: the address it is relative to
+    ir::ValueId id = ir::no_value;  // Bool, Int, Pointer: the number; Memory: the address it is relative to
     ir::ValueId present = ir::no_value;  // nil-able: 1 or 0
-    std::optional<int64_t> constant{};     // Bool, Int: known while compiling; then `id` is unused
+    std::optional<int64_t> constant{};   // Bool, Int: known while compiling; then `id` is unused
     int64_t offset = 0;                  // Memory: bytes after `id`
     ir::StrRef str{};                    // String, Stack
     bool literal = false;                // String: `text` holds its bytes
     uint32_t index = 0;                  // Map, Cell, Event, Record: which; Snapshot: its slot
-    std::string text{};                  // Builtin, Method: name; Float, Opaque: what it is; else the path for messages
+    std::string text{};  // Builtin, Method: name; Float, Opaque: what it is; else the path for messages
     std::shared_ptr<const FunctionValue> function{};
     std::shared_ptr<const TableRef> table{};
     std::shared_ptr<const std::vector<Value>> key{};  // Cell
