@@ -66,8 +66,9 @@ static noinline struct kpl_agg_cell *kpl_cell_new(const struct kpl_map *map,
 	cell = kpl_cell(map, view, used);
 	memcpy(cell + 1, key, map->key_size);
 	*slot = (hash >> 32) << 32 | (used + 1);
-	/* The reader sees the key of each cell that counts. */
+	/* The reader sees the key of each cell that it takes for used. */
 	smp_store_release(&cell->hash, (u32)(hash >> 32));
+	/* Nor does it look at a cell before. */
 	smp_store_release(&view->bank->used, used + 1);
 	return cell;
 }
@@ -105,7 +106,7 @@ static noinline void kpl_update_wide(const struct kpl_map *map, u64 *value, s64 
 	bool first = !stats->n;
 
 	WRITE_ONCE(cell->seq, cell->seq + 1);
-	smp_wmb();
+	smp_wmb();	/* odd before the first change */
 	stats->n++;
 	switch (map->kind) {
 	case KPL_MAP_MIN:
@@ -122,7 +123,7 @@ static noinline void kpl_update_wide(const struct kpl_map *map, u64 *value, s64 
 		stats->sum = (u64)stats->sum + n;
 		break;
 	}
-	smp_wmb();
+	smp_wmb();	/* even after the last */
 	WRITE_ONCE(cell->seq, cell->seq + 1);
 }
 
@@ -234,7 +235,9 @@ static void kpl_agg_go(const struct kpl_map *map, struct kpl_agg_cpu *c, u32 ban
 	struct kpl_agg_view *view = &c->view[bank];
 	struct kpl_agg_cell *first = (void *)(view->bank + 1);
 
+	/* The CPU finds the bank empty, ... */
 	smp_store_release(&c->value, (u64 *)(first + 1));
+	/* ... by either pointer. */
 	smp_store_release(&c->now, view);
 }
 

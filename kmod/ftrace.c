@@ -237,11 +237,16 @@ static void kpl_ftrace_switch(struct kpl_probe **prs, u32 nr, bool armed)
 	u32 i;
 
 	for (i = 0; i < nr; i++) {
-		prs[i]->trace->changed |= prs[i]->armed != armed;
+		bool want = armed && !prs[i]->gone;
+
+		prs[i]->trace->changed |= prs[i]->armed != want;
 		prs[i]->trace->error = 0;
-		prs[i]->armed = armed;
+		prs[i]->armed = want;
 	}
 	kpl_traces_update(prs, nr);
+	for (i = 0; armed && i < nr; i++)
+		if (prs[i]->gone)
+			prs[i]->error = -ENOENT;
 	/* What could not be armed is not. */
 	for (i = 0; armed && i < nr; i++)
 		if (prs[i]->error)
@@ -284,12 +289,59 @@ static void kpl_ftrace_remove(struct kpl_probe **prs, u32 nr)
 
 static enum kpl_probe_state kpl_ftrace_state(struct kpl_probe *pr)
 {
+	if (pr->gone)
+		return KPL_STATE_GONE;
 	return pr->armed ? KPL_STATE_FTRACE : KPL_STATE_DISABLED;
 }
 
 static void kpl_ftrace_stats(struct kpl_probe *pr, struct kpl_probe_stats *out)
 {
 	kpl_counts_read(pr, KPL_SIDE_FIRST, &out->entry);
+}
+
+/* ------------------------------------------------------------- modules that go */
+
+/*
+ * ftrace forgets the sites of a module that goes, our filter would not: what
+ * comes to stand there must not be taken for it.
+ */
+static void kpl_ftrace_forget(struct kpl_session *s, void *arg)
+{
+	struct module *mod = arg;
+	struct kpl_probe *pr;
+	unsigned long id;
+
+	xa_for_each(&s->probes, id, pr) {
+		if (pr->ops != &kpl_ftrace_ops || !pr->added || !within_module(pr->site, mod))
+			continue;
+		pr->gone = true;
+		pr->trace->changed |= pr->armed;
+		pr->armed = false;
+	}
+	xa_for_each(&s->probes, id, pr)
+		if (pr->trace && pr->gone)
+			kpl_traces_update(&pr, 1);
+}
+
+static int kpl_ftrace_module(struct notifier_block *nb, unsigned long state, void *mod)
+{
+	if (state == MODULE_STATE_GOING)
+		kpl_sessions_each(kpl_ftrace_forget, mod);
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block kpl_ftrace_modules = {
+	.notifier_call = kpl_ftrace_module,
+};
+
+int kpl_ftrace_init(void)
+{
+	return register_module_notifier(&kpl_ftrace_modules);
+}
+
+void kpl_ftrace_exit(void)
+{
+	unregister_module_notifier(&kpl_ftrace_modules);
 }
 
 const struct kpl_probe_ops kpl_ftrace_ops = {
@@ -309,6 +361,15 @@ const struct kpl_probe_ops kpl_ftrace_ops = {
 u64 kpl_ftrace_feature(void)
 {
 	return 0;
+}
+
+int kpl_ftrace_init(void)
+{
+	return 0;
+}
+
+void kpl_ftrace_exit(void)
+{
 }
 
 static void kpl_ftrace_refuse(struct kpl_probe **prs, u32 nr)

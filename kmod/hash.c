@@ -66,6 +66,7 @@ static bool kpl_lock(struct kpl_map *map, struct kpl_bucket *bucket)
 
 static void kpl_unlock(struct kpl_bucket *bucket)
 {
+	/* Pairs with the acquire in kpl_lock(). */
 	smp_store_release(&bucket->locked, 0);
 }
 
@@ -155,6 +156,7 @@ static struct kpl_entry *kpl_insert(struct kpl_map *map, const u64 *key, struct 
 	kpl_copy(kpl_entry_key(entry), key, map->key_size);
 	memset(kpl_entry_value(map, entry), 0, map->value_size);
 	WRITE_ONCE(entry->bucket, p->hash & map->hash.mask);
+	/* Whoever sees it in use sees its bucket: kpl_hash_entry(). */
 	smp_store_release(&entry->used, 1);
 	*p->link = at;
 	return entry;
@@ -223,6 +225,7 @@ enum kpl_hash_result kpl_hash_entry(struct kpl_map *map, u32 at, u64 *key, u64 *
 	enum kpl_hash_result result = KPL_HASH_ABSENT;
 	struct kpl_bucket *bucket;
 
+	/* Pairs with kpl_insert(). */
 	if (!smp_load_acquire(&entry->used))
 		return result;
 	bucket = &map->hash.buckets[READ_ONCE(entry->bucket)];

@@ -94,13 +94,17 @@ KPL_HELPER(exit)
 		return 0;
 	s->exit_code = r2;
 	WRITE_ONCE(s->live, NULL);
+	/* Whoever sees the end sees its code. */
 	smp_store_release(&s->exiting, 1);
 	kpl_session_wake(s);
 	return 0;
 }
 
+#define HELPER(id, name, ...)	\
+	[id] = kpl_h_##name,
+
 const kpl_helper_fn kpl_helpers[KPL_H_END_] = {
-#define HELPER(id, name, ...) [id] = kpl_h_##name,
 #include "uapi/helpers.def"
-#undef HELPER
 };
+
+#undef HELPER

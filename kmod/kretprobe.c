@@ -65,7 +65,7 @@ static void kpl_kretprobe_stats(struct kpl_probe *pr, struct kpl_probe_stats *ou
 	u64 hooked;
 
 	kpl_counts_read(pr, KPL_SIDE_SECOND, &out->ret);
-	smp_rmb();
+	smp_rmb();	/* as above */
 	out->declined = kpl_counter_read(pr, KPL_SIDE_FIRST, KPL_C_DECLINED);
 	kpl_counts_read(pr, KPL_SIDE_FIRST, entry);
 	kpl_counts_miss(entry, READ_ONCE(pr->rp.kp.nmissed));

@@ -143,15 +143,24 @@ static struct miscdevice kpl_device = {
 
 static int __init kpl_module_init(void)
 {
+	int err;
+
 	kpl_memory_init();
 	kpl_hit_init();
 	kpl_prog_init();
-	return misc_register(&kpl_device);
+	err = kpl_ftrace_init();
+	if (err)
+		return err;
+	err = misc_register(&kpl_device);
+	if (err)
+		kpl_ftrace_exit();
+	return err;
 }
 
 static void __exit kpl_module_exit(void)
 {
 	misc_deregister(&kpl_device);
+	kpl_ftrace_exit();
 }
 
 module_init(kpl_module_init);

@@ -102,8 +102,12 @@ static void kpl_map_describe(const struct kpl_map *map, struct kpl_map_create *a
 {
 	arg->value_size = map->value_size;
 	arg->max_entries = map->max_entries;
-	arg->nr_cells = arg->cell_size = arg->nr_banks = 0;
-	arg->bank_size = arg->mmap_off = arg->mmap_size = 0;
+	arg->nr_cells = 0;
+	arg->cell_size = 0;
+	arg->nr_banks = 0;
+	arg->bank_size = 0;
+	arg->mmap_off = 0;
+	arg->mmap_size = 0;
 	if (!kpl_map_is_agg(map))
 		return;
 	arg->nr_cells = map->key_size ? map->max_entries : 1;
@@ -185,7 +189,8 @@ int kpl_map_info(struct kpl_session *s, struct kpl_map_info *arg)
 
 /* ------------------------------------------------- user space's own accesses */
 
-static enum kpl_hash_result kpl_map_access(struct kpl_map *map, u32 op, u32 at, u64 *key, u64 *value)
+static enum kpl_hash_result kpl_map_access(struct kpl_map *map, u32 op, u32 at, u64 *key,
+					   u64 *value)
 {
 	struct kpl_ctx *ctx = kpl_guard_get();
 	enum kpl_hash_result result;

@@ -16,7 +16,8 @@ static const struct kpl_probe_ops *const kpl_probe_kinds[KPL_PROBE_KINDS] = {
 	[KPL_PROBE_FTRACE] = &kpl_ftrace_ops,
 };
 
-#define KPL_WHEN_ALL	(KPL_WHEN_PID | KPL_WHEN_TID | KPL_WHEN_COMM | KPL_WHEN_CPU | KPL_WHEN_CGROUP)
+#define KPL_WHEN_ALL \
+	(KPL_WHEN_PID | KPL_WHEN_TID | KPL_WHEN_COMM | KPL_WHEN_CPU | KPL_WHEN_CGROUP)
 
 /* ------------------------------------------------------------ one after one */
 

@@ -29,6 +29,7 @@ struct kpl_probe {
 	unsigned long site;	/* where ftrace calls from */
 	u32 trace_at;		/* place in the trace's list */
 	bool armed;
+	bool gone;		/* with the module that had the function */
 
 	/* Under the session's lock. */
 	const struct kpl_probe_ops *ops;
@@ -60,7 +61,8 @@ enum kpl_probe_op {
  * `error` in each.  Process context.
  */
 struct kpl_probe_ops {
-	u8 kinds[KPL_HANDLERS];	/* enum kpl_prog_kind of each handler; KPL_PROG_KINDS: there is none */
+	/* enum kpl_prog_kind of each handler; KPL_PROG_KINDS: there is none. */
+	u8 kinds[KPL_HANDLERS];
 	void (*run[KPL_OPS])(struct kpl_probe **prs, u32 nr);
 	void (*free)(struct kpl_probe *pr);	/* of one that is not added (any more); or NULL */
 	enum kpl_probe_state (*state)(struct kpl_probe *pr);
@@ -80,8 +82,11 @@ static inline void kpl_counts_miss(struct kpl_counts *counts, u64 nr)
 	counts->hits += nr;
 	counts->missed += nr;
 }
+
 u64 kpl_counter_read(struct kpl_probe *pr, enum kpl_side side, enum kpl_count counter);
 u64 kpl_ftrace_feature(void);
+int kpl_ftrace_init(void);
+void kpl_ftrace_exit(void);
 
 /* hit.c: what the kernel calls at a hit. */
 int kpl_hit_pre(struct kprobe *kp, struct pt_regs *regs);

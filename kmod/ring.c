@@ -107,6 +107,7 @@ u64 kpl_h_rec_end(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 	ring->rec->len = ring->used;
 	WRITE_ONCE(h->sent, h->sent + 1);
 	WRITE_ONCE(h->reserved_head, head);
+	/* The record is complete. */
 	smp_store_release(&h->head, head);
 	kpl_ring_wake(ctx, ring, head);
 	return 0;
@@ -123,9 +124,16 @@ u64 kpl_h_rec_drop(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 
 /* ------------------------------------------------------------------ consuming */
 
+/* Without the lock: all of them, set up, or NULL. */
+static struct kpl_ring *kpl_rings(struct kpl_session *s)
+{
+	/* Pairs with kpl_rings_alloc(). */
+	return smp_load_acquire(&s->rings);
+}
+
 bool kpl_rings_ready(struct kpl_session *s)
 {
-	struct kpl_ring *rings = smp_load_acquire(&s->rings);
+	struct kpl_ring *rings = kpl_rings(s);
 	u32 cpu;
 
 	if (!rings)
@@ -155,7 +163,7 @@ static u64 kpl_data_stride(u32 size)
 /* mmap_lock is held; rings live as long as the file. */
 static struct kpl_ring *kpl_ring_at(struct kpl_session *s, u64 off, u64 stride)
 {
-	struct kpl_ring *rings = smp_load_acquire(&s->rings);
+	struct kpl_ring *rings = kpl_rings(s);
 	u64 cpu = div64_u64(off, stride);
 
 	if (!rings || cpu >= nr_cpu_ids || cpu * stride != off)
@@ -256,6 +264,7 @@ static int kpl_rings_alloc(struct kpl_session *s, u32 size)
 	for_each_possible_cpu(cpu)
 		per_cpu_ptr(s->cpu, cpu)->ring = &rings[cpu];
 	s->ring_size = size;
+	/* poll and mmap look without the lock. */
 	smp_store_release(&s->rings, rings);
 	return 0;
 }

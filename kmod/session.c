@@ -26,6 +26,10 @@
 /* What a session may hold: a quarter of the memory. */
 #define KPL_MEMORY_SHARE	4
 
+/* The list is locked before a session is. */
+static LIST_HEAD(kpl_sessions);
+static DEFINE_MUTEX(kpl_sessions_lock);
+
 /* ------------------------------------------------------------------- rights */
 
 int kpl_capable(void)
@@ -208,6 +212,9 @@ struct kpl_session *kpl_session_open(void)
 	err = mmu_notifier_register(&s->mn, s->mm);
 	if (err)
 		goto fail;
+	mutex_lock(&kpl_sessions_lock);
+	list_add(&s->list, &kpl_sessions);
+	mutex_unlock(&kpl_sessions_lock);
 	return s;
 
 fail:
@@ -218,10 +225,26 @@ fail:
 void kpl_session_release(struct kpl_session *s)
 {
 	kpl_session_close(s);
+	mutex_lock(&kpl_sessions_lock);
+	list_del(&s->list);
+	mutex_unlock(&kpl_sessions_lock);
 	/* Waits until a notification under way has ended. */
 	mmu_notifier_unregister(&s->mn, s->mm);
 	irq_work_sync(&s->wake);
 	kpl_session_free(s);
+}
+
+void kpl_sessions_each(void (*fn)(struct kpl_session *s, void *arg), void *arg)
+{
+	struct kpl_session *s;
+
+	mutex_lock(&kpl_sessions_lock);
+	list_for_each_entry(s, &kpl_sessions, list) {
+		mutex_lock(&s->lock);
+		fn(s, arg);
+		mutex_unlock(&s->lock);
+	}
+	mutex_unlock(&kpl_sessions_lock);
 }
 
 /* --------------------------------------------------------------------- file */
@@ -264,13 +287,14 @@ int kpl_session_mmap(struct kpl_session *s, struct vm_area_struct *vma)
 int kpl_session_info(struct kpl_session *s, struct kpl_info *info)
 {
 	u64 stops = atomic64_read(&s->stops);
+	u32 exiting = smp_load_acquire(&s->exiting);	/* before its code */
 
 	*info = (struct kpl_info) {
 		.abi = KPL_ABI_VERSION,
 		.nr_cpus = nr_cpu_ids,
 		.features = kpl_features(),
 		.helpers = kpl_table_hash(),
-		.exiting = smp_load_acquire(&s->exiting),
+		.exiting = exiting,
 		.exit_code = s->exit_code,
 		.stops = stops,
 		.memory = atomic64_read(&s->memory),

@@ -5,6 +5,7 @@
 
 #include <linux/atomic.h>
 #include <linux/irq_work.h>
+#include <linux/list.h>
 #include <linux/mmu_notifier.h>
 #include <linux/mutex.h>
 #include <linux/poll.h>
@@ -36,6 +37,7 @@ struct kpl_session {
 	struct irq_work wake;		/* hits can't wake a task themselves */
 	wait_queue_head_t wait;
 
+	struct list_head list;		/* of all sessions */
 	struct mutex lock;		/* everything below; process context */
 	bool closed;			/* disarmed for good */
 	struct mm_struct *mm;		/* the opener's; constant, pinned */
@@ -55,6 +57,9 @@ struct kpl_session {
 
 struct kpl_session *kpl_session_open(void);
 void kpl_session_release(struct kpl_session *s);
+
+/* Calls the function for each session, its lock held. */
+void kpl_sessions_each(void (*fn)(struct kpl_session *s, void *arg), void *arg);
 
 /* Ends the session's activity for good; any number of times. */
 void kpl_session_close(struct kpl_session *s);

@@ -49,11 +49,14 @@ void kpl_sites_free(struct kpl_sites *sites)
 	kvfree(sites);
 }
 
+#define STOP(name, class, text)	\
+	[KPL_STOP_##name] = KPL_C_##class,
+
 static const u8 kpl_stop_class[KPL_STOP_END_] = {
-#define STOP(name, class, text) [KPL_STOP_##name] = KPL_C_##class,
 #include "uapi/stops.def"
-#undef STOP
 };
+
+#undef STOP
 
 static struct kpl_stop_site *kpl_site(struct kpl_sites *sites, u32 key)
 {
@@ -79,6 +82,7 @@ static void kpl_remember(const struct kpl_prog *prog, u32 key, u64 bad_addr)
 		return;
 	if (!READ_ONCE(site->first)) {
 		site->bad_addr = bad_addr;
+		/* With it, the site is complete. */
 		smp_store_release(&site->first, ktime_get_mono_fast_ns() ?: 1);
 	}
 	atomic64_inc(&site->count);
@@ -117,7 +121,7 @@ static u32 kpl_sites_collect(struct kpl_sites *sites, struct kpl_site *out)
 
 	for (i = 0; i <= sites->mask; i++) {
 		struct kpl_stop_site *site = &sites->site[i];
-		u64 first = smp_load_acquire(&site->first);
+		u64 first = smp_load_acquire(&site->first);	/* before the rest */
 		u64 count = atomic64_read(&site->count);
 
 		if (!first || !count)

@@ -18,7 +18,8 @@ struct kpl_trace_slot {
 
 struct kpl_trace {
 	struct ftrace_ops ops;
-	struct kpl_trace_slot *slots;	/* open addressing; constant while registered, but for `first` */
+	/* Open addressing; constant while registered, but for `first`. */
+	struct kpl_trace_slot *slots;
 	u32 shift;			/* 64 - log2 of their number; at most 63 */
 	u32 mask;
 

@@ -9,6 +9,7 @@
  *	./abi_test		runs all tests; a line for each that fails (V=1: for each, its time)
  *	./abi_test NAME		runs one
  *	./abi_test --hold N	arms N probes that fire on two CPUs, for others to kill it
+ *	./abi_test --idle	sleeps (what a test executes)
  *	./abi_test --sleepers	leaves functions asleep whose return probes are gone
  *
  * Exit status 0 when everything passed.  Whoever runs it scans the console.
@@ -104,6 +105,8 @@ int main(int argc, char **argv)
 
 	if (only && !strcmp(only, "--hold"))
 		return hold(argc > 2 ? atoi(argv[2]) : 2);
+	if (only && !strcmp(only, "--idle"))
+		return pause();
 	if (only && !strcmp(only, "--sleepers"))
 		return sleepers();
 	setvbuf(stdout, NULL, _IOLBF, 0);
@@ -111,6 +114,7 @@ int main(int argc, char **argv)
 	failed += run_group(probe_tests, only, &ran);
 	failed += run_group(trace_tests, only, &ran);
 	failed += run_group(data_tests, only, &ran);
+	failed += run_group(helper_tests, only, &ran);
 	printf("%d tests, %d failed\n", ran, failed);
 	return failed || !ran;
 }

@@ -106,6 +106,6 @@ struct test {
 	void (*run)(void);
 };
 
-extern const struct test session_tests[], probe_tests[], trace_tests[], data_tests[];
+extern const struct test session_tests[], probe_tests[], trace_tests[], data_tests[], helper_tests[];
 
 #endif
