@@ -54,7 +54,7 @@ class Assignment {
   private:
     struct SlotUse {
         uint32_t uses = 0;
-        uint32_t writers = 0;
+        bool written = false;
         uint32_t comm_limit = 0;  // of the comm() that writes it, when that is the only writer
     };
 
@@ -66,9 +66,10 @@ class Assignment {
     };
 
     void write(SlotId slot, uint32_t comm_limit = 0) {
-        slots_[slot].uses++;
-        slots_[slot].writers++;
-        slots_[slot].comm_limit = comm_limit;
+        SlotUse& use = slots_[slot];
+        use.uses++;
+        use.comm_limit = use.written ? 0 : comm_limit;
+        use.written = true;
     }
 
     // Where the slots of an instruction are used. comm() is the one helper that fills a string to its limit.
@@ -76,17 +77,16 @@ class Assignment {
         if (inst.op == Opcode::LoadSlot) slots_[inst.slot].uses++;
         if (inst.op == Opcode::StoreSlot || inst.op == Opcode::MapGet) write(inst.slot);
         for (size_t i = 0; i < inst.operands.size(); i++) {
-            const bool writes = inst.op == Opcode::Call && helper_writes(inst.helper, i);
-            if (const auto* memory = std::get_if<ir::SlotOperand>(&inst.operands[i])) {
-                slots_[memory->slot].uses++;
-                slots_[memory->slot].writers += writes;
-            }
+            auto touch = [&](SlotId slot, uint32_t comm_limit) {
+                if (helper_writes(inst.helper, i))
+                    write(slot, comm_limit);
+                else
+                    slots_[slot].uses++;
+            };
+            if (const auto* memory = std::get_if<ir::SlotOperand>(&inst.operands[i])) touch(memory->slot, 0);
             const auto* string = std::get_if<ir::StrOperand>(&inst.operands[i]);
-            if (!string || string->str.where != StrRef::Where::Slot) continue;
-            if (writes)
-                write(string->str.index, inst.helper == KPL_H_comm ? string->str.limit : 0);
-            else
-                slots_[string->str.index].uses++;
+            if (string && string->str.where == StrRef::Where::Slot)
+                touch(string->str.index, inst.helper == KPL_H_comm ? string->str.limit : 0);
         }
         for (const auto* fields : {&inst.fields, &inst.value_fields})
             for (const FieldStore& field : *fields)
@@ -99,7 +99,7 @@ class Assignment {
         const StrRef* str = slot_string(field);
         if (!str) return false;
         const SlotUse& use = slots_[str->index];
-        return use.writers == 1 && use.comm_limit == field.limit && str->offset == 0;
+        return use.comm_limit == field.limit && str->offset == 0;
     }
 
     int new_area(uint32_t size) {

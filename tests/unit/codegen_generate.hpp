@@ -404,6 +404,7 @@ class StraightGenerator {
 
     void emit() {
         std::vector<FieldStore> fields;
+        if (chance(3)) scope_.push_back(b_.add({.op = Opcode::LoadSlot, .imm = 8, .slot = numbers_}));
         const uint32_t words = 1 + below(8);
         for (uint32_t word = 0; word < words; word++) {
             switch (below(8)) {

@@ -97,6 +97,34 @@ TEST_CASE("count by comm and function: comm() writes into the key") {
                   {make_map(KPL_MAP_COUNT, 32)});
 }
 
+TEST_CASE("a key is built apart when more than comm() writes its string") {
+    IrBuilder b;
+    StrRef text = IrBuilder::in_slot(b.string_slot(15), 15);
+    for (bool comm : {false, true}) {
+        if (comm)
+            b.call(KPL_H_comm, {ir::StrOperand{text}, ir::ConstOperand{15}});
+        else
+            b.string(KPL_H_str, text, b.constant(0x1000));
+        b.agg_add(0, 24, {{0, text, 15}}, b.constant(1));
+    }
+    b.ret();
+    HandlerProgram program = compile(b.function);
+    Simulator simulator;
+    simulator.maps = {make_map(KPL_MAP_COUNT, 24)};
+    simulator.kernel.add_string(0x1000, "ab");
+    simulator.task.comm = "cd";
+    simulator.scratch.assign(4096, 0xa5);
+    simulator.run(load(simulator, program));
+    auto key = [](char a, char b) {
+        ByteVector bytes(24);
+        bytes[0] = 2, bytes[8] = a, bytes[9] = b;
+        return bytes;
+    };
+    CHECK(simulator.maps[0].cells.size() == 2);
+    CHECK(simulator.maps[0].cells.count(key('a', 'b')) == 1);
+    CHECK(simulator.maps[0].cells.count(key('c', 'd')) == 1);
+}
+
 TEST_CASE("arguments are read again after a call") {
     IrBuilder b;
     ValueId arg = b.reg(14);
