@@ -4,7 +4,9 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <bit>
+#include <string_view>
 #include <map>
 
 namespace kpl {
@@ -144,7 +146,8 @@ void settle(const CLI::App& app, CommandLine& line, Parsed& p, int argc, char** 
         return;
     }
     line.action = CommandLine::Action::Vm;
-    if (p.vm.empty()) return fail(line, "--vm= names no kernel; --vm alone takes the newest");
+    const auto empty = [](const char* arg) { return std::string_view(arg) == "--vm="; };
+    if (std::any_of(argv + 1, argv + argc, empty)) return fail(line, "--vm= names no kernel; --vm alone takes the newest");
     line.vm_kernel = p.vm == "newest" ? "" : p.vm;
     line.vm_argv = without_vm(argc, argv, script_args, !o.code);
 }
