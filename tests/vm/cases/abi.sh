@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: MIT
+# limit: 240
+# The module's ABI by raw ioctls: rights, limits, exact counts, tear-down (tests/vm/abi).
+run abi_test
+status 0
+out '^[0-9]+ tests, 0 failed$'
