@@ -19,7 +19,8 @@ struct ProgramNeeds {
 // program itself is not run), a script with "#!", or neither (then all is empty).
 Result<ProgramNeeds> program_needs(const std::string& path);
 
-// An ELF program without what follows its loaded segments (debug information, symbols); anything else unchanged.
+// An ELF program without what follows its loaded segments (debug information, symbols); anything else
+// unchanged.
 std::string loaded_part(std::string elf);
 
 }  // namespace kpl

@@ -29,6 +29,10 @@
 
 enum { MAX_ARGS = 4096, MAX_FEW = 16 };
 
+// A serial port takes half a megabyte a second. What the program writes faster waits in its pipe, not in the
+// program, which would lose events meanwhile.
+enum { PIPE_BYTES = 16 << 20 };
+
 struct module {
     const char* path;
     const char* param;
@@ -236,6 +240,7 @@ static int open_stream(struct stream* stream, const char* port, bool tty, const 
     if (tty) return open_tty(port, window);
     if (pipe2(ends, O_CLOEXEC) < 0) fail("pipe: %s", strerror(errno));
     fcntl(ends[0], F_SETFL, O_NONBLOCK);
+    fcntl(ends[0], F_SETPIPE_SZ, PIPE_BYTES);
     stream->from = ends[0];
     return ends[1];
 }

@@ -65,12 +65,24 @@ std::vector<std::string> command_line(const Machine& machine, int initramfs, con
     add({"-display", "none", "-no-reboot", "-nic", "none"});
     add({"-smp", std::to_string(machine.icount ? 1 : machine.cpus), "-m",
          fmt::format("{}M", machine.memory_mib)});
-    for (std::size_t i = 0; i < port_count; i++)
-        add({"-chardev", fmt::format("socket,id=port{},fd={}", i, ports[i]), "-serial",
-             fmt::format("chardev:port{}", i)});
+    for (std::size_t i = 0; i < port_count; i++) {
+        const bool both_ways = static_cast<Port>(i) == Port::control;
+        const auto backend = both_ways ? fmt::format("socket,id=port{0},fd={1}", i, ports[i])
+                                       : fmt::format("file,id=port{0},path=/proc/self/fd/{1}", i, ports[i]);
+        add({"-chardev", backend, "-serial", fmt::format("chardev:port{}", i)});
+    }
     add({"-kernel", machine.kernel_image, "-initrd", fmt::format("/proc/self/fd/{}", initramfs)});
     add({"-append", kernel_command_line});
     return argv;
+}
+
+// ends[0] is ours and does not block, ends[1] is the machine's. Output comes byte by byte: a pipe merges
+// these, a socket would keep a buffer for each.
+bool open_port(Port port, int (&ends)[2]) {
+    if (port == Port::control)
+        return socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0 &&
+               fcntl(ends[0], F_SETFL, O_NONBLOCK) == 0;
+    return pipe2(ends, O_CLOEXEC) == 0 && fcntl(ends[0], F_SETFL, O_NONBLOCK) == 0;
 }
 
 // Between fork and exec: system calls only. The machine is not in our process group, so that a terminal's ^C
@@ -107,8 +119,7 @@ Result<Qemu> Qemu::start(const Machine& machine, const UniqueFd& initramfs) {
     int numbers[port_count];
     for (std::size_t i = 0; i < port_count; i++) {
         int ends[2];
-        if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
-            return system_error("socketpair", errno);
+        if (!open_port(static_cast<Port>(i), ends)) return system_error("a port of the VM", errno);
         qemu.ports_[i].reset(ends[0]);
         theirs[i].reset(ends[1]);
         numbers[i] = ends[1];

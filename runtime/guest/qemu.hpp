@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The QEMU process: a machine with four serial ports, each a socket on our side.
+// The QEMU process: a machine with four serial ports, each a descriptor on our side.
 #pragma once
 
 #include <sys/types.h>

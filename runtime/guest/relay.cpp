@@ -12,6 +12,7 @@
 #include <charconv>
 #include <fstream>
 #include <iterator>
+#include <thread>
 #include <utility>
 
 #include "guest/protocol.h"
@@ -21,6 +22,7 @@ namespace {
 
 // A pipe that poll() reports writable takes this much without blocking (PIPE_BUF).
 constexpr std::size_t write_size = 4096;
+constexpr std::chrono::milliseconds gather{1};
 constexpr int tick_ms = 1000;  // how often the limits are looked at
 
 struct Forward {
@@ -101,6 +103,8 @@ bool Relay::step() {
         fds[first_stream + 2 * i] = {s.pending.empty() && !s.ended ? qemu_.port(s.port) : -1, POLLIN, 0};
         fds[first_stream + 2 * i + 1] = {s.pending.empty() || s.gone ? -1 : s.to, POLLOUT, 0};
     }
+    // What has come since the last round came byte by byte: take more at once than one.
+    std::this_thread::sleep_for(gather);
     if (poll(fds, std::size(fds), tick_ms) < 0) return errno == EINTR;
     if (fds[signals].revents) take_signal();
     if (fds[console].revents) take_console();
@@ -143,7 +147,7 @@ void Relay::ask(char what) {
 // Appends what there is, without waiting; false at the end of the stream.
 bool Relay::read_port(Port port, std::string& bytes) {
     char buffer[write_size];
-    const ssize_t n = recv(qemu_.port(port), buffer, sizeof(buffer), MSG_DONTWAIT);
+    const ssize_t n = read(qemu_.port(port), buffer, sizeof(buffer));
     if (n > 0) {
         bytes.append(buffer, static_cast<std::size_t>(n));
         heard_ = Clock::now();
