@@ -1,0 +1,43 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Runs in the VM: what each job adds to one read(2) of one byte, measured against its own boot's base.
+# usage: hits.sh DIRECTORY KPROBE_LUA READS MODULE JOB…
+cd "$1" || exit 1
+kprobe_lua=$2 reads=$3 module=$4
+shift 4
+calls=40000
+
+row() { awk -v name="$1" -v with="$2" -v base="$base" 'BEGIN { printf "%-26s %6.0f\n", name, with - base }'; }
+
+# A machine that has just booted is not idle yet.
+sleep 5
+: > /tmp/err
+base=$("$reads" $calls)
+echo "base $base"
+if [ -f "$module" ]; then
+    for mode in 0:count-at-entry 1:count-at-return 2:latency 3:empty 4:offset 5:post; do
+        insmod "$module" mode="${mode%%:*}"
+        sleep 1
+        row "module ${mode#*:}" "$("$reads" $calls)"
+        rmmod "$(basename "$module" .ko)"
+    done
+fi
+for job in "$@"; do
+    "$kprobe_lua" -v --buffer 32M "$job" > /tmp/out 2> /tmp/err &
+    pid=$!
+    tries=0
+    until grep -q armed /tmp/err; do
+        tries=$((tries + 1))
+        [ $tries -lt 200 ] && kill -0 $pid 2> /dev/null || { cat /tmp/err; exit 1; }
+        sleep 0.1
+    done
+    sleep 1
+    # A consumer that sleeps costs nothing: what the producing side costs by itself.
+    case $job in *-produced.lua) kill -STOP $pid ;; esac
+    with=$("$reads" $calls)
+    kill -CONT $pid
+    kill -INT $pid
+    wait $pid
+    row "$(basename "$job" .lua)" "$with"
+    [ -z "$VERBOSE" ] || cat /tmp/err
+done
