@@ -43,10 +43,37 @@ static inline bool kpl_is_ftrace_site(const u8 *text)
 	return *text == 0xe8 || *text == 0xcc || !memcmp(text, nop, sizeof(nop));
 }
 
+/*
+ * The landing pad as the compiler put it, or as the kernel sealed it where no
+ * indirect call leads.
+ */
+static inline bool kpl_is_landing_pad(const u8 *text)
+{
+	static const u8 endbr[] = { 0xf3, 0x0f, 0x1e, 0xfa }, sealed[] = { 0x66, 0x0f, 0x1f, 0x00 };
+
+	return !memcmp(text, endbr, sizeof(endbr)) || !memcmp(text, sealed, sizeof(sealed));
+}
+
 static __always_inline struct pt_regs *kpl_ftrace_regs(struct ftrace_regs *fregs)
 {
 	return (struct pt_regs *)fregs;
 }
+
+/* What a kprobe's handler sees as instruction pointer: behind the breakpoint. */
+static __always_inline unsigned long kpl_kprobe_ip(unsigned long site)
+{
+	return site + 1;
+}
+
+/* The registers that ftrace hands over where not all were asked for. */
+#define KPL_TRACE_REG(name)	(1ull << (offsetof(struct pt_regs, name) / 8))
+#define KPL_TRACE_REGS \
+	(KPL_TRACE_REG(di) | KPL_TRACE_REG(si) | KPL_TRACE_REG(dx) | KPL_TRACE_REG(cx) | \
+	 KPL_TRACE_REG(r8) | KPL_TRACE_REG(r9) | KPL_TRACE_REG(ax) | KPL_TRACE_REG(bp) | \
+	 KPL_TRACE_REG(sp) | KPL_TRACE_REG(ip))
+#else
+#define KPL_TRACE_REG(name)	0ull
+#define KPL_TRACE_REGS		0ull
 #endif
 
 /* The innermost return instance of this task: it changes when one is hooked. */

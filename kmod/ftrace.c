@@ -69,7 +69,8 @@ static void kpl_trace_add(struct kpl_trace *t, struct kpl_probe *pr)
 	pr->same = slot->first;
 	slot->site = pr->site;
 	slot->first = pr;
-	pr->plain = !pr->when.mask && !pr->handler[KPL_SIDE_FIRST].looks;
+	pr->plain = !pr->when.mask && !pr->handler[KPL_SIDE_FIRST].looks &&
+		    !pr->handler[KPL_SIDE_FIRST].prog->reads_ip;
 	pr->trace = t;
 	pr->trace_at = t->nr_probes;
 	t->probes[t->nr_probes++] = pr;
@@ -161,7 +162,7 @@ static int kpl_site_find(struct kpl_probe *pr)
 		return -EINVAL;
 	if (kpl_is_ftrace_site(text))
 		pr->site = pr->addr;
-	else if (kpl_is_ftrace_site(text + KPL_LANDING_PAD))
+	else if (kpl_is_landing_pad(text) && kpl_is_ftrace_site(text + KPL_LANDING_PAD))
 		pr->site = pr->addr + KPL_LANDING_PAD;
 	else
 		return -EINVAL;
@@ -182,26 +183,57 @@ static int kpl_sites_known(unsigned long *sites, u32 nr)
 	return err;
 }
 
-/* All at once; one by one to find those that are not known. */
+/*
+ * Gives an error to the probes whose sites ftrace does not know: all are asked
+ * for at once, and halves of what it refuses, down to one (17 calls deep).
+ * `sites` has room for all.
+ */
+static void kpl_sites_ask(struct kpl_probe **prs, u32 nr, unsigned long *sites)
+{
+	u32 i, good = 0;
+	int err;
+
+	for (i = 0; i < nr; i++)
+		if (!prs[i]->error)
+			sites[good++] = prs[i]->site;
+	if (!good)
+		return;
+	cond_resched();
+	err = signal_pending(current) ? -EINTR : kpl_sites_known(sites, good);
+	if (!err)
+		return;
+	if (nr > 1 && err == -EINVAL) {
+		kpl_sites_ask(prs, nr / 2, sites);
+		kpl_sites_ask(prs + nr / 2, nr - nr / 2, sites);
+		return;
+	}
+	for (i = 0; i < nr; i++)
+		prs[i]->error = prs[i]->error ?: err;
+}
+
+/* -EINVAL: no such site, or what ftrace will not trace. */
 static void kpl_sites_check(struct kpl_probe **prs, u32 nr)
 {
 	unsigned long *sites = kvmalloc_array(nr, sizeof(*sites), GFP_KERNEL);
-	u32 i, good = 0;
-	bool all;
+	u32 i;
+
+	for (i = 0; i < nr; i++)
+		prs[i]->error = sites ? kpl_site_find(prs[i]) : -ENOMEM;
+	if (sites)
+		kpl_sites_ask(prs, nr, sites);
+	kvfree(sites);
+}
+
+/* What ftrace has no site for may be a kprobe, whose turn to be added comes after. */
+static void kpl_sites_leave(struct kpl_probe **prs, u32 nr)
+{
+	u32 i;
 
 	for (i = 0; i < nr; i++) {
-		prs[i]->error = kpl_site_find(prs[i]);
-		if (sites && !prs[i]->error)
-			sites[good++] = prs[i]->site;
-	}
-	all = good && !kpl_sites_known(sites, good);
-	kvfree(sites);
-	for (i = 0; !all && i < nr; i++) {
-		if (signal_pending(current))
-			prs[i]->error = -EINTR;
-		else if (!prs[i]->error)
-			prs[i]->error = kpl_sites_known(&prs[i]->site, 1);
-		cond_resched();
+		if (prs[i]->error != -EINVAL || !prs[i]->else_kprobe)
+			continue;
+		prs[i]->error = 0;
+		prs[i]->ops = &kpl_kprobe_ops;
 	}
 }
 
@@ -212,7 +244,8 @@ static void kpl_trace_make(struct kpl_probe **prs, u32 nr, bool full_regs)
 	u32 i;
 
 	for (i = 0; i < nr; i++) {
-		if (prs[i]->error || prs[i]->handler[KPL_SIDE_FIRST].prog->full_regs != full_regs)
+		if (prs[i]->error || prs[i]->ops != &kpl_ftrace_ops ||
+		    prs[i]->handler[KPL_SIDE_FIRST].prog->full_regs != full_regs)
 			continue;
 		if (!t)
 			t = kpl_trace_alloc(nr, full_regs);
@@ -228,6 +261,7 @@ static void kpl_trace_make(struct kpl_probe **prs, u32 nr, bool full_regs)
 static void kpl_ftrace_add(struct kpl_probe **prs, u32 nr)
 {
 	kpl_sites_check(prs, nr);
+	kpl_sites_leave(prs, nr);
 	kpl_trace_make(prs, nr, false);
 	kpl_trace_make(prs, nr, true);
 }
@@ -376,8 +410,11 @@ static void kpl_ftrace_refuse(struct kpl_probe **prs, u32 nr)
 {
 	u32 i;
 
-	for (i = 0; i < nr; i++)
-		prs[i]->error = -EOPNOTSUPP;
+	for (i = 0; i < nr; i++) {
+		prs[i]->error = prs[i]->else_kprobe ? 0 : -EOPNOTSUPP;
+		if (prs[i]->else_kprobe)
+			prs[i]->ops = &kpl_kprobe_ops;
+	}
 }
 
 /* None is ever added: nothing else is called. */

@@ -245,24 +245,40 @@ void kpl_hit_post(struct kprobe *kp, struct pt_regs *regs, unsigned long flags)
  * No kprobe layer stands before this one: whatever is called before the guard
  * is taken must not be traceable, so the guard comes before `when`.
  */
-static __always_inline void kpl_handle_traced(const struct kpl_probe *pr, struct pt_regs *regs)
+static __always_inline void kpl_run_traced(const struct kpl_probe *pr, struct kpl_ctx *ctx)
 {
-	struct kpl_ctx *ctx = this_cpu_ptr(&kpl_ctx);
-	u64 result;
+	u64 result = kpl_handler_call(&pr->handler[KPL_SIDE_FIRST], &ctx->hit);
 
-	if (kpl_over(pr) || !kpl_begin(ctx, pr, KPL_SIDE_FIRST, regs))
-		return;
-	if (!pr->plain) {
-		if (pr->when.mask && kpl_skipped(pr))
-			goto out;
-		kpl_look(ctx, pr);
-	}
-	result = kpl_handler_call(&pr->handler[KPL_SIDE_FIRST], &ctx->hit);
 	if (likely(result == KPL_RET_DONE))
 		kpl_count(pr, KPL_SIDE_FIRST, KPL_C_HANDLED);
 	else
 		kpl_stopped(pr, KPL_SIDE_FIRST, result);
-out:
+}
+
+/* The handler sees what it would at a kprobe; ftrace has the registers back as they were. */
+static __always_inline void kpl_look_traced(const struct kpl_probe *pr, struct kpl_ctx *ctx,
+					    struct pt_regs *regs)
+{
+	unsigned long ip = instruction_pointer(regs);
+
+	if (pr->when.mask && kpl_skipped(pr))
+		return;
+	kpl_look(ctx, pr);
+	instruction_pointer_set(regs, kpl_kprobe_ip(pr->site));
+	kpl_run_traced(pr, ctx);
+	instruction_pointer_set(regs, ip);
+}
+
+static __always_inline void kpl_handle_traced(const struct kpl_probe *pr, struct pt_regs *regs)
+{
+	struct kpl_ctx *ctx = this_cpu_ptr(&kpl_ctx);
+
+	if (kpl_over(pr) || !kpl_begin(ctx, pr, KPL_SIDE_FIRST, regs))
+		return;
+	if (pr->plain)
+		kpl_run_traced(pr, ctx);
+	else
+		kpl_look_traced(pr, ctx, regs);
 	kpl_end();
 }
 

@@ -18,6 +18,8 @@ static const struct kpl_probe_ops *const kpl_probe_kinds[KPL_PROBE_KINDS] = {
 
 #define KPL_WHEN_ALL \
 	(KPL_WHEN_PID | KPL_WHEN_TID | KPL_WHEN_COMM | KPL_WHEN_CPU | KPL_WHEN_CGROUP)
+#define KPL_ATTACH_F_ALL \
+	(KPL_ATTACH_F_DISABLED | KPL_ATTACH_F_OPTIONAL | KPL_ATTACH_F_ELSE_KPROBE)
 
 /* ------------------------------------------------------------ one after one */
 
@@ -104,7 +106,9 @@ static struct kpl_probe *kpl_probe_create(struct kpl_session *s, const struct kp
 	int err;
 
 	if (a->kind >= KPL_PROBE_KINDS || a->when.mask & ~KPL_WHEN_ALL ||
-	    a->flags & ~(KPL_ATTACH_F_DISABLED | KPL_ATTACH_F_OPTIONAL))
+	    a->flags & ~KPL_ATTACH_F_ALL)
+		return ERR_PTR(-EINVAL);
+	if (a->flags & KPL_ATTACH_F_ELSE_KPROBE && a->kind != KPL_PROBE_FTRACE)
 		return ERR_PTR(-EINVAL);
 	if (a->maxactive && a->kind != KPL_PROBE_KRETPROBE)
 		return ERR_PTR(-EINVAL);
@@ -124,6 +128,7 @@ static struct kpl_probe *kpl_probe_create(struct kpl_session *s, const struct kp
 	pr->ops = kpl_probe_kinds[a->kind];
 	pr->maxactive = a->maxactive;
 	pr->hold = a->flags & KPL_ATTACH_F_DISABLED;
+	pr->else_kprobe = a->flags & KPL_ATTACH_F_ELSE_KPROBE;
 	return pr;
 }
 
@@ -150,13 +155,16 @@ static void kpl_group_free(struct kpl_group *g)
 	kvfree(g->some);
 }
 
-/* One operation of the kinds', on all that pass the test, kind by kind. */
+/*
+ * One operation of the kinds', on all that pass the test, kind by kind: ftrace
+ * first, which may leave some to kprobes.
+ */
 static void kpl_group_run(struct kpl_group *g, enum kpl_probe_op op,
 			  bool (*test)(const struct kpl_probe *pr))
 {
 	u32 kind, i, nr;
 
-	for (kind = 0; kind < KPL_PROBE_KINDS; kind++) {
+	for (kind = KPL_PROBE_KINDS; kind-- > 0;) {
 		for (i = 0, nr = 0; i < g->nr; i++)
 			if (g->prs[i] && g->prs[i]->ops == kpl_probe_kinds[kind] && test(g->prs[i]))
 				g->some[nr++] = g->prs[i];
@@ -257,6 +265,8 @@ static int kpl_batch_publish(struct kpl_session *s, struct kpl_group *g, struct 
 		if (err)
 			return err;
 		list[i].id = (*next_id)++;
+		if (g->prs[i]->ops == &kpl_kprobe_ops)
+			list[i].kind = KPL_PROBE_KPROBE;
 	}
 	return 0;
 }

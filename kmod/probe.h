@@ -23,7 +23,7 @@ struct kpl_probe {
 	struct kpl_when when;
 
 	/* An ftrace probe's. */
-	bool plain;		/* no `when`, and its handler does not look at the hit */
+	bool plain;		/* no `when`, and its handler looks at nothing that ftrace does not bring */
 	struct kpl_trace *trace;
 	struct kpl_probe *same;	/* the next one at this function in the same trace */
 	unsigned long site;	/* where ftrace calls from */
@@ -35,6 +35,7 @@ struct kpl_probe {
 	const struct kpl_probe_ops *ops;
 	bool added;		/* registered with the kernel */
 	bool hold;		/* not to be armed when attached */
+	bool else_kprobe;	/* is one where ftrace has no site */
 	bool listed;		/* in the group of the operation under way */
 	u32 maxactive;
 	u64 charged;

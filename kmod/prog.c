@@ -9,6 +9,7 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
+#include "compat.h"
 #include "map.h"
 #include "probe.h"
 #include "prog.h"
@@ -213,7 +214,8 @@ static struct kpl_prog *kpl_prog_make(struct kpl_session *s, struct kpl_loading 
 	prog->kind = l->arg->kind;
 	prog->nr_insns = l->arg->nr_insns;
 	prog->data_size = l->arg->data_size;
-	prog->full_regs = l->arg->flags & KPL_PROG_F_FULL_REGS;
+	prog->full_regs = l->v.regs_read & ~KPL_TRACE_REGS;
+	prog->reads_ip = l->v.regs_read & KPL_TRACE_REG(ip);
 	prog->looks = kpl_hit_looks(l->insns, l->arg->nr_insns);
 	prog->sites = kpl_sites_alloc(prog->nr_insns);
 	if (!prog->sites) {
@@ -236,7 +238,7 @@ static struct kpl_prog *kpl_prog_make(struct kpl_session *s, struct kpl_loading 
 
 static int kpl_prog_check(struct kpl_session *s, const struct kpl_prog_load *arg)
 {
-	if (arg->flags & ~(KPL_PROG_F_INTERPRET | KPL_PROG_F_FULL_REGS) || arg->reserved)
+	if (arg->flags & ~KPL_PROG_F_INTERPRET || arg->reserved)
 		return -EINVAL;
 	if (arg->kind >= KPL_PROG_KINDS)
 		return -EINVAL;

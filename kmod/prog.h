@@ -20,7 +20,8 @@ struct kpl_prog {
 	u32 kind;
 	u32 nr_insns;			/* as loaded */
 	u32 data_size;
-	bool full_regs;			/* reads others than argument registers */
+	bool full_regs;			/* reads others than those that ftrace always keeps */
+	bool reads_ip;
 	bool looks;			/* at fields of the hit that kpl_look() fills */
 	u64 charged;
 };

@@ -45,6 +45,7 @@ struct kpl_verify {
 	u32 reject_pc;
 	u32 has_loops;
 	u32 emits;		/* writes ring records */
+	u64 regs_read;		/* bit i: may load the 8 bytes at 8 * i of struct pt_regs */
 };
 
 /* Bytes of working memory for a program; at most about 700 KB. */

@@ -199,7 +199,7 @@ static int check_limits(struct kpl_verify *v)
 	if (v->kind >= KPL_PROG_KINDS || v->budget > KPL_MAX_BUDGET ||
 	    v->data_size > KPL_MAX_DATA || v->data_size % 8 ||
 	    v->scratch_size > KPL_MAX_SCRATCH || v->scratch_size % 8 ||
-	    v->max_record > KPL_MAX_RECORD)
+	    v->max_record > KPL_MAX_RECORD || v->regs_size > 64 * 8)
 		return kpl_refuse_at(v, KPL_REJECT_LIMIT, 0);
 	return 0;
 }
@@ -257,6 +257,7 @@ int kpl_verify(struct kpl_verify *v)
 	v->reject_pc = 0;
 	v->has_loops = 0;
 	v->emits = 0;
+	v->regs_read = 0;
 
 	err = check_limits(v);
 	if (err)

@@ -95,8 +95,11 @@ int kpl_check_ldx(struct kpl_verify *v, const struct bpf_insn *insn)
 	err = check_access(v, insn, &base);
 	if (err)
 		return err;
-	if (base.type == KPL_T_REGS && access_size(insn) != 8)
-		return kpl_refuse(v, KPL_REJECT_ALIGN);
+	if (base.type == KPL_T_REGS) {
+		if (access_size(insn) != 8)
+			return kpl_refuse(v, KPL_REJECT_ALIGN);
+		v->regs_read |= 1ull << (off / 8);
+	}
 	if (base.type == KPL_T_STACK && !kpl_stack_written(s, off, access_size(insn)))
 		return kpl_refuse(v, KPL_REJECT_STACK_UNINIT);
 	s->reg[insn->dst_reg] = kpl_reg_make(KPL_T_NUM, 0);

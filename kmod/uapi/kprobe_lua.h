@@ -184,7 +184,6 @@ struct kpl_prog_load {
 	__u32 reserved;
 };
 #define KPL_PROG_F_INTERPRET	1u	/* never native code: for tests */
-#define KPL_PROG_F_FULL_REGS	2u	/* reads registers that are no argument registers */
 
 /*
  * KPL_IOC_PROG_RUN: runs a loaded program once on prepared input, on this CPU,
@@ -402,7 +401,7 @@ struct kpl_when {
 struct kpl_attach {
 	__u64 addr;		/* in: address of the instruction */
 	__u64 func;		/* in: what the hit's `func` shows */
-	__u32 kind;		/* in: enum kpl_probe_kind */
+	__u32 kind;		/* in: enum kpl_probe_kind; out: what it has become */
 	__u32 flags;		/* in: KPL_ATTACH_F_* */
 	__u32 prog[3];		/* in: KPROBE: pre, post, fault; KRETPROBE: entry, ret, none; or KPL_NO_PROG */
 	__u32 maxactive;	/* in: KRETPROBE: 0 is the kernel's default */
@@ -412,6 +411,7 @@ struct kpl_attach {
 };
 #define KPL_ATTACH_F_DISABLED	1u	/* registered, not armed */
 #define KPL_ATTACH_F_OPTIONAL	2u	/* its failure fails nothing else */
+#define KPL_ATTACH_F_ELSE_KPROBE	4u	/* FTRACE: a kprobe where ftrace has no site */
 
 /*
  * KPL_IOC_ATTACH: registers all elements or, when one that is not optional

@@ -37,7 +37,6 @@ Result<HandlerProgram> generate(const ir::Function& function) {
     program.data_size = function.data_size;
     program.scratch_size = machine.scratch_size;
     program.budget = function.budget;
-    program.flags = function.full_regs ? KPL_PROG_F_FULL_REGS : 0;
     emit(machine, program);
     TRY(check_limit(function, program.insns.size(), KPL_MAX_INSNS, "instructions"));
     TRY(check_limit(function, program.labels.size(), KPL_MAX_LABELS, "loops"));

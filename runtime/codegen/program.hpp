@@ -25,7 +25,7 @@ struct HandlerProgram {
     kpl_prog_kind kind = KPL_PROG_PRE;
     std::vector<bpf_insn> insns;
     std::vector<kpl_label> labels;  // ascending pc
-    uint32_t data_size = 0, scratch_size = 0, budget = 0, flags = 0;
+    uint32_t data_size = 0, scratch_size = 0, budget = 0;
     std::vector<PcNote> notes;  // ascending pc
 
     const PcNote* note_at(uint32_t pc) const;  // nullptr before the first

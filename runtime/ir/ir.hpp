@@ -130,7 +130,6 @@ struct Function {
     kpl_prog_kind kind = KPL_PROG_PRE;
     uint32_t data_size = 0;
     uint32_t budget = 0;
-    bool full_regs = false;        // reads registers that the ftrace path does not save
     std::vector<Inst> insts;       // indexed by ValueId
     std::vector<Block> blocks;
     std::vector<Slot> slots;

@@ -107,7 +107,6 @@ Result<std::vector<uint32_t>> Session::load_programs(std::vector<CompiledHandler
             request.data_size = program.data_size;
             request.scratch_size = program.scratch_size;
             request.budget = program.budget;
-            request.flags = program.flags;
             auto loaded = device_->load(request);
             if (!loaded) return Error{Errc::system, program.name + ": " + loaded.error().text};
             if (options_.verbose)

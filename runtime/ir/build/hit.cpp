@@ -18,8 +18,6 @@ Value Builder::hit_field(uint32_t offset, Type type) {
 }
 
 Value Builder::reg(uint16_t offset, Type type) {
-    for (const RegisterRow& row : s_.options.arch->regs)
-        if (row.offset == offset && !row.at_entry) fn_.full_regs = true;
     return number(w_.append({.op = Opcode::Reg, .imm = offset}), type);
 }
 

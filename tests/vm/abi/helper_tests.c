@@ -220,7 +220,7 @@ static void stacks(void)
 		int fd = session();
 		struct kpl_map_create map = { .kind = KPL_MAP_HASH, .key_size = 8, .value_size = 64 };
 		unsigned id = map_create(fd, &map), at, found = 0;
-		struct kpl_prog_load l = { .kind = KPL_PROG_PRE, .scratch_size = 64, .flags = KPL_PROG_F_FULL_REGS };
+		struct kpl_prog_load l = { .kind = KPL_PROG_PRE, .scratch_size = 64 };
 		int prog = load_with(fd, &l, STACK_PROG(kstack, id));
 		uint64_t key = 0, stack[8] = {};
 		struct kpl_map_op op = {

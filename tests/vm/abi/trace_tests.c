@@ -146,28 +146,106 @@ static void traced_nested(void)
 	close(fd);
 }
 
-/* Argument registers always, all of them when asked for: di, and cs. */
-static void registers(void)
+/* What a handler reads at this offset of the registers, at one call with nothing else attached. */
+static uint64_t register_by(unsigned kind, int offset)
 {
-	int fd = session();
-	struct kpl_map_create args = { .kind = KPL_MAP_SUM }, full = { .kind = KPL_MAP_SUM };
-	unsigned args_map = map_create(fd, &args), full_map = map_create(fd, &full);
-	struct kpl_prog_load l = { .kind = KPL_PROG_PRE, .flags = KPL_PROG_F_FULL_REGS };
-	struct kpl_attach a[2];
-	int prog;
+	int fd = session(), prog;
+	struct kpl_map_create sum = { .kind = KPL_MAP_SUM };
+	unsigned id = map_create(fd, &sum);
+	uint64_t value;
 
-	/* The address of the caller's registers: the same by both. */
-	prog = load(fd, KPL_PROG_PRE, PROG(LD(2, 1, HIT(regs)), LD(4, 2, 112), MAP(2, args_map), MOVI(3, 0),
+	prog = load(fd, KPL_PROG_PRE, PROG(LD(2, 1, HIT(regs)), LD(4, 2, offset), MAP(2, id), MOVI(3, 0),
 					   CALL(agg_add), RETURN(0)));
-	a[0] = traced(CALLED, prog);
-	prog = load_with(fd, &l, PROG(LD(2, 1, HIT(regs)), LD(4, 2, 112), LD(5, 2, 136), SUB(4, 5), MAP(2, full_map),
-				      MOVI(3, 0), CALL(agg_add), RETURN(0)));
-	OK(prog >= 0);
-	a[1] = traced(CALLED, prog);
+	attach_one(fd, probe_at(CALLED, kind, prog, KPL_NO_PROG));
+	call(1);
+	value = agg_total(fd, &sum, 0);
+	close(fd);
+	return value;
+}
+
+/* The stack moves from one system call to the next: both kinds at the same one. */
+static void stack_pointer(void)
+{
+	static const unsigned kinds[] = { KPL_PROBE_FTRACE, KPL_PROBE_KPROBE };
+	int fd = session();
+	struct kpl_map_create sum[2] = { { .kind = KPL_MAP_SUM }, { .kind = KPL_MAP_SUM } };
+	struct kpl_attach a[2];
+	unsigned i, id;
+
+	for (i = 0; i < 2; i++) {
+		id = map_create(fd, &sum[i]);
+		a[i] = probe_at(CALLED, kinds[i],
+				load(fd, KPL_PROG_PRE, PROG(LD(2, 1, HIT(regs)), LD(4, 2, 152), MAP(2, id), MOVI(3, 0),
+							    CALL(agg_add), RETURN(0))), KPL_NO_PROG);
+	}
 	EQ(attach(fd, a, 2), 0);
 	call(1);
-	OK(agg_total(fd, &args, 0) != 0);
-	EQ(agg_total(fd, &args, 0) - agg_total(fd, &full, 0), 0x10);
+	OK(agg_total(fd, &sum[0], 0) != 0);
+	EQ(agg_total(fd, &sum[0], 0), agg_total(fd, &sum[1], 0));
+	close(fd);
+}
+
+/* Whichever register a program reads: those that ftrace always brings, and those it must ask for. */
+static void registers(void)
+{
+	static const int same[] = { 112 /* di */, 128 /* ip */, 136 /* cs */, 160 /* ss */, 120 /* orig_ax */ };
+	uint64_t ip = register_by(KPL_PROBE_FTRACE, 128) - symbol(CALLED);
+	unsigned i;
+
+	for (i = 0; i < sizeof(same) / sizeof(*same); i++)
+		EQ(register_by(KPL_PROBE_FTRACE, same[i]), register_by(KPL_PROBE_KPROBE, same[i]));
+	EQ(register_by(KPL_PROBE_FTRACE, 136), 0x10);
+	OK(ip == 1 || ip == 5);	/* behind the breakpoint; a landing pad may stand before it */
+}
+
+/* A filter leaves the registers as ftrace brought them: the traced function goes on where it must. */
+static void filtered(void)
+{
+	int fd = session();
+	int prog = load(fd, KPL_PROG_PRE, PROG(LD(2, 1, HIT(regs)), LD(4, 2, 128), RETURN(0)));
+	struct kpl_attach a[2] = { traced(CALLED, prog), traced(CALLED, prog) };
+
+	a[0].when.mask = a[1].when.mask = KPL_WHEN_PID;
+	a[0].when.pid = getpid();
+	a[1].when.pid = 1;
+	EQ(attach(fd, a, 2), 0);
+	call(100);
+	EQ(stats(fd, a[0].id).entry.handled, 100);
+	EQ(stats(fd, a[0].id).entry.skipped, 0);
+	EQ(stats(fd, a[1].id).entry.handled, 0);
+	EQ(stats(fd, a[1].id).entry.skipped, 100);
+	close(fd);
+}
+
+/* Where ftrace has no site, a kprobe is taken if asked for; where there is no instruction, none. */
+static void else_kprobe(void)
+{
+	int fd = session(), before = traced_functions(), kprobes = kprobes_listed();
+	int prog = load(fd, KPL_PROG_PRE, PROG(RETURN(0)));
+	struct kpl_attach a[4] = { traced(CALLED, prog), traced("do_syscall_64", prog), traced("vfs_read", prog),
+				   traced("vfs_write", prog) };
+	unsigned i;
+
+	for (i = 0; i < 4; i++)
+		a[i].flags = KPL_ATTACH_F_ELSE_KPROBE | KPL_ATTACH_F_OPTIONAL;
+	a[2].addr += 4 + 5;	/* behind the site, or within it */
+	a[3].addr = 16;
+	EQ(attach(fd, a, 4), 0);
+	EQ(a[0].kind, KPL_PROBE_FTRACE);
+	EQ(a[0].error, 0);
+	EQ(a[1].error, -EINVAL);	/* blacklisted */
+	EQ(a[3].error, -ENOENT);	/* kprobes' word for no function */
+	EQ(traced_functions(), before + 1 + (a[2].error == 0 && a[2].kind == KPL_PROBE_FTRACE));
+	EQ(kprobes_listed(), kprobes + (a[2].error == 0 && a[2].kind == KPL_PROBE_KPROBE));
+	call(3);
+	EQ(stats(fd, a[0].id).entry.handled, 3);
+	close(fd);
+	a[0] = probe_at(CALLED, KPL_PROBE_KPROBE, prog, KPL_NO_PROG);
+	a[0].flags = KPL_ATTACH_F_ELSE_KPROBE;
+	fd = session();
+	a[0].prog[0] = load(fd, KPL_PROG_PRE, PROG(RETURN(0)));
+	FAILS(ECANCELED, attach(fd, a, 1));
+	EQ(a[0].error, -EINVAL);
 	close(fd);
 }
 
@@ -203,6 +281,9 @@ const struct test trace_tests[] = {
 	{ "not a site", not_a_site },
 	{ "traced nested", traced_nested },
 	{ "registers", registers },
+	{ "stack pointer", stack_pointer },
+	{ "filtered", filtered },
+	{ "else kprobe", else_kprobe },
 	{ "together", together },
 	{ NULL, NULL },
 };
