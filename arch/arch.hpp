@@ -6,8 +6,12 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <vector>
 
 namespace kpl {
+
+struct FunctionFacts;
+struct ProbePoint;
 
 struct RegisterRow {
     std::string_view name;  // as struct pt_regs names it: "di", "ip", "flags"; its usual alias has a row of its own
@@ -23,6 +27,7 @@ struct Arch {
     uint16_t regs_size;                  // sizeof(struct pt_regs)
     uint16_t stack_arg;                  // at a function's entry: offset from sp of the first stack argument
     int capstone_arch, capstone_mode;
+    std::vector<ProbePoint> (*points)(const FunctionFacts& facts);  // see analyse(), arch/points.hpp
 
     std::optional<uint16_t> reg(std::string_view name) const;
 };

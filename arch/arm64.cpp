@@ -36,6 +36,7 @@ constexpr Arch arm64 = {
     .stack_arg = 0,  // the return address is in the link register
     .capstone_arch = CS_ARCH_ARM64,
     .capstone_mode = CS_MODE_LITTLE_ENDIAN,
+    .points = arm64_points,
 };
 
 }  // namespace kpl

@@ -101,6 +101,21 @@ Result<std::vector<NativeInsn>> disassemble(const Arch& arch, std::span<const ui
     return out;
 }
 
+Result<std::vector<NativeInsn>> disassemble(const Arch& arch, std::span<const uint8_t> code, uint64_t addr,
+                                            std::span<const uint8_t> lengths) {
+    Disassembler disassembler = TRY(Disassembler::open(arch));
+    std::vector<NativeInsn> out;
+    for (const uint8_t length : lengths) {
+        const auto bytes = code.first(length);
+        auto insn = disassembler.one(bytes, addr);
+        if (!insn || insn->bytes.size() != length) insn = not_an_insn(bytes, addr);
+        code = code.subspan(length);
+        addr += length;
+        out.push_back(std::move(*insn));
+    }
+    return out;
+}
+
 std::string print_native(std::span<const NativeInsn> insns,
                          const std::function<std::string(uint64_t)>& name_of) {
     size_t width = 0;

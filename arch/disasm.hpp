@@ -25,6 +25,10 @@ struct NativeInsn {
 // or by fours; nothing is left out.
 Result<std::vector<NativeInsn>> disassemble(const Arch& arch, std::span<const uint8_t> code, uint64_t addr);
 
+// The same with boundaries that are known: `lengths` cover `code`. What Capstone reads otherwise is ".byte …".
+Result<std::vector<NativeInsn>> disassemble(const Arch& arch, std::span<const uint8_t> code, uint64_t addr,
+                                            std::span<const uint8_t> lengths);
+
 // One line for each instruction: address, bytes, text; `name_of` names the targets of jumps and calls
 // (Kallsyms::name_of; an empty answer is left out).
 std::string print_native(std::span<const NativeInsn> insns,

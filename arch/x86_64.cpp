@@ -38,6 +38,7 @@ constexpr Arch x86_64 = {
     .stack_arg = 8,  // above the return address
     .capstone_arch = CS_ARCH_X86,
     .capstone_mode = CS_MODE_64,
+    .points = x86_points,
 };
 
 }  // namespace kpl
