@@ -11,6 +11,7 @@
 #include <bit>
 #include <cerrno>
 #include <cstring>
+#include <fstream>
 
 #include "base/unique_fd.hpp"
 #include "symbols/glob.hpp"
@@ -55,6 +56,19 @@ Symbol symbol_of(const Line& line) {
     return {std::string(line.name), std::string(line.module), line.addr(), line.kind};
 }
 
+// Name and address of each: use counts change all the time.
+std::string loaded_modules() {
+    std::ifstream file("/proc/modules");
+    std::string all;
+    for (std::string line; std::getline(file, line);) {
+        const size_t address = line.find(" 0x");
+        all += line.substr(0, line.find(' '));
+        if (address != std::string::npos) all += line.substr(address, line.find(' ', address + 1) - address);
+        all += '\n';
+    }
+    return all;
+}
+
 // More searches by name than this are worth an index: memmem is so much faster than looking at each line.
 constexpr int searches_before_index = 16;
 
@@ -71,6 +85,7 @@ struct Kallsyms::Impl {
     size_t size = 0;
     bool loaded = false;
     bool hidden = false;
+    std::string modules;  // loaded ones and their addresses, when the table was read
 
     int searches = 0;
     std::vector<uint32_t> functions;  // where the lines of functions begin; the index is over these
@@ -136,6 +151,7 @@ Result<void> Kallsyms::Impl::read_all() {
 
 Result<void> Kallsyms::Impl::load() {
     if (loaded) return {};
+    modules = loaded_modules();
     TRY(read_all());
     // Per-CPU symbols have small addresses, 0 among them; a function never has.
     bool any = false;
@@ -166,6 +182,10 @@ Line Kallsyms::Impl::line_at(size_t begin, size_t end) const {
     if (tab != std::string_view::npos && rest.size() > tab + 2)
         line.module = rest.substr(tab + 2, rest.size() - tab - 3);
     return line;
+}
+
+void Kallsyms::refresh() {
+    if (impl_->loaded && impl_->modules != loaded_modules()) impl_ = std::make_unique<Impl>(impl_->path);
 }
 
 // ---- by name
@@ -263,6 +283,26 @@ Result<Symbol> Kallsyms::at(uint64_t addr) {
         std::lower_bound(starts.begin(), after, (after - 1)->addr,
                          [](const Impl::Start& start, uint64_t value) { return start.addr < value; });
     return symbol_of(impl_->line_at(first->line));
+}
+
+Result<uint64_t> Kallsyms::next(uint64_t addr) {
+    TRY(impl_->load_addresses());
+    impl_->build_by_addr();
+    const std::string module = TRY(at(addr)).module;
+    const auto& starts = impl_->by_addr;
+    auto after = std::upper_bound(starts.begin(), starts.end(), addr,
+                                  [](uint64_t value, const Impl::Start& start) { return value < start.addr; });
+    if (after == starts.end() || impl_->line_at(after->line).module != module) return uint64_t{0};
+    return after->addr;
+}
+
+Result<uint64_t> Kallsyms::address(std::string_view name) {
+    TRY(impl_->load_addresses());
+    uint64_t found = 0;
+    impl_->search(name, [&](const Line& line) {
+        if (line.name == name && line.module.empty() && !found) found = line.addr();
+    });
+    return found;
 }
 
 std::string Kallsyms::name_of(uint64_t addr) {

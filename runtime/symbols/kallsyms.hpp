@@ -33,10 +33,16 @@ class Kallsyms {
     Result<std::vector<Symbol>> glob(std::string_view pattern, std::string_view module = {});
     // The symbol that covers the address; offset = addr - symbol.addr. nullopt-like: empty name.
     Result<Symbol> at(uint64_t addr);
+    // Where the next symbol of any kind begins, of the same part of the kernel; 0 if none follows.
+    Result<uint64_t> next(uint64_t addr);
+    // Of vmlinux, whatever its kind; 0: no such symbol.
+    Result<uint64_t> address(std::string_view name);
     // "vfs_read+0x1a", "name [module]", or "0x…" when nothing covers it.
     std::string name_of(uint64_t addr);
     // Names near to a misspelt one, best first, at most three.
     Result<std::vector<std::string>> near(std::string_view name);
+    // Forgets the table if modules have come, gone or moved since it was read: the next question reads it again.
+    void refresh();
 
   private:
     struct Impl;
