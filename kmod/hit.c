@@ -6,6 +6,7 @@
  */
 #include <linux/cgroup.h>
 #include <linux/sched.h>
+#include <linux/static_call.h>
 #include <linux/string.h>
 
 #include "compat.h"
@@ -14,7 +15,15 @@
 #include "trace.h"
 
 DEFINE_PER_CPU(struct kpl_ctx, kpl_ctx) ____cacheline_aligned;
-kprobe_pre_handler_t kpl_hook_return;
+
+/* The kernel's own handler at the entry of a function with a return probe: called directly. */
+DEFINE_STATIC_CALL_NULL(kpl_hook_return, kpl_hit_call);
+
+void kpl_hook_return_set(kprobe_pre_handler_t hook)
+{
+	if (static_call_query(kpl_hook_return) != hook)
+		static_call_update(kpl_hook_return, hook);
+}
 
 void kpl_hit_init(void)
 {
@@ -326,7 +335,7 @@ int kpl_hit_call(struct kprobe *kp, struct pt_regs *regs)
 
 	if (kpl_over(pr))
 		return 0;
-	kpl_hook_return(kp, regs);
+	static_call(kpl_hook_return)(kp, regs);
 	if (likely(top != kpl_top_return()))
 		kpl_count(pr, KPL_SIDE_FIRST, KPL_C_HANDLED);
 	else
@@ -342,7 +351,7 @@ int kpl_hit_call_entry(struct kprobe *kp, struct pt_regs *regs)
 	if (kpl_over(pr))
 		return 0;
 	__this_cpu_write(kpl_ctx.entered, 0);
-	kpl_hook_return(kp, regs);
+	static_call(kpl_hook_return)(kp, regs);
 	if (unlikely(!__this_cpu_read(kpl_ctx.entered)))
 		kpl_count(pr, KPL_SIDE_FIRST, KPL_C_MISSED);
 	return 0;

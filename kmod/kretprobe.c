@@ -37,7 +37,7 @@ static int kpl_kretprobe_add_one(struct kpl_probe *pr)
 	if (err)
 		return err;
 	/* Not armed yet: nothing runs while our handler takes the place of the kernel's. */
-	kpl_hook_return = rp->kp.pre_handler;
+	kpl_hook_return_set(rp->kp.pre_handler);
 	if (pr->when.mask)
 		rp->kp.pre_handler = kpl_hit_call_when;
 	else

@@ -99,8 +99,8 @@ int kpl_hit_call_when(struct kprobe *kp, struct pt_regs *regs);
 int kpl_hit_entry(struct kretprobe_instance *ri, struct pt_regs *regs);
 int kpl_hit_return(struct kretprobe_instance *ri, struct pt_regs *regs);
 
-/* The kernel's own handler at the entry of a function with a return probe. */
-extern kprobe_pre_handler_t kpl_hook_return;
+/* Process context; before the first probe that calls it is armed. */
+void kpl_hook_return_set(kprobe_pre_handler_t hook);
 
 /*
  * Waits until no handler runs that started before: preemption is off in all of
