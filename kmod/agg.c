@@ -174,13 +174,43 @@ u64 kpl_h_agg_add(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 {
 	const struct kpl_map *map = (const struct kpl_map *)r2;
 
-	if (likely(map->agg.plain)) {
-		*this_cpu_read(map->agg.cpu->value) += r4;
-		return 1;
-	}
 	if (map->key_size)
 		return kpl_add_keyed(map, (const u64 *)r3, r4);
 	return kpl_update(map, this_cpu_read(map->agg.cpu->value), r4);
+}
+
+/*
+ * The same for maps of one kind: what agg_add would find out at each hit is
+ * known when a program is loaded.
+ */
+u64 kpl_h_add_number(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
+{
+	const struct kpl_map *map = (const struct kpl_map *)r2;
+
+	*this_cpu_read(map->agg.cpu->value) += r4;
+	return 1;
+}
+
+u64 kpl_h_add_hist(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
+{
+	const struct kpl_map *map = (const struct kpl_map *)r2;
+
+	this_cpu_read(map->agg.cpu->value)[kpl_hist_slot(r4)]++;
+	return 1;
+}
+
+s32 kpl_agg_helper(const struct kpl_map *map)
+{
+	if (map->key_size)
+		return KPL_H_agg_add;
+	switch (map->kind) {
+	case KPL_MAP_COUNT:
+	case KPL_MAP_SUM:
+		return KPL_H_ADD_NUMBER;
+	case KPL_MAP_HIST:
+		return KPL_H_ADD_HIST;
+	}
+	return KPL_H_agg_add;
 }
 
 /* ------------------------------------------------------------------- memory */
@@ -202,7 +232,6 @@ u64 kpl_agg_memory(struct kpl_map *map)
 	u64 nr_cells = map->key_size ? map->max_entries : 1, pages;
 	struct kpl_area_plan plan;
 
-	agg->plain = !map->key_size && (map->kind == KPL_MAP_COUNT || map->kind == KPL_MAP_SUM);
 	agg->cell_size = sizeof(struct kpl_agg_cell) + map->key_size + map->value_size;
 	agg->bank_size = sizeof(struct kpl_agg_bank) + nr_cells * agg->cell_size;
 	/* A CPU's banks fill whole pages, which no other CPU writes. */

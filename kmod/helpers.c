@@ -103,8 +103,10 @@ KPL_HELPER(exit)
 #define HELPER(id, name, ...)	\
 	[id] = kpl_h_##name,
 
-const kpl_helper_fn kpl_helpers[KPL_H_END_] = {
+const kpl_helper_fn kpl_helpers[KPL_HELPERS] = {
 #include "uapi/helpers.def"
+	[KPL_H_ADD_NUMBER] = kpl_h_add_number,
+	[KPL_H_ADD_HIST] = kpl_h_add_hist,
 };
 
 #undef HELPER

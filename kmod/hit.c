@@ -86,10 +86,10 @@ static noinline bool kpl_when_fails(const struct kpl_when *when)
 
 /* -------------------------------------------------------------------- running */
 
-/* After exit() nothing is delivered, nor counted. */
+/* After exit() nothing is delivered, nor counted.  A plain load makes for a shorter test. */
 static __always_inline bool kpl_over(const struct kpl_probe *pr)
 {
-	return unlikely(!READ_ONCE(pr->session->live));
+	return unlikely(!data_race(pr->session->live));
 }
 
 /* Refused by `when`; only for probes that have one. */
@@ -101,9 +101,10 @@ static __always_inline bool kpl_skipped(const struct kpl_probe *pr)
 	return true;
 }
 
-/* What a handler may look at; `looks` says whether it does. */
+/* What a handler and its helpers may look at; `looks` says whether they do. */
 static __always_inline void kpl_look(struct kpl_ctx *ctx, const struct kpl_probe *pr)
 {
+	ctx->probe = pr;
 	ctx->hit.scratch = (unsigned long)this_cpu_read(pr->session->cpu->scratch);
 	ctx->hit.func = pr->func;
 	ctx->hit.addr = pr->addr;
@@ -113,17 +114,37 @@ static __always_inline void kpl_look(struct kpl_ctx *ctx, const struct kpl_probe
 
 void kpl_hit_prepare(struct kpl_ctx *ctx, const struct kpl_probe *pr, struct pt_regs *regs)
 {
-	ctx->probe = pr;
 	ctx->hit.regs = (unsigned long)regs;
 	kpl_look(ctx, pr);
+}
+
+/* Those that want to know the probe, or more of the hit than registers. */
+static bool kpl_helper_looks(s32 helper)
+{
+	switch (helper) {
+	case KPL_H_buf:
+	case KPL_H_str:
+	case KPL_H_ustr:
+	case KPL_H_status_clear:
+	case KPL_H_rec_begin:
+	case KPL_H_rec_str:
+	case KPL_H_rec_end:
+	case KPL_H_rec_drop:
+	case KPL_H_kstack:
+	case KPL_H_ustack:
+	case KPL_H_exit:
+		return true;
+	}
+	return false;
 }
 
 /*
  * A pointer to the hit can't be moved, so each look at a field is a load at
  * its offset, whatever the register.
  */
-bool kpl_hit_looks(const struct bpf_insn *insns, u32 nr)
+enum kpl_looks kpl_hit_looks(const struct bpf_insn *insns, u32 nr)
 {
+	enum kpl_looks looks = KPL_LOOKS_NOWHERE;
 	u32 i;
 
 	for (i = 0; i < nr; i++) {
@@ -133,6 +154,7 @@ bool kpl_hit_looks(const struct bpf_insn *insns, u32 nr)
 			break;
 		case BPF_LDX | BPF_MEM | BPF_DW:
 		case BPF_LDX | BPF_MEM | BPF_W:
+			looks = KPL_LOOKS_AT_CALL;
 			switch (insns[i].off) {
 			case offsetof(struct kpl_hit, scratch):
 			case offsetof(struct kpl_hit, func):
@@ -141,21 +163,21 @@ bool kpl_hit_looks(const struct bpf_insn *insns, u32 nr)
 			case offsetof(struct kpl_hit, ret_addr):
 			case offsetof(struct kpl_hit, bad_addr):
 			case offsetof(struct kpl_hit, status):
-				return true;
+				return KPL_LOOKS_AT_ALL;
 			}
 			break;
 		case BPF_JMP | BPF_CALL:
-			if (insns[i].imm == KPL_H_kstack || insns[i].imm == KPL_H_status_clear)
-				return true;
+			if (kpl_helper_looks(insns[i].imm))
+				return KPL_LOOKS_AT_ALL;
 			break;
 		}
 	}
-	return false;
+	return looks;
 }
 
 /* Takes the guard; false: the hit is counted as missed. */
 static __always_inline bool kpl_begin(struct kpl_ctx *ctx, const struct kpl_probe *pr,
-				      enum kpl_side side, struct pt_regs *regs)
+				      enum kpl_side side)
 {
 	if (unlikely(ctx->busy)) {
 		kpl_count(pr, side, KPL_C_MISSED);
@@ -163,8 +185,6 @@ static __always_inline bool kpl_begin(struct kpl_ctx *ctx, const struct kpl_prob
 	}
 	ctx->busy = 1;
 	barrier();
-	ctx->probe = pr;
-	ctx->hit.regs = (unsigned long)regs;
 	return true;
 }
 
@@ -179,13 +199,13 @@ static noinline void kpl_stopped(const struct kpl_probe *pr, enum kpl_side side,
 {
 	const struct kpl_handler *fault = &pr->handler[KPL_HANDLER_FAULT];
 	struct kpl_ctx *ctx = this_cpu_ptr(&kpl_ctx);
-	enum kpl_count counter = kpl_stop(ctx, pr->handler[side].prog, result);
+	enum kpl_count counter = kpl_stop(ctx, pr->session, pr->handler[side].prog, result);
 
 	kpl_count(pr, side, counter);
 	if (counter != KPL_C_FAULT || !fault->run)
 		return;
 	/* What the first one has not looked at, this one may. */
-	if (!pr->handler[side].looks) {
+	if (pr->handler[side].looks != KPL_LOOKS_AT_ALL) {
 		u64 bad_addr = ctx->hit.bad_addr;
 
 		kpl_look(ctx, pr);
@@ -194,7 +214,7 @@ static noinline void kpl_stopped(const struct kpl_probe *pr, enum kpl_side side,
 	ctx->hit.status = 0;
 	result = kpl_handler_call(fault, &ctx->hit);
 	if (result != KPL_RET_DONE)
-		kpl_stop(ctx, fault->prog, result);
+		kpl_stop(ctx, pr->session, fault->prog, result);
 }
 
 static __always_inline void kpl_handle(const struct kpl_probe *pr, enum kpl_side side,
@@ -205,9 +225,10 @@ static __always_inline void kpl_handle(const struct kpl_probe *pr, enum kpl_side
 
 	if (kpl_over(pr))
 		return;
-	if (!kpl_begin(ctx, pr, side, regs))
+	if (!kpl_begin(ctx, pr, side))
 		return;
-	if (pr->handler[side].looks)
+	ctx->hit.regs = (unsigned long)regs;
+	if (pr->handler[side].looks == KPL_LOOKS_AT_ALL)
 		kpl_look(ctx, pr);
 	result = kpl_handler_call(&pr->handler[side], &ctx->hit);
 	if (likely(result == KPL_RET_DONE))
@@ -282,8 +303,9 @@ static __always_inline void kpl_handle_traced(const struct kpl_probe *pr, struct
 {
 	struct kpl_ctx *ctx = this_cpu_ptr(&kpl_ctx);
 
-	if (kpl_over(pr) || !kpl_begin(ctx, pr, KPL_SIDE_FIRST, regs))
+	if (kpl_over(pr) || !kpl_begin(ctx, pr, KPL_SIDE_FIRST))
 		return;
+	ctx->hit.regs = (unsigned long)regs;
 	if (pr->plain)
 		kpl_run_traced(pr, ctx);
 	else
@@ -333,8 +355,6 @@ int kpl_hit_call(struct kprobe *kp, struct pt_regs *regs)
 	const struct kpl_probe *pr = kpl_probe_of(kp);
 	const void *top = kpl_top_return();
 
-	if (kpl_over(pr))
-		return 0;
 	static_call(kpl_hook_return)(kp, regs);
 	if (likely(top != kpl_top_return()))
 		kpl_count(pr, KPL_SIDE_FIRST, KPL_C_HANDLED);
@@ -348,8 +368,6 @@ int kpl_hit_call_entry(struct kprobe *kp, struct pt_regs *regs)
 {
 	const struct kpl_probe *pr = kpl_probe_of(kp);
 
-	if (kpl_over(pr))
-		return 0;
 	__this_cpu_write(kpl_ctx.entered, 0);
 	static_call(kpl_hook_return)(kp, regs);
 	if (unlikely(!__this_cpu_read(kpl_ctx.entered)))
@@ -362,7 +380,7 @@ int kpl_hit_call_when(struct kprobe *kp, struct pt_regs *regs)
 {
 	const struct kpl_probe *pr = kpl_probe_of(kp);
 
-	if (kpl_over(pr) || kpl_skipped(pr))
+	if (kpl_skipped(pr))
 		return 0;
 	return pr->rp.entry_handler ? kpl_hit_call_entry(kp, regs) : kpl_hit_call(kp, regs);
 }
@@ -371,25 +389,35 @@ int kpl_hit_call_when(struct kprobe *kp, struct pt_regs *regs)
 static noinline void kpl_entry_ended(const struct kpl_probe *pr, u64 result)
 {
 	struct kpl_ctx *ctx = this_cpu_ptr(&kpl_ctx);
-	enum kpl_count counter = kpl_stop(ctx, pr->handler[KPL_SIDE_FIRST].prog, result);
+	enum kpl_count counter = kpl_stop(ctx, pr->session, pr->handler[KPL_SIDE_FIRST].prog, result);
 
 	kpl_count(pr, KPL_SIDE_FIRST, counter);
 	if (counter == KPL_C_DECLINED)
 		kpl_count(pr, KPL_SIDE_FIRST, KPL_C_HANDLED);
 }
 
+static __always_inline void kpl_look_at_call(struct kpl_ctx *ctx, struct kretprobe_instance *ri,
+					     struct pt_regs *regs, enum kpl_looks looks)
+{
+	if (looks == KPL_LOOKS_NOWHERE)
+		return;
+	ctx->hit.regs = (unsigned long)regs;
+	ctx->hit.data = (unsigned long)ri->data;
+}
+
 /* Non-zero: the instance is given back. */
-int kpl_hit_entry(struct kretprobe_instance *ri, struct pt_regs *regs)
+static __always_inline int kpl_entered(struct kretprobe_instance *ri, struct pt_regs *regs,
+				       enum kpl_looks looks)
 {
 	const struct kpl_probe *pr = container_of(get_kretprobe(ri), struct kpl_probe, rp);
 	struct kpl_ctx *ctx = this_cpu_ptr(&kpl_ctx);
 	u64 result;
 
 	__this_cpu_write(kpl_ctx.entered, 1);
-	if (!kpl_begin(ctx, pr, KPL_SIDE_FIRST, regs))
+	if (kpl_over(pr) || !kpl_begin(ctx, pr, KPL_SIDE_FIRST))
 		return 1;
-	ctx->hit.data = (unsigned long)ri->data;
-	if (pr->handler[KPL_SIDE_FIRST].looks) {
+	kpl_look_at_call(ctx, ri, regs, looks);
+	if (looks == KPL_LOOKS_AT_ALL) {
 		kpl_look(ctx, pr);
 		ctx->hit.ret_addr = kpl_return_address(regs);
 	}
@@ -406,21 +434,26 @@ static noinline void kpl_return_ended(const struct kpl_probe *pr, u64 result)
 {
 	struct kpl_ctx *ctx = this_cpu_ptr(&kpl_ctx);
 
-	kpl_count(pr, KPL_SIDE_SECOND, kpl_stop(ctx, pr->handler[KPL_SIDE_SECOND].prog, result));
+	kpl_count(pr, KPL_SIDE_SECOND,
+		  kpl_stop(ctx, pr->session, pr->handler[KPL_SIDE_SECOND].prog, result));
 }
 
-int kpl_hit_return(struct kretprobe_instance *ri, struct pt_regs *regs)
+/* A call that came after exit(), of a probe that has no entry handler to tell, was skipped. */
+static __always_inline int kpl_returned(struct kretprobe_instance *ri, struct pt_regs *regs,
+					enum kpl_looks looks)
 {
 	const struct kpl_probe *pr = container_of(get_kretprobe(ri), struct kpl_probe, rp);
 	struct kpl_ctx *ctx = this_cpu_ptr(&kpl_ctx);
 	u64 result;
 
-	if (kpl_over(pr))
+	if (kpl_over(pr)) {
+		kpl_count(pr, KPL_SIDE_SECOND, KPL_C_SKIPPED);
 		return 0;
-	if (!kpl_begin(ctx, pr, KPL_SIDE_SECOND, regs))
+	}
+	if (!kpl_begin(ctx, pr, KPL_SIDE_SECOND))
 		return 0;
-	ctx->hit.data = (unsigned long)ri->data;
-	if (pr->handler[KPL_SIDE_SECOND].looks) {
+	kpl_look_at_call(ctx, ri, regs, looks);
+	if (looks == KPL_LOOKS_AT_ALL) {
 		kpl_look(ctx, pr);
 		ctx->hit.ret = regs_return_value(regs);
 		ctx->hit.ret_addr = instruction_pointer(regs);
@@ -432,4 +465,34 @@ int kpl_hit_return(struct kretprobe_instance *ri, struct pt_regs *regs)
 		kpl_return_ended(pr, result);
 	kpl_end();
 	return 0;
+}
+
+/* A function for each side and for how much its handler looks at. */
+#define KPL_RETURN_HITS(name, looks)							\
+	static int kpl_entered_##name(struct kretprobe_instance *ri, struct pt_regs *regs)	\
+	{										\
+		return kpl_entered(ri, regs, looks);					\
+	}										\
+	static int kpl_returned_##name(struct kretprobe_instance *ri, struct pt_regs *regs)	\
+	{										\
+		return kpl_returned(ri, regs, looks);					\
+	}
+
+KPL_RETURN_HITS(plain, KPL_LOOKS_NOWHERE)
+KPL_RETURN_HITS(call, KPL_LOOKS_AT_CALL)
+KPL_RETURN_HITS(all, KPL_LOOKS_AT_ALL)
+
+void kpl_hit_handlers(struct kpl_probe *pr)
+{
+	static const kretprobe_handler_t entered[] = {
+		kpl_entered_plain, kpl_entered_call, kpl_entered_all,
+	};
+	static const kretprobe_handler_t returned[] = {
+		kpl_returned_plain, kpl_returned_call, kpl_returned_all,
+	};
+
+	if (pr->handler[KPL_SIDE_FIRST].run)
+		pr->rp.entry_handler = entered[pr->handler[KPL_SIDE_FIRST].looks];
+	/* Without a handler of ours it is never called: no entry handler keeps the instance. */
+	pr->rp.handler = returned[pr->handler[KPL_SIDE_SECOND].looks];
 }

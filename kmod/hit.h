@@ -48,9 +48,9 @@ struct kpl_outcomes {
  * whatever interrupts between them leaves the guard as it found it.
  */
 struct kpl_ctx {
-	u32 busy;
-	u8 entered;			/* this return instance's entry handler ran */
-	const struct kpl_probe *probe;
+	bool busy;
+	bool entered;			/* this return instance's entry handler ran */
+	const struct kpl_probe *probe;	/* for handlers that look */
 	struct kpl_hit hit;
 };
 
@@ -68,11 +68,14 @@ void kpl_guard_put(struct kpl_ctx *ctx);
 /* Prepares the hit's fields that all kinds of handlers have. */
 void kpl_hit_prepare(struct kpl_ctx *ctx, const struct kpl_probe *pr, struct pt_regs *regs);
 
-/*
- * Whether a program may see more of the hit than registers and instance data:
- * for those that don't, nothing more is stored.
- */
-bool kpl_hit_looks(const struct bpf_insn *insns, u32 nr);
+/* How much of the hit a program and its helpers may see: no more is prepared for it. */
+enum kpl_looks {
+	KPL_LOOKS_NOWHERE,
+	KPL_LOOKS_AT_CALL,	/* registers and instance data */
+	KPL_LOOKS_AT_ALL	/* what kpl_look() fills in */
+};
+
+enum kpl_looks kpl_hit_looks(const struct bpf_insn *insns, u32 nr);
 
 void kpl_hit_init(void);
 
@@ -91,6 +94,16 @@ static __always_inline void kpl_fail(u64 hit, u32 reason, u64 addr)
 #include "uapi/helpers.def"
 #undef HELPER
 
-extern const kpl_helper_fn kpl_helpers[KPL_H_END_];
+/* Ours alone: what a loaded program calls in the place of agg_add. */
+enum {
+	KPL_H_ADD_NUMBER = KPL_H_END_,
+	KPL_H_ADD_HIST,
+	KPL_HELPERS
+};
+
+u64 kpl_h_add_number(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5);
+u64 kpl_h_add_hist(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5);
+
+extern const kpl_helper_fn kpl_helpers[KPL_HELPERS];
 
 #endif

@@ -30,9 +30,7 @@ static int kpl_kretprobe_add_one(struct kpl_probe *pr)
 	rp->maxactive = pr->maxactive;
 	rp->data_size = max(kpl_data_size(pr->handler[KPL_SIDE_FIRST].prog),
 			    kpl_data_size(pr->handler[KPL_SIDE_SECOND].prog));
-	rp->handler = kpl_hit_return;
-	if (pr->handler[KPL_SIDE_FIRST].run)
-		rp->entry_handler = kpl_hit_entry;
+	kpl_hit_handlers(pr);
 	err = register_kretprobe(rp);
 	if (err)
 		return err;

@@ -28,7 +28,6 @@ struct kpl_agg_cpu {
 
 struct kpl_agg {
 	struct kpl_agg_cpu __percpu *cpu;
-	bool plain;			/* one number, no key: the commonest has a way of its own */
 	struct kpl_area area;
 	u64 *index;			/* of all CPUs and banks */
 	u32 index_size;			/* slots of one, a power of two; 0: no key */
@@ -110,6 +109,7 @@ u32 kpl_agg_value_size(const struct kpl_map *map);
 u64 kpl_agg_memory(struct kpl_map *map);	/* also plans the layout */
 int kpl_agg_alloc(struct kpl_map *map);
 void kpl_agg_free(struct kpl_map *map);
+s32 kpl_agg_helper(const struct kpl_map *map);	/* what calls of agg_add become */
 void kpl_agg_clear(struct kpl_map *map);	/* returns when the old bank is quiet */
 
 /* hash.c */

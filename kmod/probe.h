@@ -96,8 +96,9 @@ void kpl_hit_post(struct kprobe *kp, struct pt_regs *regs, unsigned long flags);
 int kpl_hit_call(struct kprobe *kp, struct pt_regs *regs);
 int kpl_hit_call_entry(struct kprobe *kp, struct pt_regs *regs);
 int kpl_hit_call_when(struct kprobe *kp, struct pt_regs *regs);
-int kpl_hit_entry(struct kretprobe_instance *ri, struct pt_regs *regs);
-int kpl_hit_return(struct kretprobe_instance *ri, struct pt_regs *regs);
+
+/* Chooses a return probe's functions: those that prepare no more than its handlers look at. */
+void kpl_hit_handlers(struct kpl_probe *pr);
 
 /* Process context; before the first probe that calls it is armed. */
 void kpl_hook_return_set(kprobe_pre_handler_t hook);

@@ -150,6 +150,19 @@ static int kpl_loading_maps(struct kpl_session *s, struct kpl_loading *l)
 	return 0;
 }
 
+/* Each call stays where it is: only what it calls is chosen by its map. */
+static void kpl_choose_helpers(struct kpl_session *s, struct kpl_loading *l)
+{
+	u32 pc, at;
+
+	for (pc = 0; pc < l->arg->nr_insns; pc++) {
+		s32 map = kpl_agg_of_call(&l->v, pc, &at);
+
+		if (map >= 0)
+			l->code[at].imm = kpl_agg_helper(kpl_map_get(s, map));
+	}
+}
+
 static int kpl_loading_verify(struct kpl_session *s, struct kpl_loading *l)
 {
 	struct kpl_prog_load *arg = l->arg;
@@ -182,6 +195,7 @@ static int kpl_loading_verify(struct kpl_session *s, struct kpl_loading *l)
 		arg->reject_pc = l->v.reject_pc;
 		return err;
 	}
+	kpl_choose_helpers(s, l);
 	kpl_bind_maps(l->code, l->nr_code, l->map_values);
 	return 0;
 }
@@ -348,7 +362,7 @@ static void kpl_run_once(struct kpl_session *s, const struct kpl_prog *prog,
 	arg->result = prog->run(&ctx->hit, prog->insns);
 	arg->bad_addr = ctx->hit.bad_addr;
 	if (arg->result != KPL_RET_DONE)
-		kpl_stop(ctx, prog, arg->result);
+		kpl_stop(ctx, s, prog, arg->result);
 	kpl_guard_put(ctx);
 }
 

@@ -22,7 +22,7 @@ struct kpl_prog {
 	u32 data_size;
 	bool full_regs;			/* reads others than those that ftrace always keeps */
 	bool reads_ip;
-	bool looks;			/* at fields of the hit that kpl_look() fills */
+	enum kpl_looks looks;
 	u64 charged;
 };
 
@@ -31,7 +31,7 @@ struct kpl_handler {
 	kpl_run_fn run;			/* NULL: there is none */
 	const struct bpf_insn *insns;
 	const struct kpl_prog *prog;
-	bool looks;
+	enum kpl_looks looks;
 };
 
 static inline struct kpl_handler kpl_handler_of(const struct kpl_prog *prog)
@@ -65,6 +65,7 @@ u64 kpl_sites_memory(u32 nr_insns);
  * why, and says how to count it (KPL_C_*; KPL_C_DECLINED for KPL_RET_SKIP).
  * Any context, preemption off.
  */
-enum kpl_count kpl_stop(const struct kpl_ctx *ctx, const struct kpl_prog *prog, u64 result);
+enum kpl_count kpl_stop(const struct kpl_ctx *ctx, struct kpl_session *s,
+			const struct kpl_prog *prog, u64 result);
 
 #endif

@@ -88,9 +88,9 @@ static void kpl_remember(const struct kpl_prog *prog, u32 key, u64 bad_addr)
 	atomic64_inc(&site->count);
 }
 
-enum kpl_count kpl_stop(const struct kpl_ctx *ctx, const struct kpl_prog *prog, u64 result)
+enum kpl_count kpl_stop(const struct kpl_ctx *ctx, struct kpl_session *s,
+			const struct kpl_prog *prog, u64 result)
 {
-	struct kpl_session *s = ctx->probe->session;
 	u32 reason = KPL_RET_REASON(result), key = result;
 
 	if (result == KPL_RET_SKIP && prog->kind == KPL_PROG_ENTRY)

@@ -69,6 +69,12 @@ u32 kpl_insn_cost(const struct kpl_verify *v, u32 pc);
  */
 int kpl_rewrite(struct kpl_verify *v, struct bpf_insn *out, u32 max, u32 *nr_out, u32 *out_pc);
 
+/*
+ * The aggregation that the instruction at `pc` updates, or -1 for any other;
+ * `out_pc` is where the call went.  After kpl_rewrite().
+ */
+s32 kpl_agg_of_call(const struct kpl_verify *v, u32 pc, u32 *out_pc);
+
 #define KPL_MAX_SLOTS	(4 * KPL_MAX_INSNS + 1)	/* of a rewritten program */
 
 /* Replaces each load of a map by the 64-bit value that the helpers take: values[id]. */

@@ -156,6 +156,14 @@ int kpl_rewrite(struct kpl_verify *v, struct bpf_insn *out, u32 max, u32 *nr_out
 	return 0;
 }
 
+s32 kpl_agg_of_call(const struct kpl_verify *v, u32 pc, u32 *out_pc)
+{
+	const struct kpl_node *node = &v->ws->node[pc];
+
+	*out_pc = node->out_pc;
+	return (s32)node->agg - 1;
+}
+
 void kpl_bind_maps(struct bpf_insn *insns, u32 nr_insns, const u64 *values)
 {
 	u32 pc;

@@ -39,6 +39,7 @@ struct kpl_node {
 	u32 out_pc;		/* kpl_rewrite: where it went */
 	u16 label;		/* 1 + index of its declared state, 0: none */
 	u16 from;		/* pc of the first jump to here */
+	u16 agg;		/* 1 + id of the aggregation that this call updates, 0: none */
 	u8 reached;		/* a forward jump leads here */
 };
 

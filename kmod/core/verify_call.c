@@ -97,6 +97,8 @@ static int check_map(struct kpl_verify *v, struct call *call, const struct kpl_r
 	if (reg->type != KPL_T_MAP)
 		return kpl_refuse(v, KPL_REJECT_ARGUMENT);
 	call->map = &v->maps[reg->val];
+	if (!hash)
+		v->ws->node[v->ws->pc].agg = 1 + reg->val;
 	if ((call->map->kind == KPL_MAP_HASH) != hash)
 		return kpl_refuse(v, KPL_REJECT_MAP);
 	return 0;

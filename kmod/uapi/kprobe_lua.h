@@ -451,7 +451,7 @@ enum kpl_probe_state {
 struct kpl_counts {
 	__u64 hits;
 	__u64 handled;
-	__u64 skipped;		/* refused by `when` */
+	__u64 skipped;		/* refused by `when`, or a return after exit() */
 	__u64 missed;
 	__u64 faults;
 	__u64 errors;
