@@ -255,6 +255,7 @@ static void kpl_trace_make(struct kpl_probe **prs, u32 nr, bool full_regs)
 		}
 		kpl_trace_add(t, prs[i]);
 		prs[i]->added = true;
+		kpl_step(prs[i]);
 	}
 }
 
@@ -289,7 +290,11 @@ static void kpl_ftrace_switch(struct kpl_probe **prs, u32 nr, bool armed)
 
 static void kpl_ftrace_arm(struct kpl_probe **prs, u32 nr)
 {
+	u32 i;
+
 	kpl_ftrace_switch(prs, nr, true);
+	for (i = 0; i < nr; i++)
+		kpl_step(prs[i]);
 }
 
 static void kpl_ftrace_disarm(struct kpl_probe **prs, u32 nr)

@@ -26,6 +26,7 @@ static void kpl_kprobe_add(struct kpl_probe **prs, u32 nr)
 	for (i = 0; i < nr; i++) {
 		prs[i]->error = signal_pending(current) ? -EINTR : kpl_kprobe_add_one(prs[i]);
 		prs[i]->added = !prs[i]->error;
+		kpl_step(prs[i]);
 		cond_resched();
 	}
 }
@@ -36,6 +37,7 @@ void kpl_kprobe_arm(struct kpl_probe **prs, u32 nr)
 
 	for (i = 0; i < nr; i++) {
 		prs[i]->error = signal_pending(current) ? -EINTR : enable_kprobe(&prs[i]->rp.kp);
+		kpl_step(prs[i]);
 		cond_resched();
 	}
 }

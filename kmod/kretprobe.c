@@ -50,6 +50,7 @@ static void kpl_kretprobe_add(struct kpl_probe **prs, u32 nr)
 	for (i = 0; i < nr; i++) {
 		prs[i]->error = signal_pending(current) ? -EINTR : kpl_kretprobe_add_one(prs[i]);
 		prs[i]->added = !prs[i]->error;
+		kpl_step(prs[i]);
 		cond_resched();
 	}
 }

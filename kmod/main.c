@@ -27,6 +27,7 @@ union kpl_param {
 	struct kpl_attach_batch attach;
 	struct kpl_control control;
 	struct kpl_stats stats;
+	struct kpl_pid pid;
 };
 
 /* The session's lock is held; the result is copied back whatever it says. */

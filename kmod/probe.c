@@ -295,6 +295,8 @@ static int kpl_batch_attach(struct kpl_session *s, struct kpl_group *g, struct k
 	u32 next_id = s->nr_probes;
 	int err;
 
+	WRITE_ONCE(s->work_done, 0);
+	WRITE_ONCE(s->work_total, 2 * g->nr);	/* added, armed */
 	kpl_batch_create(s, g, list);
 	kpl_group_run(g, KPL_OP_ADD, kpl_is_any);
 	err = kpl_batch_errors(g, list, failed);

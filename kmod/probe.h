@@ -73,6 +73,13 @@ struct kpl_probe_ops {
 extern const struct kpl_probe_ops kpl_kprobe_ops, kpl_kretprobe_ops, kpl_ftrace_ops;
 
 /* What the kinds share. */
+
+/* A step of the attach call under way is done, for those who watch. */
+static inline void kpl_step(const struct kpl_probe *pr)
+{
+	WRITE_ONCE(pr->session->work_done, pr->session->work_done + 1);
+}
+
 void kpl_kprobe_arm(struct kpl_probe **prs, u32 nr);
 void kpl_kprobe_disarm(struct kpl_probe **prs, u32 nr);
 enum kpl_probe_state kpl_kprobe_state(struct kpl_probe *pr);

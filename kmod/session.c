@@ -12,6 +12,7 @@
 #include <linux/cpumask.h>
 #include <linux/fs.h>
 #include <linux/mm.h>
+#include <linux/pid.h>
 #include <linux/sched/mm.h>
 #include <linux/security.h>
 #include <linux/slab.h>
@@ -298,8 +299,28 @@ int kpl_session_info(struct kpl_session *s, struct kpl_info *info)
 		.exit_code = s->exit_code,
 		.stops = stops,
 		.memory = atomic64_read(&s->memory),
+		.work_done = READ_ONCE(s->work_done),
+		.work_total = READ_ONCE(s->work_total),
 	};
 	if (current->mm == s->mm)
 		WRITE_ONCE(s->stops_seen, stops);
 	return 0;
+}
+
+/* A thread's own number is no process. */
+int kpl_pid(struct kpl_session *s, struct kpl_pid *arg)
+{
+	struct pid *pid;
+	int err = -ESRCH;
+
+	if (arg->reserved)
+		return -EINVAL;
+	rcu_read_lock();
+	pid = find_vpid(arg->pid);
+	if (pid && pid_task(pid, PIDTYPE_TGID)) {
+		arg->pid = pid_nr(pid);
+		err = 0;
+	}
+	rcu_read_unlock();
+	return err;
 }

@@ -53,6 +53,7 @@ struct kpl_session {
 	u32 ring_size;
 	struct kpl_scratch *scratch;
 	struct kpl_probe *dry;		/* stands for the probe in KPL_IOC_PROG_RUN */
+	u32 work_done, work_total;	/* of an attach; read without the lock */
 };
 
 struct kpl_session *kpl_session_open(void);
@@ -81,6 +82,7 @@ void kpl_session_wake(struct kpl_session *s);
 __poll_t kpl_session_poll(struct kpl_session *s, struct file *file, poll_table *table);
 int kpl_session_mmap(struct kpl_session *s, struct vm_area_struct *vma);
 int kpl_session_info(struct kpl_session *s, struct kpl_info *info);
+int kpl_pid(struct kpl_session *s, struct kpl_pid *arg);
 
 /*
  * Offsets for mmap: the kind of area, then index * stride.  2^44 in all, what

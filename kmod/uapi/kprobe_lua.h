@@ -478,6 +478,12 @@ struct kpl_stats {
 
 /* ------------------------------------------------------------------ session */
 
+/* KPL_IOC_PID: the number in the initial namespace, which `when` takes; ESRCH: no such process. */
+struct kpl_pid {
+	__u32 pid;		/* in: of a process, in the caller's namespace; out */
+	__u32 reserved;
+};
+
 /* KPL_IOC_INFO: always allowed on an open file. */
 struct kpl_info {
 	__u32 abi;		/* out: KPL_ABI_VERSION of the module */
@@ -488,6 +494,8 @@ struct kpl_info {
 	__s32 exit_code;	/* out */
 	__u64 stops;		/* out: handlers stopped so far: when it grows, read the sites */
 	__u64 memory;		/* out: bytes held by this session */
+	__u32 work_done;	/* out: steps of the attach call under way, or of the last */
+	__u32 work_total;
 };
 #define KPL_FEATURE_JIT		1ull
 #define KPL_FEATURE_KRETPROBE	2ull
@@ -505,6 +513,7 @@ struct kpl_info {
 #define KPL_IOC_ATTACH		_IOWR('K', 0x09, struct kpl_attach_batch)
 #define KPL_IOC_CONTROL		_IOW('K', 0x0a, struct kpl_control)
 #define KPL_IOC_STATS		_IOW('K', 0x0b, struct kpl_stats)
+#define KPL_IOC_PID		_IOWR('K', 0x0c, struct kpl_pid)
 
 /*
  * poll() on the session's file: POLLIN when a ring passed its wake_at, a

@@ -296,6 +296,52 @@ static void no_capability(void)
 	in_child(without_rights, -1);
 }
 
+static uint32_t pid_as_seen(int fd, uint32_t pid)
+{
+	struct kpl_pid ask = { .pid = pid };
+
+	return ioctl(fd, KPL_IOC_PID, &ask) ? 0 : ask.pid;
+}
+
+/* Process 1 of a namespace of its own has another number outside, which a pipe brings. */
+static void in_namespace(int unused)
+{
+	int fd, known[2], status;
+	uint32_t outside;
+	pid_t child;
+
+	(void)unused;
+	EQ(pipe(known), 0);
+	EQ(unshare(CLONE_NEWPID), 0);
+	fflush(stdout);
+	child = fork();
+	if (!child) {
+		fd = session();
+		EQ(read(known[0], &outside, sizeof(outside)), sizeof(outside));
+		EQ(getpid(), 1);
+		EQ(pid_as_seen(fd, 1), outside);
+		EQ(pid_as_seen(fd, outside), 0);
+		fflush(stdout);
+		_exit(checks_failed ? 1 : 0);
+	}
+	outside = child;
+	EQ(write(known[1], &outside, sizeof(outside)), sizeof(outside));
+	waitpid(child, &status, 0);
+	EQ(status, 0);
+}
+
+static void process_ids(void)
+{
+	int fd = session();
+	struct kpl_pid bad = { .pid = 1, .reserved = 1 };
+
+	EQ(pid_as_seen(fd, getpid()), getpid());
+	FAILS(ESRCH, ioctl(fd, KPL_IOC_PID, &(struct kpl_pid){ .pid = 0x3fffff }));
+	FAILS(EINVAL, ioctl(fd, KPL_IOC_PID, &bad));
+	close(fd);
+	in_child(in_namespace, -1);
+}
+
 /* -------------------------------------------------------------------- the end */
 
 static int armed_session(void)
@@ -418,6 +464,8 @@ static void many_sessions(void)
 		attach_one(fds[i], probe_at("__x64_sys_getpriority", KPL_PROBE_KPROBE, prog, KPL_NO_PROG));
 	}
 	EQ(kprobes_listed(), 20);
+	EQ(info(fds[0]).work_total, 2);
+	EQ(info(fds[0]).work_done, 2);
 	for (i = 0; i < 20; i++)
 		close(fds[i]);
 	EQ(kprobes_listed(), 0);
@@ -434,6 +482,7 @@ const struct test session_tests[] = {
 	{ "no mprotect", no_mprotect },
 	{ "foreign process", foreign_process },
 	{ "no capability", no_capability },
+	{ "process ids", process_ids },
 	{ "close disarms", close_disarms },
 	{ "orphaned child", orphaned_child },
 	{ "exec disarms", exec_disarms },
