@@ -290,15 +290,9 @@ function kprobe.map(decl)
 end
 
 -- ---------------------------------------------------------------- events
-local Event = {}
+local Event = {} -- each and each_batch: events.lua
 Event.__index = Event
 Event.__call = function() fail "an event is sent by a handler; user space receives it: e:each(function(e) … end)" end
-
-function Event:each(fn)
-  if type(fn) ~= "function" then fail "each takes a function" end
-  core.each(self.id, fn)
-  return self
-end
 
 function kprobe.event(order)
   if order ~= nil and type(order) ~= "table" then fail 'event takes nothing, or the order of its fields: event{ "pid", "comm" }' end
@@ -369,6 +363,7 @@ end
 registry.builtins = builtins
 
 registry.Map, registry.Shared, registry.Event, registry.Probe = Map, Shared, Event, Probe
+registry.fail = fail
 registry.Stack = { __tostring = function(stack) return "\n    " .. table.concat(stack, "\n    ") end }
 
 function registry.int64(high, low) return bit.bor(bit.lshift(ffi.cast("int64_t", high), 32), ffi.cast("int64_t", low)) end

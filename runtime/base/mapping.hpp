@@ -22,6 +22,8 @@ class Mapping {
         if (p == MAP_FAILED) return Error{Errc::system, std::string("mmap: ") + std::strerror(errno)};
         return Mapping(p, size);
     }
+    // Takes over what is already mapped.
+    static Mapping adopt(void* data, size_t size) { return Mapping(data, size); }
     Mapping(Mapping&& other) noexcept
         : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
     Mapping& operator=(Mapping&& other) noexcept {

@@ -10,6 +10,9 @@
 namespace kpl {
 namespace {
 
+// What a time stamp of the kernel may lag behind ours: it is taken a moment before its record becomes visible.
+constexpr uint64_t stamp_lag = 1000;
+
 uint64_t monotonic_ns() {
     timespec ts{};
     ::clock_gettime(CLOCK_MONOTONIC, &ts);
@@ -22,82 +25,81 @@ uint64_t load_acquire(const __u64& word) { return __atomic_load_n(&word, __ATOMI
 
 Result<Rings> Rings::create(const Device& device, uint32_t bytes_per_cpu) {
     const kpl_ring_setup setup = TRY(device.setup_rings(bytes_per_cpu));
-    Rings rings;
-    rings.size_ = setup.size;
-    rings.page_ = static_cast<uint32_t>(::sysconf(_SC_PAGESIZE));
+    const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+    std::vector<Memory> rings;
     for (uint64_t cpu = 0; cpu < setup.nr_cpus; cpu++) {
-        Ring ring;
-        ring.ctl = TRY(device.map(setup.ctl_off + cpu * setup.ctl_stride, rings.page_, PROT_READ | PROT_WRITE));
-        ring.data = TRY(device.map(setup.data_off + cpu * setup.data_stride,
-                                   rings.page_ + size_t{2} * setup.size, PROT_READ));
-        rings.rings_.push_back(std::move(ring));
+        Memory ring;
+        ring.control = TRY(device.map(setup.ctl_off + cpu * setup.ctl_stride, page, PROT_READ | PROT_WRITE));
+        ring.data = TRY(device.map(setup.data_off + cpu * setup.data_stride, page + size_t{2} * setup.size, PROT_READ));
+        rings.push_back(std::move(ring));
     }
-    return rings;
+    return Rings(std::move(rings), setup.size);
 }
 
-const kpl_rec* Rings::peek(const Ring& ring) const {
-    if (ring.tail >= ring.limit) return nullptr;
-    return reinterpret_cast<const kpl_rec*>(ring.data.data() + page_ + (ring.tail & (size_ - 1)));
+Rings::Rings(std::vector<Memory> rings, uint32_t bytes_per_cpu)
+    : size_(bytes_per_cpu), page_(static_cast<uint32_t>(::sysconf(_SC_PAGESIZE))) {
+    for (Memory& memory : rings) rings_.push_back({std::move(memory)});
 }
 
-// Notes where each ring stands, and returns the time below which no further record can appear: a record begun
-// before the first look is either complete in `limit` or shown by reserved_head.
-uint64_t Rings::look() {
-    uint64_t horizon = monotonic_ns();
-    bool writing = false;
+// Of the records that are complete; 0: there are none.
+uint64_t Rings::last_time(const Ring& ring) const {
+    uint64_t time = 0;
+    for (uint64_t position = ring.tail; position < ring.limit; position += at(ring, position)->len) time = at(ring, position)->time;
+    return time;
+}
+
+// A record begun before the first load is either complete in `limit` or shown by reserved_head.
+void Rings::look(bool everything) {
+    horizon_ = everything ? std::numeric_limits<uint64_t>::max() : monotonic_ns() - stamp_lag;
+    heap_.clear();
     for (Ring& ring : rings_) {
         const uint64_t reserved = load_acquire(ring.head().reserved_head);
         ring.limit = load_acquire(ring.head().head);
-        writing |= reserved > ring.limit;
+        if (ring.tail < ring.limit) heap_.push_back({at(ring, ring.tail)->time, static_cast<uint32_t>(&ring - rings_.data())});
+        // The record that is being written is no older than the last one of its ring.
+        if (!everything && rings_.size() > 1 && reserved > ring.limit) horizon_ = std::min(horizon_, last_time(ring));
     }
-    if (!writing) return horizon;
-    // The record that is being written started no earlier than the last one of its ring.
-    for (Ring& ring : rings_) {
-        if (load_acquire(ring.head().reserved_head) <= ring.limit) continue;
-        uint64_t last = 0;
-        for (uint64_t at = ring.tail; at < ring.limit;) {
-            auto* rec = reinterpret_cast<const kpl_rec*>(ring.data.data() + page_ + (at & (size_ - 1)));
-            last = rec->time;
-            at += rec->len;
-        }
-        horizon = std::min(horizon, last);
-    }
-    return horizon;
+    std::make_heap(heap_.begin(), heap_.end());
 }
 
-void Rings::release(Ring& ring) { __atomic_store_n(&ring.control().tail, ring.tail, __ATOMIC_RELEASE); }
-
-size_t Rings::drain(const std::function<bool(const RecordView&)>& fn, bool everything) {
-    const uint64_t now_horizon = look();
-    const uint64_t horizon = everything ? std::numeric_limits<uint64_t>::max() : now_horizon;
-    size_t delivered = 0;
-    for (bool more = true; more;) {
-        Ring* oldest = nullptr;
-        uint64_t time = horizon;
-        for (Ring& ring : rings_) {
-            const kpl_rec* rec = peek(ring);
-            if (rec && rec->time <= time) {
-                if (oldest && rec->time == time) continue;
-                oldest = &ring;
-                time = rec->time;
-            }
-        }
-        if (!oldest) break;
-        const kpl_rec* rec = peek(*oldest);
-        const uint32_t len = rec->len;
-        delivered++;
-        delivered_++;
-        more = fn({rec, reinterpret_cast<const uint8_t*>(rec + 1), static_cast<uint32_t>(oldest - rings_.data())});
-        oldest->tail += len;
-        release(*oldest);
+// Takes records of the oldest ring for as long as it is the oldest.
+void Rings::take_run(RecordBatch& batch, uint64_t& bytes) {
+    std::pop_heap(heap_.begin(), heap_.end());
+    const uint32_t cpu = heap_.back().ring;
+    heap_.pop_back();
+    Ring& ring = rings_[cpu];
+    const uint64_t until = heap_.empty() ? horizon_ : std::min(horizon_, heap_.front().time);
+    const kpl_rec* record = nullptr;
+    while (ring.tail < ring.limit) {
+        record = at(ring, ring.tail);
+        if (record->time > until || batch.size == RecordBatch::room || bytes == 0) break;
+        batch.record[batch.size] = record;
+        batch.cpu[batch.size++] = cpu;
+        ring.tail += record->len;
+        bytes -= std::min<uint64_t>(bytes, record->len);
     }
-    return delivered;
+    if (ring.tail == ring.limit) return;
+    heap_.push_back({record->time, cpu});
+    std::push_heap(heap_.begin(), heap_.end());
+}
+
+bool Rings::next(RecordBatch& batch) {
+    batch.size = batch.delivered = 0;
+    // Room is freed once for each batch: handlers must not wait for all of a ring.
+    uint64_t bytes = size_ / 4;
+    while (has_next() && batch.size < RecordBatch::room && bytes) take_run(batch, bytes);
+    return batch.size != 0;
+}
+
+void Rings::release() {
+    for (Ring& ring : rings_)
+        if (ring.control().tail != ring.tail) __atomic_store_n(&ring.control().tail, ring.tail, __ATOMIC_RELEASE);
 }
 
 void Rings::arm(uint32_t fill) {
     for (Ring& ring : rings_) {
-        const uint64_t at = ring.tail + (fill ? fill : 1);
-        __atomic_store_n(&ring.control().wake_at, at, __ATOMIC_RELEASE);
+        const uint64_t position = ring.tail + (fill ? fill : 1);
+        if (ring.control().wake_at != position) __atomic_store_n(&ring.control().wake_at, position, __ATOMIC_RELEASE);
     }
 }
 
@@ -107,7 +109,6 @@ bool Rings::holding_back() const {
 
 RingCounts Rings::counts() const {
     RingCounts counts;
-    counts.delivered = delivered_;
     for (const Ring& ring : rings_) {
         counts.sent += load_acquire(ring.head().sent);
         counts.lost += load_acquire(ring.head().lost);

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <vector>
 
 #include "base/mapping.hpp"
@@ -12,52 +11,75 @@
 
 namespace kpl {
 
-// A record as it lies in the ring; valid until the function it was given to returns.
-struct RecordView {
-    const kpl_rec* rec;
-    const uint8_t* fixed;  // the fixed part, after the header
-    uint32_t cpu;
-};
-
 struct RingCounts {
     uint64_t sent = 0;  // records that handlers attempted
     uint64_t lost = 0;  // refused because a ring was full
-    uint64_t delivered = 0;
+};
+
+// Records of all rings, oldest first, as they lie in the rings: valid until Rings::release. lua/events.lua reads this
+// structure, too.
+struct RecordBatch {
+    static constexpr uint32_t room = 512;
+    uint32_t size = 0;
+    uint32_t delivered = 0;  // of them, so far: counted by whoever hands them on
+    uint32_t stop = 0;       // not 0: no more of them are wanted
+    uint32_t reserved = 0;
+    const kpl_rec* record[room];
+    uint32_t cpu[room];
 };
 
 class Rings {
   public:
-    static Result<Rings> create(const Device& device, uint32_t bytes_per_cpu);
+    // The two mappings of a CPU's ring (kpl_ring_setup).
+    struct Memory {
+        Mapping control, data;
+    };
 
-    // Delivers what is complete, oldest first across CPUs, and frees its room. A record still being written holds
-    // back younger ones. With `everything`, nothing is held back (no handler runs any more). Returns how many.
-    // `fn` returns false to stop early; the record it was given counts as delivered.
-    size_t drain(const std::function<bool(const RecordView&)>& fn, bool everything = false);
+    static Result<Rings> create(const Device& device, uint32_t bytes_per_cpu);
+    Rings(std::vector<Memory> rings, uint32_t bytes_per_cpu);
+
+    // Notes what is complete. A record that is still being written holds back younger ones; with `everything`, nothing
+    // is held back (no handler runs any more).
+    void look(bool everything);
+    // The next records of what look() saw, at most a quarter of a ring's bytes. False: there are none.
+    bool next(RecordBatch& batch);
+    bool has_next() const { return !heap_.empty() && heap_.front().time <= horizon_; }
+    // Frees the room of all that next() gave.
+    void release();
 
     // Asks to be woken at the next record (`fill` 0), or when a ring holds `fill` bytes.
     void arm(uint32_t fill);
 
-    // The last drain left complete records, because an older one was still being written.
+    // Complete records were left because an older one was still being written.
     bool holding_back() const;
 
     RingCounts counts() const;
 
   private:
     struct Ring {
-        Mapping ctl, data;
-        uint64_t tail = 0;
-        uint64_t limit = 0;  // head as seen at the start of a drain
-        const kpl_ring_head& head() const { return *reinterpret_cast<const kpl_ring_head*>(data.data()); }
-        kpl_ring_ctl& control() const { return *reinterpret_cast<kpl_ring_ctl*>(ctl.data()); }
+        Memory memory;
+        uint64_t tail = 0;   // given by next() up to here
+        uint64_t limit = 0;  // complete up to here, as look() saw it
+        const kpl_ring_head& head() const { return *reinterpret_cast<const kpl_ring_head*>(memory.data.data()); }
+        kpl_ring_ctl& control() const { return *reinterpret_cast<kpl_ring_ctl*>(memory.control.data()); }
     };
-    const kpl_rec* peek(const Ring& ring) const;
-    uint64_t look();
-    void release(Ring& ring);
+    // A ring with records, by the time of its oldest.
+    struct Oldest {
+        uint64_t time;
+        uint32_t ring;
+        bool operator<(const Oldest& other) const { return time != other.time ? time > other.time : ring > other.ring; }
+    };
+    const kpl_rec* at(const Ring& ring, uint64_t position) const {
+        return reinterpret_cast<const kpl_rec*>(ring.memory.data.data() + page_ + (position & (size_ - 1)));
+    }
+    void take_run(RecordBatch& batch, uint64_t& bytes);
+    uint64_t last_time(const Ring& ring) const;
 
     std::vector<Ring> rings_;
+    std::vector<Oldest> heap_;  // the oldest ring first
+    uint64_t horizon_ = 0;      // no record can still appear below this time
     uint32_t size_ = 0;
     uint32_t page_ = 4096;
-    uint64_t delivered_ = 0;
 };
 
 }  // namespace kpl

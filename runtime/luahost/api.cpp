@@ -369,13 +369,6 @@ int text(lua_State* L) {
 }
 
 // ---- time, end, output
-int each(lua_State* L) {
-    return guarded(L, [&](LuaHost::Impl& host) -> Result<int> {
-        TRY(host.api->on_event(static_cast<uint32_t>(lua_tonumber(L, 1)), keep(L, 2)));
-        return 0;
-    });
-}
-
 int every(lua_State* L) {
     LuaHost::Impl::of(L).api->every(lua_tonumber(L, 1), keep(L, 2));
     return 0;
@@ -409,7 +402,8 @@ constexpr luaL_Reg functions[] = {
     {"map", declare_map}, {"event", declare_event}, {"probe", declare_probe}, {"control", control}, {"state", state},
     {"stats", stats},     {"rows", rows},           {"value", value},         {"clear", clear},     {"text", text},
     {"entries", entries}, {"get", get},             {"set", set},           {"erase", erase},
-    {"each", each},       {"every", every},         {"at_exit", at_exit},     {"exit", exit_script}, {"write", write},
+    {"layout", record_layout}, {"symbol", symbol_name}, {"frame", frame_name}, {"batch_room", batch_room},
+    {"every", every},         {"at_exit", at_exit},     {"exit", exit_script}, {"write", write},
     {"now", now},         {nullptr, nullptr},
 };
 

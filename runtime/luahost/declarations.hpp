@@ -29,6 +29,7 @@ struct ProbeDecl {
     FunctionPtr handlers[3];  // pre, post, fault; or entry, ret
     kpl_when when{};
     bool enabled = true;
+    bool detached = false;  // before it was armed: it never is
     bool optional = false;
     uint32_t budget = 0;
     uint32_t maxactive = 0;
@@ -81,7 +82,8 @@ class ScriptApi {
     virtual Result<void> set(uint32_t map, const std::vector<Datum>& key, const NamedValues& value) = 0;
     virtual Result<bool> erase(uint32_t map, const std::vector<Datum>& key) = 0;
 
-    virtual Result<void> on_event(uint32_t event, CallbackId callback) = 0;
+    virtual const Layout& record_layout(uint32_t event) = 0;
+    virtual const Decoder& decoder() = 0;
     virtual void every(double seconds, CallbackId callback) = 0;
     virtual void at_exit(CallbackId callback) = 0;
     virtual void exit(int code) = 0;

@@ -8,9 +8,13 @@
 namespace kpl {
 namespace {
 
-const unsigned char lua_side[] = {
+const unsigned char kprobe_side[] = {
 #include "kprobe_lua_side.inc"
 };
+const unsigned char events_side[] = {
+#include "events_lua_side.inc"
+};
+constexpr std::span<const unsigned char> lua_sides[] = {kprobe_side, events_side};
 
 int message_handler(lua_State* L) {
     if (lua_type(L, 1) == LUA_TSTRING) return 1;
@@ -27,20 +31,22 @@ Error pop_error(lua_State* L) {
     return error;
 }
 
-// Runs lua/kprobe.lua with the native functions and a table that it fills for the registry.
+// Runs the chunks of lua/ with the native functions and a table that they fill for the registry.
 Result<void> load_lua_side(lua_State* L) {
-    if (luaL_loadbuffer(L, reinterpret_cast<const char*>(lua_side), sizeof lua_side - 1, "=kprobe") != 0) return pop_error(L);
     push_core(L);
     lua_newtable(L);
-    lua_pushvalue(L, -1);
-    lua_insert(L, -4);  // keep the registry table below the call
-    TRY(protected_call(L, 2, 0));
+    for (const auto chunk : lua_sides) {
+        if (luaL_loadbuffer(L, reinterpret_cast<const char*>(chunk.data()), chunk.size() - 1, "=kprobe") != 0) return pop_error(L);
+        lua_pushvalue(L, -3);
+        lua_pushvalue(L, -3);
+        TRY(protected_call(L, 2, 0));
+    }
     for (const char* name : {reg::builtins, reg::map_class, reg::shared_class, reg::event_class, reg::probe_class, reg::int64,
-                             reg::uint64, reg::cdata_kind, reg::stack_class}) {
+                             reg::uint64, reg::cdata_kind, reg::stack_class, reg::attach, reg::consume}) {
         lua_getfield(L, -1, std::strchr(name, '.') + 1);
         lua_setfield(L, LUA_REGISTRYINDEX, name);
     }
-    lua_pop(L, 1);
+    lua_pop(L, 2);
     return {};
 }
 
@@ -148,26 +154,6 @@ Result<void> LuaHost::run_string(const std::string& code, const std::string& nam
 Result<void> LuaHost::call(CallbackId callback) {
     lua_rawgeti(impl_->L, LUA_REGISTRYINDEX, callback);
     return protected_call(impl_->L, 0, 0);
-}
-
-Result<void> LuaHost::deliver(CallbackId callback, const Layout& layout, const std::vector<Datum>& values, uint64_t time,
-                              uint32_t cpu) {
-    lua_State* L = impl_->L;
-    lua_rawgeti(L, LUA_REGISTRYINDEX, callback);
-    lua_createtable(L, 0, static_cast<int>(values.size()) + 2);
-    for (size_t i = 0; i < values.size(); i++) {
-        push_datum(L, values[i]);
-        lua_setfield(L, -2, layout.fields[i].name.c_str());
-    }
-    for (const auto& [name, n] : {std::pair<const char*, uint64_t>{"time", time}, {"cpu", cpu}}) {
-        lua_getfield(L, -1, name);  // a field of the script's own wins
-        const bool taken = !lua_isnil(L, -1);
-        lua_pop(L, 1);
-        if (taken) continue;
-        push_uint(L, n);
-        lua_setfield(L, -2, name);
-    }
-    return protected_call(L, 1, 0);
 }
 
 }  // namespace kpl

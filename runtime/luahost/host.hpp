@@ -12,6 +12,8 @@
 
 namespace kpl {
 
+struct RecordBatch;
+
 class LuaHost {
   public:
     // The script's environment holds the names of `require "kprobe"`, `ffi` and `bit`.
@@ -28,8 +30,11 @@ class LuaHost {
 
     // Errors carry the script's "file:line: what" as their text.
     Result<void> call(CallbackId callback);
-    Result<void> deliver(CallbackId callback, const Layout& layout, const std::vector<Datum>& values, uint64_t time,
-                         uint32_t cpu);
+
+    // Records of events: `batch`, which must stay where it is, is what consume() delivers from.
+    void attach(RecordBatch& batch);
+    // Hands the records [from, to) to the callbacks of their events, until batch.stop is set; counts batch.delivered.
+    Result<void> consume(uint32_t from, uint32_t to);
 
     struct Impl;
 

@@ -73,6 +73,8 @@ inline constexpr const char* int64 = "kpl.int64";          // (high, low) → in
 inline constexpr const char* uint64 = "kpl.uint64";
 inline constexpr const char* cdata_kind = "kpl.cdata_kind";  // cdata → "int64", "uint64", "ctype" or its type's name
 inline constexpr const char* stack_class = "kpl.Stack";    // metatable of stacks
+inline constexpr const char* attach = "kpl.attach";        // of lua/events.lua
+inline constexpr const char* consume = "kpl.consume";
 }  // namespace reg
 
 // values.cpp
@@ -86,6 +88,12 @@ std::string cdata_kind(lua_State* L, int index);
 // capture.cpp
 Captured capture(lua_State* L, int index, const std::string& name);
 FunctionPtr function_ref(lua_State* L, int index);
+
+// events.cpp: native functions for lua/events.lua
+int record_layout(lua_State* L);
+int symbol_name(lua_State* L);
+int frame_name(lua_State* L);
+int batch_room(lua_State* L);
 
 // api.cpp: pushes the table of native functions that lua/kprobe.lua is given.
 void push_core(lua_State* L);

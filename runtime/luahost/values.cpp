@@ -10,7 +10,7 @@ namespace kpl {
 namespace {
 
 constexpr int lua_tcdata = 10;  // LuaJIT's type number of cdata, absent from its header
-constexpr double exact = 9007199254740992.0;  // 2^53
+constexpr int64_t exact = int64_t{1} << 53;  // below it, a double holds every integer
 
 void push_cdata(lua_State* L, const char* maker, uint64_t bits) {
     lua_getfield(L, LUA_REGISTRYINDEX, maker);
@@ -22,14 +22,14 @@ void push_cdata(lua_State* L, const char* maker, uint64_t bits) {
 }  // namespace
 
 void push_int(lua_State* L, int64_t value) {
-    if (std::fabs(static_cast<double>(value)) <= exact)
+    if (value > -exact && value < exact)
         lua_pushnumber(L, static_cast<double>(value));
     else
         push_cdata(L, reg::int64, static_cast<uint64_t>(value));
 }
 
 void push_uint(lua_State* L, uint64_t value) {
-    if (value <= static_cast<uint64_t>(exact))
+    if (value < static_cast<uint64_t>(exact))
         lua_pushnumber(L, static_cast<double>(value));
     else
         push_cdata(L, reg::uint64, value);
@@ -70,7 +70,7 @@ std::string cdata_kind(lua_State* L, int index) {
 std::optional<int64_t> to_int(lua_State* L, int index) {
     if (lua_type(L, index) == LUA_TNUMBER) {
         const double d = lua_tonumber(L, index);
-        if (d != std::floor(d) || std::fabs(d) > exact) return std::nullopt;
+        if (d != std::floor(d) || std::fabs(d) > static_cast<double>(exact)) return std::nullopt;
         return static_cast<int64_t>(d);
     }
     if (lua_type(L, index) != lua_tcdata) return std::nullopt;

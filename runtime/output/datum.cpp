@@ -37,12 +37,14 @@ SymbolDatum Decoder::symbol(uint64_t address) const {
     return {address, std::move(text)};
 }
 
+SymbolDatum Decoder::frame(uint64_t address) const { return {address, symbols_->name_of(address)}; }
+
 StackDatum Decoder::stack(std::span<const uint8_t> addresses) const {
     StackDatum stack;
     for (size_t at = 0; at + 8 <= addresses.size(); at += 8) {
         const auto address = load<uint64_t>(addresses, at);
         if (address == 0) break;
-        stack.frames.push_back({address, symbols_->name_of(address)});
+        stack.frames.push_back(frame(address));
     }
     return stack;
 }

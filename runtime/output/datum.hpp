@@ -35,10 +35,11 @@ class Decoder {
     std::vector<Datum> record(const Layout& layout, std::span<const uint8_t> record) const;
     // The fields of a key, a map value or instance data.
     std::vector<Datum> fixed(const Layout& layout, std::span<const uint8_t> bytes) const;
+    SymbolDatum symbol(uint64_t address) const;  // the bare name at a symbol's start
+    SymbolDatum frame(uint64_t address) const;   // always with its offset
 
   private:
     Datum number(FieldKind kind, uint64_t word) const;
-    SymbolDatum symbol(uint64_t address) const;
     StackDatum stack(std::span<const uint8_t> addresses) const;
 
     Kallsyms* symbols_;

@@ -173,7 +173,9 @@ Result<void> Session::arm() {
         [this](const Warning& w) { say("warning: " + Error{Errc::script, w.text, w.at}.message()); }));
     planned_ = declared_.size();
     if (options_.check) return {};
-    if (!rings_ && !(unit_.events.empty() && unit_.printfs.empty())) rings_ = TRY(Rings::create(*device_, options_.ring_bytes));
+    if (!delivery_ && !(unit_.events.empty() && unit_.printfs.empty()))
+        delivery_.emplace(TRY(Rings::create(*device_, options_.ring_bytes)),
+                          Delivery::Parts{*host_, unit_, decoder_, [this](std::string_view text) { write(text); }});
     TRY(create_maps());
     const auto ids = TRY(load_programs(std::move(compiled)));
     return attach(std::move(planned), ids);

@@ -8,7 +8,6 @@
 #include <cstdio>
 
 #include "output/json.hpp"
-#include "output/printf.hpp"
 
 namespace kpl {
 namespace {
@@ -99,19 +98,12 @@ Result<void> Session::events() {
             ended_ = true;
         });
     }
-    size_t drained = 0;
     while (waits && !done()) {
         TRY(arm_new());
-        if (rings_) {
-            drained = TRY(drain(false));
-            rings_->arm(drained ? options_.ring_bytes / 4 : 0);
-            // A record that came between the drain and the request to be woken wakes nobody.
-            if (!done()) drained += TRY(drain(false));
-        }
+        std::optional<uint64_t> limit;
+        if (delivery_ && deliver()) limit = delivery_->unfinished() ? 0 : batch_latency;
         sink_.flush();
         if (done()) break;
-        std::optional<uint64_t> limit;
-        if (drained || (rings_ && rings_->holding_back())) limit = batch_latency;
         TRY(loop_->wait(limit));
         if (!device_) continue;
         const kpl_info info = TRY(device_->info());
@@ -123,29 +115,16 @@ Result<void> Session::events() {
     return {};
 }
 
-Result<size_t> Session::drain(bool everything) {
-    return rings_->drain([this](const RecordView& record) { return deliver(record); }, everything);
-}
-
-bool Session::deliver(const RecordView& view) {
-    const uint32_t event = view.rec->event;
-    const std::span<const uint8_t> bytes(reinterpret_cast<const uint8_t*>(view.rec), view.rec->len);
-    if (event >= kpl_printf_event) {
-        const PrintfDecl& decl = unit_.printfs[event - kpl_printf_event];
-        const auto values = decoder_.record(decl.record, bytes);
-        write(decl.is_print ? format_print(values) : format_printf(decl.format, values));
-        return wants_more();
+// Delivers records, and asks to be woken for more. True: some were delivered, or wait.
+bool Session::deliver() {
+    auto drained = delivery_->drain(batch_latency);
+    if (!drained) {
+        if (!failure_) failure_ = drained.error();
+        return false;
     }
-    if (event >= subscribers_.size() || subscribers_[event].empty()) return true;
-    const auto values = decoder_.record(unit_.events[event].record, bytes);
-    // A callback may declare events and subscribe: nothing of the unit is held across it.
-    const size_t count = subscribers_[event].size();
-    for (size_t i = 0; i < count && wants_more(); i++) {
-        const Layout layout = unit_.events[event].record;
-        auto ok = host_->deliver(subscribers_[event][i], layout, values, view.rec->time, view.cpu);
-        if (!ok && !failure_) failure_ = ok.error();
-    }
-    return wants_more();
+    // What comes before the request is seen by poll().
+    delivery_->rings().arm(*drained ? options_.ring_bytes / 4 : 0);
+    return *drained || delivery_->rings().holding_back();
 }
 
 void Session::callback(CallbackId id) {
@@ -176,7 +155,10 @@ Result<void> Session::finish() {
         for (const ArmedProbe& probe : probes_) ids.push_back(probe.id);
         TRY(device_->control(KPL_CTL_DETACH, ids));
     }
-    if (rings_ && !exit_code_ && !failure_) TRY(drain(true));
+    if (delivery_ && wants_more()) {
+        auto drained = delivery_->drain_all();
+        if (!drained) failure_ = drained.error();
+    }
     if (handler_exit_ && !exit_code_) exit_code_ = handler_exit_;  // what was sent before it has been delivered
     for (const CallbackId id : at_exit_) callback(id);
     if (device_) {
@@ -215,13 +197,13 @@ Result<void> Session::account() {
                 (status.second_name == "returns" ? fmt::format(", {} outstanding", status.outstanding) : ""));
         if (status.truncated) say(fmt::format("{}: {} strings cut at their limit", name, status.truncated));
     }
-    if (rings_) {
-        const RingCounts counts = rings_->counts();
-        const uint64_t left = counts.sent - counts.delivered - counts.lost;
+    if (delivery_) {
+        const RingCounts counts = delivery_->rings().counts();
+        const uint64_t left = counts.sent - delivery_->delivered() - counts.lost;
         lost_ |= counts.lost != 0;
         if (counts.lost && options_.format == Format::Json) sink_.write(json_lost(counts.lost));
         if (counts.lost || options_.verbose)
-            say(fmt::format("events: {} sent = {} delivered + {} lost{}", counts.sent, counts.delivered, counts.lost,
+            say(fmt::format("events: {} sent = {} delivered + {} lost{}", counts.sent, delivery_->delivered(), counts.lost,
                             left ? fmt::format(" + {} left by {}", left, failure_ ? "the error" : "exit()") : ""));
     }
     for (uint32_t i = 0; i < maps_.size(); i++) {
@@ -325,7 +307,8 @@ Result<void> Session::clear(uint32_t map) {
 }
 
 void Session::write(std::string_view text) {
-    sink_.write(options_.format == Format::Json ? json_printf(text) : std::string(text));
+    const bool ok = options_.format == Format::Json ? sink_.write(json_printf(text)) : sink_.write(text);
+    if (!ok && delivery_) delivery_->stop();
 }
 
 Result<std::string> Session::render_map(uint32_t map) {
@@ -348,10 +331,9 @@ Result<std::string> Session::text(uint32_t map) {
     return text;
 }
 
-Result<void> Session::on_event(uint32_t event, CallbackId callback) {
-    if (event >= subscribers_.size()) subscribers_.resize(event + 1);
-    subscribers_[event].push_back(callback);
-    return {};
+void Session::exit(int code) {
+    exit_code_ = code;
+    if (delivery_) delivery_->stop();
 }
 
 void Session::every(double seconds, CallbackId id) {

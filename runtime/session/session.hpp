@@ -2,7 +2,6 @@
 // Session: one run of a script, the pipeline of docs/architecture.md from top to bottom.
 #pragma once
 
-#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,12 +9,12 @@
 
 #include "device/aggregation.hpp"
 #include "device/device.hpp"
-#include "device/rings.hpp"
 #include "luahost/host.hpp"
 #include "output/datum.hpp"
 #include "output/sink.hpp"
 #include "session/command.hpp"
 #include "session/compile.hpp"
+#include "session/delivery.hpp"
 #include "session/loop.hpp"
 #include "session/options.hpp"
 #include "session/report.hpp"
@@ -46,10 +45,11 @@ class Session final : public ScriptApi {
     Result<std::optional<std::vector<Datum>>> get(uint32_t map, const std::vector<Datum>& key) override;
     Result<void> set(uint32_t map, const std::vector<Datum>& key, const NamedValues& value) override;
     Result<bool> erase(uint32_t map, const std::vector<Datum>& key) override;
-    Result<void> on_event(uint32_t event, CallbackId callback) override;
+    const Layout& record_layout(uint32_t event) override { return unit_.events[event].record; }
+    const Decoder& decoder() override { return decoder_; }
     void every(double seconds, CallbackId callback) override;
     void at_exit(CallbackId callback) override { at_exit_.push_back(callback); }
-    void exit(int code) override { exit_code_ = code; }
+    void exit(int code) override;
     void write(std::string_view text) override;
 
   private:
@@ -73,8 +73,7 @@ class Session final : public ScriptApi {
     Result<void> run_script();
     Result<void> events();
     Result<void> finish();
-    bool deliver(const RecordView& record);
-    Result<size_t> drain(bool everything);
+    bool deliver();
     void callback(CallbackId id);
     Result<void> arm_new();  // what a callback has declared
     void add_timer(double seconds, std::function<void()> fn);
@@ -110,13 +109,12 @@ class Session final : public ScriptApi {
     Kallsyms symbols_;
     Decoder decoder_;
     std::optional<Device> device_;
-    std::optional<Rings> rings_;
+    std::optional<Delivery> delivery_;
     std::vector<ProbeDecl> declared_;
     size_t planned_ = 0;  // declarations already armed
     std::vector<ArmedMap> maps_;
     std::vector<ArmedProgram> programs_;  // by the number of their handler in the unit
     std::vector<ArmedProbe> probes_;
-    std::deque<std::vector<CallbackId>> subscribers_;
     std::vector<CallbackId> at_exit_;
     std::vector<std::pair<double, std::function<void()>>> early_timers_;  // of the main chunk
     StopReporter stops_;

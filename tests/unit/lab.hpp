@@ -52,7 +52,10 @@ struct LabScript : ScriptApi {
     }
     Result<void> set(uint32_t, const std::vector<Datum>&, const NamedValues&) override { return {}; }
     Result<bool> erase(uint32_t, const std::vector<Datum>&) override { return false; }
-    Result<void> on_event(uint32_t, CallbackId) override { return {}; }
+    Kallsyms symbols{"/nonexistent"};
+    Decoder values{symbols};
+    const Layout& record_layout(uint32_t event) override { return unit.events[event].record; }
+    const Decoder& decoder() override { return values; }
     void every(double, CallbackId) override {}
     void at_exit(CallbackId) override {}
     void exit(int) override {}

@@ -70,10 +70,10 @@ struct FakeSession : ScriptApi {
         return {};
     }
     Result<bool> erase(uint32_t, const std::vector<Datum>&) override { return true; }
-    Result<void> on_event(uint32_t, CallbackId callback) override {
-        callbacks.push_back(callback);
-        return {};
-    }
+    Kallsyms symbols{"/nonexistent"};
+    Decoder values{symbols};
+    const Layout& record_layout(uint32_t event) override { return events[event].record; }
+    const Decoder& decoder() override { return values; }
     void every(double, CallbackId callback) override { callbacks.push_back(callback); }
     void at_exit(CallbackId callback) override { exits.push_back(callback); }
     void exit(int c) override { code = c; }
@@ -208,15 +208,6 @@ TEST_CASE_METHOD(Fixture, "64-bit integers and cdata") {
     CHECK(std::get<int64_t>(f.global("i")) == -5);
     CHECK(std::get<uint64_t>(f.global("u")) == UINT64_MAX);
     CHECK(std::holds_alternative<OpaqueRef>(f.global("c")));
-}
-
-TEST_CASE_METHOD(Fixture, "records reach callbacks as tables") {
-    REQUIRE(run("event():each(function(e) print(e.pid, e.path, tostring(e.big), e.gone, e.time, e.cpu, e.stack) end)"));
-    Layout layout;
-    for (const char* name : {"pid", "path", "big", "gone", "stack"}) layout.fields.emplace_back().name = name;
-    const std::vector<Datum> values = {int64_t{12}, std::string("/x"), INT64_MIN, Nil{}, StackDatum{{{1, "a+0x1"}, {2, "b"}}}};
-    REQUIRE(host->deliver(session.callbacks[0], layout, values, 1000, 1));
-    CHECK(session.output == "12\t/x\t-9223372036854775808LL\tnil\t1000\t1\t\n    a+0x1\n    b\n");
 }
 
 TEST_CASE_METHOD(Fixture, "maps are read from scripts") {

@@ -1,0 +1,279 @@
+-- SPDX-License-Identifier: MIT
+-- From records in the rings to the callbacks of events. For each event a decoder is written that knows the layout of its
+-- records, so that LuaJIT compiles the way from the ring to the end of the callback into one piece.
+
+local core, registry = ...
+local ffi = require "ffi"
+local bit = require "bit"
+local fail = registry.fail
+local Event = registry.Event
+
+-- struct RecordBatch of runtime/device/rings.hpp.
+local room = core.batch_room()
+ffi.cdef(string.format([[
+  struct kpl_rec { uint32_t len, event; uint64_t seq, time; };
+  struct kpl_batch {
+    uint32_t size, delivered, stop, reserved;
+    const struct kpl_rec *record[%d];
+    uint32_t cpu[%d];
+  };
+]], room, room))
+local Batch = ffi.typeof "struct kpl_batch *"
+local header = ffi.sizeof "struct kpl_rec"
+
+-- ---------------------------------------------------------------- symbols
+-- Names by the halves of their address: a double does not hold all of it.
+local function name_cache(resolve)
+  local cache = {}
+  return function(high, low)
+    local names = cache[high]
+    if not names then
+      names = {}
+      cache[high] = names
+    end
+    local name = names[low]
+    if not name then
+      name = resolve(high, low)
+      names[low] = name
+    end
+    return name
+  end
+end
+local symbol, frame = name_cache(core.symbol), name_cache(core.frame)
+
+local Words = ffi.typeof "const uint32_t *"
+local Bytes = ffi.typeof "const char *"
+
+local function stack(record, offset, size)
+  local words = ffi.cast(Words, ffi.cast(Bytes, record) + offset)
+  local frames = {}
+  for i = 0, size / 4 - 2, 2 do
+    local low, high = words[i], words[i + 1]
+    if low == 0 and high == 0 then break end
+    frames[#frames + 1] = frame(high, low)
+  end
+  return setmetatable(frames, registry.Stack)
+end
+
+-- ---------------------------------------------------------------- decoders
+-- How a field of each kind lies in the record's struct, and the code that makes the local `f` of it; $ is the field's number.
+local number_limits = "if not (f > -0x1p53 and f < 0x1p53) then f = r._$ end"
+local kinds = {
+  integer = { "int64_t _$;", "local f = tonumber(r._$) " .. number_limits },
+  unsigned = { "int64_t _$;", "local f = tonumber(r._$) if not (f >= 0 and f < 0x1p53) then f = cast(u64, r._$) end" },
+  boolean = { "uint64_t _$;", "local f = r._$ ~= 0" },
+  pointer = { "uint64_t _$;", "local f = format('0x%x', r._$)" },
+  symbol = { "uint32_t _$l, _$h;", "local f = symbol(r._$h, r._$l)" },
+  string = { "uint32_t _$o, _$s;", "local f if r._$o ~= 0 then f = text(cast(Bytes, r) + r._$o, r._$s) end" },
+  stack = { "uint32_t _$o, _$s;", "local f if r._$o ~= 0 then f = stack(r, r._$o, r._$s) end" },
+}
+
+-- The record as a C struct: gaps and all.
+local function struct_of(layout)
+  local parts, at = { "struct __attribute__((packed)) { uint32_t _len, _event; uint64_t _seq; int64_t _time; " }, 0
+  local places = {}
+  for i, field in ipairs(layout.fields) do
+    places[#places + 1] = { field.offset, (kinds[field.kind][1]:gsub("%$", tostring(i))) }
+  end
+  if layout.presence then places[#places + 1] = { layout.presence, "uint32_t _present[2];" } end
+  table.sort(places, function(a, b) return a[1] < b[1] end)
+  for i, place in ipairs(places) do
+    if place[1] > at then parts[#parts + 1] = string.format("char _gap%d[%d]; ", i, place[1] - at) end
+    parts[#parts + 1] = place[2]
+    at = place[1] + 8
+  end
+  parts[#parts + 1] = "}"
+  return ffi.typeof(table.concat(parts))
+end
+
+-- Code that leaves the value of field `i` in the local `name`.
+local function field_code(layout, i, name)
+  local field = layout.fields[i]
+  local code = kinds[field.kind][2]:gsub("%$", tostring(i)):gsub("%f[%w_]f%f[^%w_]", name)
+  if not (field.nilable and layout.presence) then return code end
+  local word, mask = math.floor((i - 1) / 32), bit.lshift(1, (i - 1) % 32)
+  return string.format("local %s_ if band(r._present[%d], %d) ~= 0 then %s %s_ = %s end local %s = %s_",
+    name, word, mask, code, name, name, name, name)
+end
+
+local own_fields = {
+  time = "local f = tonumber(r._time) " .. number_limits:gsub("_%$", "_time"),
+  cpu = "local f = cpu",
+}
+
+-- Every field's name and the code of its value; a field of the script's own called `time` or `cpu` wins.
+local function fields_of(layout)
+  local fields, taken = {}, {}
+  for i, field in ipairs(layout.fields) do
+    taken[field.name] = true
+    fields[#fields + 1] = { name = field.name, code = function(name) return field_code(layout, i, name) end }
+  end
+  for _, own in ipairs { "time", "cpu" } do
+    if not taken[own] then
+      fields[#fields + 1] = { name = own, code = function(name) return (own_fields[own]:gsub("%f[%w_]f%f[^%w_]", name)) end }
+    end
+  end
+  return fields
+end
+
+local prelude = [[
+local cast, u64, Bytes, symbol, stack, Record = ...
+local tonumber, text, format, band = tonumber, require("ffi").string, string.format, require("bit").band
+]]
+
+local function compile(code, record)
+  return assert(loadstring(prelude .. code, "=kprobe"))(ffi.cast, ffi.typeof "uint64_t", Bytes, symbol, stack, record)
+end
+
+-- (record, cpu) → a table of its own.
+local function table_decoder(layout, record)
+  local code, row = { "return function(r, cpu) r = cast(Record, r)" }, {}
+  for i, field in ipairs(fields_of(layout)) do
+    local name = i <= 100 and "v" .. i or "w.v" .. i -- a function has 200 locals at most
+    if i == 101 then code[#code + 1] = "local w = {}" end
+    if i <= 100 then
+      code[#code + 1] = field.code(name)
+    else
+      code[#code + 1] = string.format("do %s %s = v end", field.code "v", name)
+    end
+    row[#row + 1] = string.format("[%q] = %s", field.name, name)
+  end
+  code[#code + 1] = string.format("return { %s } end", table.concat(row, ", "))
+  return compile(table.concat(code, "\n"), record)
+end
+
+-- ---------------------------------------------------------------- batches
+-- A view of one record: its fields are read when they are named.
+local function view_of(layout, record)
+  local code = { "return {" }
+  for _, field in ipairs(fields_of(layout)) do
+    code[#code + 1] = string.format("[%q] = function(view) local r, cpu = view._record, view._cpu %s return v end,", field.name,
+      field.code "v")
+  end
+  code[#code + 1] = "}"
+  local getters = compile(table.concat(code, "\n"), record)
+  local view = ffi.typeof("struct { $ _record; uint32_t _cpu; }", record)
+  return ffi.metatype(view, { __index = function(v, name)
+    local get = getters[name]
+    if get then return get(v) end
+  end })
+end
+
+-- What each_batch's callback is given: records of one event, valid until it returns.
+local function batch_type(layout, record, decode)
+  local view = view_of(layout, record)
+  local methods = {}
+  local function next_view(batch, i)
+    if i < batch.size then return i + 1, view(ffi.cast(record, batch.record[i]), batch.cpu[i]) end
+  end
+  function methods.iter(batch) return next_view, batch, 0 end
+  function methods.copy(batch, i)
+    if i >= 1 and i <= batch.size then return decode(batch.record[i - 1], batch.cpu[i - 1]) end
+  end
+  local batch = ffi.typeof("struct { uint32_t size; const struct kpl_rec *record[$]; uint32_t cpu[$]; }", room, room)
+  return ffi.metatype(batch, {
+    __len = function(b) return b.size end,
+    __index = function(b, i)
+      if type(i) ~= "number" then return methods[i] end
+      if i >= 1 and i <= b.size then return view(ffi.cast(record, b.record[i - 1]), b.cpu[i - 1]) end
+    end,
+  })
+end
+
+-- ---------------------------------------------------------------- delivery
+local subscribers = {} -- by event: a list of { fn=, batch= }
+local collecting = {}  -- batches that the records of the current delivery are put into
+local current          -- struct kpl_batch *
+
+local function ignore() end
+
+local function each_consumer(decode, fn)
+  return function(record, cpu) fn(decode(record, cpu)) end
+end
+
+-- `counts`: the record counts as delivered with this batch, not when it is collected.
+local function batch_consumer(layout, record, decode, fn, counts)
+  local batch = batch_type(layout, record, decode)()
+  collecting[#collecting + 1] = { batch = batch, fn = fn, counts = counts }
+  return function(r, cpu)
+    local size = batch.size
+    batch.record[size], batch.cpu[size] = r, cpu
+    batch.size = size + 1
+    if counts then current.delivered = current.delivered - 1 end
+  end
+end
+
+local function both(first, second)
+  return function(record, cpu)
+    first(record, cpu)
+    if current.stop == 0 then second(record, cpu) end
+  end
+end
+
+-- Made when an event's first record comes: by then its layout stands.
+local consumers = setmetatable({}, { __index = function(consumers, event)
+  local list = subscribers[event]
+  local consumer
+  if list then
+    local layout = core.layout(event)
+    local record = ffi.typeof("const $ *", struct_of(layout))
+    local decode = table_decoder(layout, record)
+    local counted = false
+    for _, subscriber in ipairs(list) do
+      if not subscriber.consumer then
+        subscriber.consumer = subscriber.batch and batch_consumer(layout, record, decode, subscriber.fn, not counted)
+            or each_consumer(decode, subscriber.fn)
+      end
+      counted = counted or subscriber.batch
+      consumer = consumer and both(consumer, subscriber.consumer) or subscriber.consumer
+    end
+  end
+  consumers[event] = consumer or ignore
+  return consumers[event]
+end })
+
+local function forget_collected()
+  for i = 1, #collecting do collecting[i].batch.size = 0 end
+end
+
+local function flush()
+  for i = 1, #collecting do
+    local one = collecting[i]
+    if one.batch.size ~= 0 and current.stop == 0 then
+      if one.counts then current.delivered = current.delivered + one.batch.size end
+      one.fn(one.batch)
+    end
+  end
+  forget_collected()
+end
+
+-- The records [from, to) of the session's batch. The record that raises an error counts as delivered.
+function registry.consume(from, to)
+  local batch = current
+  if collecting[1] then forget_collected() end -- of a delivery that an error ended
+  for i = from, to - 1 do
+    local record = batch.record[i]
+    batch.delivered = batch.delivered + 1
+    consumers[record.event](record, batch.cpu[i])
+    if batch.stop ~= 0 then break end
+  end
+  if collecting[1] then flush() end
+end
+
+function registry.attach(pointer) current = ffi.cast(Batch, pointer) end
+
+local function subscribe(event, what, subscriber)
+  if type(subscriber.fn) ~= "function" then fail("%s takes a function", what) end
+  local list = subscribers[event.id] or {}
+  subscribers[event.id] = list
+  list[#list + 1] = subscriber
+  consumers[event.id] = nil
+  return event
+end
+
+-- fn(e) for each record: e is a table of its own, the script's to keep.
+function Event:each(fn) return subscribe(self, "each", { fn = fn }) end
+
+-- fn(batch) for many records at once: #batch, batch[i].field, for i, e in batch:iter(). Views, valid in the callback only;
+-- batch:copy(i) is a table to keep.
+function Event:each_batch(fn) return subscribe(self, "each_batch", { fn = fn, batch = true }) end

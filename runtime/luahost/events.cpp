@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+// What lua/events.lua needs of the session: layouts of records and names of addresses.
+#include "device/rings.hpp"
+#include "luahost/lua_impl.hpp"
+
+namespace kpl {
+namespace {
+
+// The names of lua/events.lua's decoders.
+const char* decoder_of(FieldKind kind) {
+    switch (kind) {
+        case FieldKind::I64: return "integer";
+        case FieldKind::U64: return "unsigned";
+        case FieldKind::Bool: return "boolean";
+        case FieldKind::Pointer: return "pointer";
+        case FieldKind::Symbol: return "symbol";
+        case FieldKind::String: return "string";
+        case FieldKind::Kstack:
+        case FieldKind::Ustack: return "stack";
+    }
+    return nullptr;
+}
+
+void push_field(lua_State* L, const FieldLayout& field) {
+    lua_createtable(L, 0, 4);
+    lua_pushlstring(L, field.name.data(), field.name.size());
+    lua_setfield(L, -2, "name");
+    lua_pushstring(L, decoder_of(field.kind));
+    lua_setfield(L, -2, "kind");
+    lua_pushnumber(L, field.offset);
+    lua_setfield(L, -2, "offset");
+    lua_pushboolean(L, field.nilable);
+    lua_setfield(L, -2, "nilable");
+}
+
+uint64_t address(lua_State* L) {
+    return static_cast<uint64_t>(lua_tonumber(L, 1)) << 32 | static_cast<uint64_t>(lua_tonumber(L, 2));
+}
+
+int push_name(lua_State* L, const std::string& name) {
+    lua_pushlstring(L, name.data(), name.size());
+    return 1;
+}
+
+}  // namespace
+
+int record_layout(lua_State* L) {
+    return guarded(L, [&](LuaHost::Impl& host) -> Result<int> {
+        const Layout& layout = host.api->record_layout(static_cast<uint32_t>(lua_tonumber(L, 1)));
+        lua_createtable(L, 0, 2);
+        lua_createtable(L, static_cast<int>(layout.fields.size()), 0);
+        for (size_t i = 0; i < layout.fields.size(); i++) {
+            push_field(L, layout.fields[i]);
+            lua_rawseti(L, -2, static_cast<int>(i + 1));
+        }
+        lua_setfield(L, -2, "fields");
+        if (layout.presence_offset >= 0) {
+            lua_pushnumber(L, layout.presence_offset);
+            lua_setfield(L, -2, "presence");
+        }
+        return 1;
+    });
+}
+
+// (high, low half of an address) → its name: bare at the symbol's start.
+int symbol_name(lua_State* L) {
+    return guarded(L, [&](LuaHost::Impl& host) -> Result<int> { return push_name(L, host.api->decoder().symbol(address(L)).text); });
+}
+
+int frame_name(lua_State* L) {
+    return guarded(L, [&](LuaHost::Impl& host) -> Result<int> { return push_name(L, host.api->decoder().frame(address(L)).text); });
+}
+
+int batch_room(lua_State* L) {
+    lua_pushnumber(L, RecordBatch::room);
+    return 1;
+}
+
+void LuaHost::attach(RecordBatch& batch) {
+    lua_getfield(impl_->L, LUA_REGISTRYINDEX, reg::attach);
+    lua_pushlightuserdata(impl_->L, &batch);
+    lua_call(impl_->L, 1, 0);
+}
+
+Result<void> LuaHost::consume(uint32_t from, uint32_t to) {
+    lua_State* L = impl_->L;
+    lua_getfield(L, LUA_REGISTRYINDEX, reg::consume);
+    lua_pushnumber(L, from);
+    lua_pushnumber(L, to);
+    return protected_call(L, 2, 0);
+}
+
+}  // namespace kpl

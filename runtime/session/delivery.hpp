@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+// Delivery: records from the rings to where they go, in time order: events to the script's callbacks, printf to the output.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string_view>
+
+#include "device/rings.hpp"
+#include "luahost/host.hpp"
+#include "output/datum.hpp"
+
+namespace kpl {
+
+class Delivery {
+  public:
+    // What outlives it. `write` takes the text of the handlers' printf and print.
+    struct Parts {
+        LuaHost& host;
+        const Unit& unit;
+        const Decoder& decoder;
+        std::function<void(std::string_view)> write;
+    };
+    Delivery(Rings rings, Parts parts);
+
+    // Delivers what is complete, and frees its room, for about `limit_ns` at most. Returns how many records. An error is
+    // that of a callback: nothing is delivered after it.
+    Result<size_t> drain(uint64_t limit_ns);
+    // The end: no handler runs any more.
+    Result<size_t> drain_all();
+    // The last drain reached its limit, not the end of what was complete.
+    bool unfinished() const { return !batch_->stop && rings_.has_next(); }
+    // No record after the one that is being delivered.
+    void stop() { batch_->stop = 1; }
+
+    Rings& rings() { return rings_; }
+    uint64_t delivered() const { return delivered_; }
+
+  private:
+    Result<size_t> deliver(uint64_t until);
+    Result<void> deliver_batch();
+    void deliver_print(const kpl_rec& record);
+
+    Rings rings_;
+    Parts parts_;
+    std::unique_ptr<RecordBatch> batch_;  // the Lua side keeps its address
+    uint64_t delivered_ = 0;
+};
+
+}  // namespace kpl

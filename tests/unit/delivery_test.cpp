@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: MIT
+// From rings to callbacks: order, decoding, batches, and that every record is accounted for.
+#include "session/delivery.hpp"
+
+#include <catch2/catch.hpp>
+#include <memory>
+
+#include "lab.hpp"
+#include "made_rings.hpp"
+
+using namespace kpl;
+using namespace std::string_literals;
+
+namespace {
+
+constexpr uint32_t ring_bytes = 16384;
+
+FieldLayout field(std::string name, FieldKind kind, uint32_t offset, bool nilable = false) {
+    FieldLayout f;
+    f.name = std::move(name), f.kind = kind, f.offset = offset, f.limit = 255, f.nilable = nilable;
+    return f;
+}
+
+struct Script : test::LabScript {
+    std::string output;
+    Delivery* delivery = nullptr;
+    void write(std::string_view text) override { output += text; }
+    void exit(int) override { delivery->stop(); }
+};
+
+struct Fixture {
+    Script script;
+    std::vector<std::unique_ptr<test::MadeRing>> rings;
+    std::optional<LuaHost> host;
+    std::optional<Delivery> delivery;
+
+    explicit Fixture(size_t cpus = 2) {
+        host.emplace(LuaHost::create(script).value());
+        std::vector<Rings::Memory> memory;
+        for (size_t i = 0; i < cpus; i++) {
+            rings.push_back(std::make_unique<test::MadeRing>(ring_bytes));
+            memory.push_back(rings.back()->memory());
+        }
+        delivery.emplace(Rings(std::move(memory), ring_bytes),
+                         Delivery::Parts{*host, script.unit, script.values, [this](std::string_view text) { script.write(text); }});
+        script.delivery = &*delivery;
+    }
+    ~Fixture() { delivery.reset(); }
+
+    // Runs the script; all its events have the one field `n`.
+    void run(const std::string& code) {
+        auto ran = host->run_string(code, "@script.lua", {});
+        if (!ran) FAIL(ran.error().message());
+        for (EventDecl& event : script.unit.events) {
+            event.record.fields = {field("n", FieldKind::I64, 0)};
+            event.record.size = 8;
+        }
+    }
+    void send(size_t cpu, uint32_t event, uint64_t time, uint64_t n) {
+        REQUIRE(rings[cpu]->send(event, time, record(event, n)));
+    }
+    std::vector<char> record(uint32_t event, uint64_t n) {
+        return test::MadeRecord(script.unit.events[event].record).number(0, n).bytes();
+    }
+    // What is in the rings and neither delivered nor lost.
+    uint64_t left() {
+        const RingCounts counts = delivery->rings().counts();
+        return counts.sent - counts.lost - delivery->delivered();
+    }
+};
+
+}  // namespace
+
+TEST_CASE_METHOD(Fixture, "records come in time order across CPUs") {
+    run("e = event(); e:each(function(r) print(r.n, r.time, r.cpu) end)");
+    send(0, 0, 10, 1), send(0, 0, 40, 4), send(0, 0, 50, 5);
+    send(1, 0, 20, 2), send(1, 0, 30, 3), send(1, 0, 60, 6);
+    CHECK(delivery->drain_all().value() == 6);
+    CHECK(script.output == "1\t10\t0\n2\t20\t1\n3\t30\t1\n4\t40\t0\n5\t50\t0\n6\t60\t1\n");
+    CHECK(left() == 0);
+}
+
+TEST_CASE("many CPUs, many records") {
+    Fixture f(9);
+    f.run("last, count = 0, 0; e = event(); e:each(function(r) assert(r.time >= last and r.n == r.time); last = r.time; count = count + 1 end)");
+    uint64_t time = 0, sent = 0;
+    for (int round = 0; round < 30; round++) {
+        for (int i = 0; i < 2000; i++, time++, sent++) f.send((time * time + 3 * time) / 7 % 9, 0, time, time);
+        CHECK(f.delivery->drain_all().value() == 2000);
+    }
+    f.run("print(count)");
+    CHECK(f.script.output == std::to_string(sent) + "\n");
+}
+
+TEST_CASE_METHOD(Fixture, "a record that is being written holds back younger ones") {
+    run("e = event(); e:each(function(r) print(r.n) end)");
+    send(0, 0, 10, 1);
+    REQUIRE(rings[0]->begin(0, 20, record(0, 2)));
+    send(1, 0, 5, 0);
+    send(1, 0, 30, 3);
+    CHECK(delivery->drain(1000000).value() == 2);
+    CHECK(delivery->rings().holding_back());
+    rings[0]->head().head = rings[0]->head().reserved_head;
+    CHECK(delivery->drain(1000000).value() == 2);
+    CHECK(script.output == "0\n1\n2\n3\n");
+}
+
+TEST_CASE_METHOD(Fixture, "room is freed while a drain goes on") {
+    run("e = event(); e:each(function() end)");
+    while (rings[0]->send(0, 1, record(0, 1))) {}
+    CHECK(rings[0]->head().lost == 1);
+    delivery->drain_all().value();
+    CHECK(rings[0]->control().tail == rings[0]->head().head);
+    CHECK(left() == 0);
+}
+
+TEST_CASE_METHOD(Fixture, "events and prints are one stream") {
+    run("a, b = event(), event(); a:each(function(r) print('a' .. r.n) end); b:each(function(r) print('b' .. r.n) end)");
+    PrintfDecl print;
+    print.is_print = true;
+    print.record = script.unit.events[0].record;
+    script.unit.printfs.push_back(print);
+    send(0, 0, 1, 1), send(0, 1, 2, 2), send(0, 0, 4, 4);
+    REQUIRE(rings[1]->send(kpl_printf_event, 3, record(0, 3)));
+    CHECK(delivery->drain_all().value() == 4);
+    CHECK(script.output == "a1\nb2\n3\na4\n");
+}
+
+TEST_CASE_METHOD(Fixture, "every kind of value") {
+    run("e = event(); e:each(function(r) last = r end); e:each_batch(function(b) copy = b:copy(1); view = b[1]"
+        "  for _, name in ipairs { 'i', 'u', 'b', 'p', 's', 't', 'k', 'm', 'gone' } do"
+        "    print(name, copy[name], last[name]); assert(tostring(view[name]) == tostring(copy[name])) end"
+        "  print(view.time, last.time, last.cpu, view.none) end)");
+    Layout& layout = script.unit.events[0].record;
+    layout.fields = {field("i", FieldKind::I64, 0),     field("u", FieldKind::U64, 8),      field("b", FieldKind::Bool, 16),
+                     field("p", FieldKind::Pointer, 24), field("s", FieldKind::String, 32),  field("t", FieldKind::String, 40, true),
+                     field("k", FieldKind::Kstack, 48),  field("m", FieldKind::Symbol, 56),  field("gone", FieldKind::I64, 64, true),
+                     field("time", FieldKind::I64, 72)};
+    layout.size = 88;
+    layout.presence_offset = 80;
+    test::MadeRecord made(layout);
+    made.number(0, static_cast<uint64_t>(-5)).number(1, uint64_t{1} << 63).number(2, 1).number(3, 0xffff888000001000);
+    made.string(4, std::string_view("a\0\xff", 3)).stack(6, {0xffffffff81000000, 0x10}).number(7, 0xffffffff81000001).number(9, 77);
+    REQUIRE(rings[1]->send(0, 5, made.bytes()));
+    CHECK(delivery->drain_all().value() == 1);
+    const std::string expected =
+        "i\t-5\t-5\n"
+        "u\t9223372036854775808ULL\t9223372036854775808ULL\n"
+        "b\ttrue\ttrue\n"
+        "p\t0xffff888000001000\t0xffff888000001000\n"
+        "s\ta\0\xff\ta\0\xff\n"
+        "t\tnil\tnil\n"
+        "k\t\n    0xffffffff81000000\n    0x10\t\n    0xffffffff81000000\n    0x10\n"
+        "m\t0xffffffff81000001\t0xffffffff81000001\n"
+        "gone\tnil\tnil\n"
+        "77\t77\t1\tnil\n"s;
+    CHECK(script.output == expected);
+}
+
+TEST_CASE_METHOD(Fixture, "integers are numbers where a double is exact") {
+    run("e = event(); e:each(function(r) print(type(r.n), r.n, ('%d'):format(r.n)) end)");
+    const int64_t exact = int64_t{1} << 53;
+    uint64_t time = 0;
+    for (int64_t n : {exact - 1, exact, exact + 1, -exact + 1, -exact - 1, INT64_MIN, int64_t{0}}) send(0, 0, ++time, static_cast<uint64_t>(n));
+    CHECK(delivery->drain_all().value() == 7);
+    CHECK(script.output ==
+          "number\t9.007199254741e+15\t9007199254740991\n"
+          "cdata\t9007199254740992LL\t9007199254740992\n"
+          "cdata\t9007199254740993LL\t9007199254740993\n"
+          "number\t-9.007199254741e+15\t-9007199254740991\n"
+          "cdata\t-9007199254740993LL\t-9007199254740993\n"
+          "cdata\t-9223372036854775808LL\t-9223372036854775808\n"
+          "number\t0\t0\n");
+}
+
+TEST_CASE_METHOD(Fixture, "what `each` gives stays valid; batches do not mix") {
+    run("a, b, kept = event(), event(), {}; a:each(function(r) kept[#kept + 1] = r end)"
+        "a:each_batch(function(x) print('a', #x, x[1].n, x[#x].n, x[0], x[#x + 1]) end)"
+        "b:each_batch(function(x) local s = 0; for i, r in x:iter() do s = s + r.n * i end print('b', #x, s) end)");
+    for (uint64_t i = 1; i <= 100; i++) send(i % 2, i % 4 == 0, i, i);
+    CHECK(delivery->drain_all().value() == 100);
+    for (uint64_t i = 1; i <= 300; i++) send(0, 0, 1000 + i, 5000);
+    script.output.clear();
+    CHECK(delivery->drain_all().value() == 300);
+    run("for i = 1, 75 do assert(kept[i].n < 101 and kept[i].n % 4 ~= 0) end print(#kept)");
+    CHECK(script.output.ends_with("375\n"));
+}
+
+TEST_CASE_METHOD(Fixture, "a subscriber that comes later") {
+    run("e = event(); once = true; e:each(function(r) print('one', r.n) if once then once = false"
+        "  e:each(function(r) print('two', r.n) end) end end)");
+    for (uint64_t i = 1; i <= 2; i++) send(0, 0, i, i);
+    CHECK(delivery->drain_all().value() == 2);
+    CHECK(script.output == "one\t1\none\t2\ntwo\t2\n");
+}
+
+TEST_CASE_METHOD(Fixture, "an error ends the delivery; what is left is counted") {
+    run("e = event(); e:each(function(r) if r.n == 3 then error('no ' .. r.n) end end)");
+    for (uint64_t i = 1; i <= 10; i++) send(0, 0, i, i);
+    auto drained = delivery->drain_all();
+    REQUIRE(!drained.ok());
+    CHECK(drained.error().message() == "script.lua:1: no 3");
+    CHECK(delivery->delivered() == 3);
+    CHECK(left() == 7);
+    CHECK(delivery->drain_all().value() == 0);
+}
+
+TEST_CASE_METHOD(Fixture, "exit() in a callback is the last record") {
+    run("e = event(); e:each(function(r) print(r.n) if r.n == 4 then exit() end end)"
+        "e:each(function(r) print('second', r.n) end); e:each_batch(function(b) print('batch') end)");
+    for (uint64_t i = 1; i <= 10; i++) send(0, 0, i, i);
+    CHECK(delivery->drain_all().value() == 1);  // the others were to be delivered with their batch
+    CHECK(left() == 9);
+    CHECK(script.output == "1\nsecond\t1\n2\nsecond\t2\n3\nsecond\t3\n4\n");
+}
+
+TEST_CASE_METHOD(Fixture, "batches count as delivered when they are handed on") {
+    run("a, b = event(), event(); a:each_batch(function(x) error('no') end); b:each_batch(function() print('b') end)");
+    for (uint64_t i = 1; i <= 10; i++) send(0, i % 2, i, i);
+    CHECK(!delivery->drain_all().ok());
+    // Which of the two came first decides.
+    CHECK(delivery->delivered() + left() == 10);
+    CHECK((delivery->delivered() == 5 || script.output == "b\n"));
+}
+
+TEST_CASE_METHOD(Fixture, "a slow callback gives the loop its turn") {
+    run("e = event(); e:each(function() local t = now() while now() - t < 1000000 do end end)");
+    for (uint64_t i = 1; i <= 400; i++) send(0, 0, i, i);
+    const size_t first = delivery->drain(1000000).value();
+    CHECK(first < 400);
+    CHECK(delivery->unfinished());
+}
+
+TEST_CASE_METHOD(Fixture, "events that nobody takes are delivered to nobody") {
+    run("e = event()");
+    send(0, 0, 1, 1);
+    CHECK(delivery->drain_all().value() == 1);
+    CHECK(left() == 0);
+}
+
+TEST_CASE_METHOD(Fixture, "more fields than a function has locals") {
+    run("e = event(); e:each(function(r) local s = 0 for i = 1, 230 do s = s + r['f' .. i] end print(s) end)");
+    Layout& layout = script.unit.events[0].record;
+    layout.fields.clear();
+    for (uint32_t i = 0; i < 230; i++) layout.fields.push_back(field("f" + std::to_string(i + 1), FieldKind::I64, i * 8));
+    layout.size = 230 * 8;
+    test::MadeRecord made(layout);
+    for (size_t i = 0; i < 230; i++) made.number(i, i + 1);
+    REQUIRE(rings[0]->send(0, 1, made.bytes()));
+    CHECK(delivery->drain_all().value() == 1);
+    CHECK(script.output == "26565\n");
+}
