@@ -96,7 +96,7 @@ std::vector<Datum> Decoder::fixed(const Layout& layout, std::span<const uint8_t>
         else if (f.kind == FieldKind::String)
             values.emplace_back(text_of(part(bytes, f.offset + 8u, std::min(load<uint32_t>(bytes, f.offset), f.limit))));
         else if (f.kind == FieldKind::Kstack || f.kind == FieldKind::Ustack)
-            values.emplace_back(stack(part(bytes, f.offset, size_t{f.limit} * 8)));
+            values.emplace_back(stack(part(bytes, f.offset + 8u, std::min(load<uint32_t>(bytes, f.offset), f.limit * 8))));
         else
             values.push_back(number(f.kind, load<uint64_t>(bytes, f.offset)));
     }
