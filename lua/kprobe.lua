@@ -49,6 +49,7 @@ local checks = {
   count = { function(v) return is_integer(v) and v >= 0 end, "a whole number, 0 or more" },
   string = { function(v) return type(v) == "string" end, "a string" },
   table = { function(v) return type(v) == "table" end, "a table" },
+  any = { function() return true end, "" },
   via = { function(v) return v == "auto" or v == "ftrace" or v == "kprobe" end, '"auto", "ftrace" or "kprobe"' },
 }
 
@@ -283,10 +284,62 @@ function Shared:clear() core.clear(self.id) end
 
 function Shared.add() fail(handler_only, "add") end
 
+-- What map{ key =, value = } may say of a field: its kind and, for strings, the limit.
+local field_types = {
+  int = "int", int64_t = "int", s64 = "int", long = "int", int32_t = "int", uint32_t = "int", s32 = "int", u32 = "int",
+  int16_t = "int", uint16_t = "int", u16 = "int", int8_t = "int", uint8_t = "int", u8 = "int", pid_t = "int",
+  uint64_t = "uint", u64 = "uint", size_t = "uint", ["unsigned long"] = "uint",
+  bool = "bool", symbol = "symbol", pointer = "pointer", string = "string",
+}
+local max_limit = 4095
+
+local function field_type(what, text)
+  local base, limit = text, 255
+  if type(text) == "string" then
+    local name, digits = text:match "^(%a+)%[(%d+)%]$"
+    if name == "string" or name == "char" then base, limit = "string", tonumber(digits) end
+  end
+  local kind = field_types[base]
+  if not kind or limit < 1 or limit > max_limit then
+    fail('map: %s is "int", "uint64_t", "bool", "string", "string[64]", "symbol" or "pointer", not %s', what,
+      type(text) == "string" and '"' .. text .. '"' or "a " .. type(text))
+  end
+  return kind, limit
+end
+
+-- One type, or a table of them: a tuple key has elements, a struct value has names.
+local function field_list(what, given, names)
+  if given == nil then return nil end
+  local list = {}
+  local function add(name, text)
+    local kind, limit = field_type(what, text)
+    list[#list + 1] = { name = name, kind = kind, limit = limit }
+  end
+  if type(given) ~= "table" then
+    add("", given)
+    return list
+  end
+  for name, text in pairs(given) do
+    if type(name) ~= names then
+      fail(names == "string" and 'map: value is one type, or names and types: { pid = "int" }'
+        or 'map: key is one type, or a list of them: { "int", "string" }')
+    end
+    if names == "string" then add(name, text) end
+  end
+  for i, text in ipairs(given) do add(tostring(i), text) end
+  if #list == 0 then fail("map: %s is empty", what) end
+  return list
+end
+
+-- map{ max =, key =, value = }: the types are those that handlers store, or are declared here.
 function kprobe.map(decl)
   if decl ~= nil and type(decl) ~= "table" then fail "map takes no argument, or a table such as { max = 10000 }" end
-  check_options("map", decl or {}, { max = "max" })
-  return setmetatable(declare_map("map", { max = decl and decl.max or 0 }), Shared)
+  decl = decl or {}
+  check_options("map", decl, { max = "max", key = "any", value = "any" })
+  return setmetatable(declare_map("map", {
+    max = decl.max or 0,
+    key = field_list("key", decl.key, "number"), value = field_list("value", decl.value, "string"),
+  }), Shared)
 end
 
 -- ---------------------------------------------------------------- events

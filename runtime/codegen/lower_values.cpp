@@ -6,6 +6,7 @@
 #include <cstddef>
 
 #include "codegen/lowering.hpp"
+#include "ir/visit.hpp"
 
 namespace kpl {
 
@@ -13,11 +14,6 @@ using ir::Opcode;
 using mir::Kind;
 
 namespace {
-
-// Fields of the hit that helpers change.
-bool is_volatile(int64_t field) {
-    return field == offsetof(kpl_hit, status) || field == offsetof(kpl_hit, bad_addr);
-}
 
 uint8_t hit_field_size(int64_t field) {
     return field == offsetof(kpl_hit, status) || field == offsetof(kpl_hit, cpu) ? 4 : 8;
@@ -54,7 +50,7 @@ void Lowering::classify() {
             const bool no_deeper = uses.depth <= order_.depth[id];
             switch (v.op) {
                 case Opcode::HitField:
-                    again_[value] = !is_volatile(v.imm) && no_deeper;
+                    again_[value] = !ir::changes_during_hit(v.imm) && no_deeper;
                     break;
                 case Opcode::Reg:
                     again_[value] = no_deeper;

@@ -254,8 +254,9 @@ bool constant_helper(kpl_helper h) {
 
 bool is_pure(const Inst& inst) {
     switch (inst.op) {
-        case Opcode::Const:
         case Opcode::HitField:
+            return !changes_during_hit(inst.imm);
+        case Opcode::Const:
         case Opcode::Reg:
         case Opcode::Add:
         case Opcode::Sub:
@@ -288,6 +289,7 @@ bool is_pure(const Inst& inst) {
 bool keeps_memory(const Inst& inst) {
     switch (inst.op) {
         case Opcode::Phi:
+        case Opcode::HitField:
         case Opcode::Read:
         case Opcode::LoadData:
         case Opcode::LoadSlot:
@@ -305,6 +307,7 @@ bool is_removable(const Inst& inst) {
     if (is_pure(inst)) return true;
     switch (inst.op) {
         case Opcode::Phi:
+        case Opcode::HitField:
         case Opcode::LoadData:
         case Opcode::LoadSlot:
             return true;

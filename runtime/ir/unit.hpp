@@ -56,6 +56,7 @@ struct MapDecl {
     bool keyed = false;              // aggregations: used as m[k]:add(); HASH: always
     bool tuple_key = false;          // the key was written as a table
     bool struct_value = false;       // the value was written as a table
+    bool fixed = false;              // compiled handlers use it: what comes later must fit the layouts
     Layout key, value;
 };
 
@@ -63,7 +64,9 @@ struct EventDecl {
     std::string name;
     std::vector<std::string> order;  // event{"pid","comm"}
     SourceLoc at;
-    Layout record;                   // out
+    // out, by the builder:
+    bool fixed = false;              // as MapDecl::fixed
+    Layout record;
 };
 
 // printf and print become events of their own. out, by the builder.
@@ -92,6 +95,7 @@ struct Unit {
     std::vector<PrintfDecl> printfs; // record.event = 0x10000 + index
     std::vector<HandlerDecl> handlers;
     std::vector<Layout> data;        // out: by data group
+    size_t built = 0;                // out: the handlers below were built; they are not built again
 };
 inline constexpr uint32_t kpl_printf_event = 0x10000;
 
@@ -105,12 +109,12 @@ struct Warning {
     std::string text;
 };
 
-// Handlers to IR, one Function for each, in order, optimized. All type errors of all handlers are in the Error's text, one
-// `file:line: what` each, joined by newlines, in order of place (Error::at is empty then).
-// A handler that was compiled before (REPL, probes declared later) keeps its layouts: `unit` may be extended and
-// built again; layouts that are already fixed (size != 0) only accept what fits them.
+// The handlers from Unit::built on to IR, one Function for each, in order, optimized. All type errors of all handlers are
+// in the Error's text, one `file:line: what` each, joined by newlines, in order of place (Error::at is empty then).
+// `unit` may be extended and built again (REPL, probes declared later): what earlier handlers use keeps its layout and
+// only accepts what fits.
 struct BuildResult {
-    std::vector<ir::Function> functions;
+    std::vector<ir::Function> functions;  // [0] is of the handler Unit::built was at before
     std::vector<Warning> warnings;
 };
 Result<BuildResult> build(Unit& unit, Types& types, const BuildOptions& options);

@@ -3,11 +3,17 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <span>
 
 #include "ir/ir.hpp"
 
 namespace kpl::ir {
+
+// Fields of the hit that helpers change: each read of one is another value.
+inline bool changes_during_hit(int64_t field) {
+    return field == offsetof(kpl_hit, status) || field == offsetof(kpl_hit, bad_addr);
+}
 
 template <class InstT, class Visit>
 void for_each_use(InstT& inst, Visit&& visit) {

@@ -70,6 +70,31 @@ constexpr std::pair<const char*, kpl_map_kind> map_kinds[] = {
     {"stats", KPL_MAP_STATS}, {"hist", KPL_MAP_HIST},   {"lhist", KPL_MAP_LHIST}, {"map", KPL_MAP_HASH},
 };
 
+constexpr std::pair<const char*, FieldKind> field_kinds[] = {
+    {"int", FieldKind::I64},       {"uint", FieldKind::U64},        {"bool", FieldKind::Bool},
+    {"symbol", FieldKind::Symbol}, {"pointer", FieldKind::Pointer}, {"string", FieldKind::String},
+};
+
+// map{ key =, value = }, as the Lua side has checked it: a list of { name =, kind =, limit = }.
+std::vector<FieldLayout> declared_fields(lua_State* L, int table, const char* name) {
+    StackGuard guard(L);
+    std::vector<FieldLayout> fields;
+    lua_getfield(L, table, name);
+    const int list = lua_gettop(L);
+    for (int i = 1; lua_istable(L, list) && i <= static_cast<int>(lua_objlen(L, list)); i++) {
+        lua_rawgeti(L, list, i);
+        const int field = lua_gettop(L);
+        FieldLayout f;
+        f.name = string_field(L, field, "name");
+        for (const auto& [kind, value] : field_kinds)
+            if (string_field(L, field, "kind") == kind) f.kind = value;
+        if (f.kind == FieldKind::String) f.limit = static_cast<uint32_t>(int_field(L, field, "limit").value_or(0));
+        fields.push_back(std::move(f));
+        lua_pop(L, 1);
+    }
+    return fields;
+}
+
 int declare_map(lua_State* L) {
     return guarded(L, [&](LuaHost::Impl& host) -> Result<int> {
         MapDecl map;
@@ -80,6 +105,8 @@ int declare_map(lua_State* L) {
         map.lo = int_field(L, 1, "lo").value_or(0);
         map.hi = int_field(L, 1, "hi").value_or(0);
         map.step = int_field(L, 1, "step").value_or(0);
+        map.declared_key = declared_fields(L, 1, "key");
+        map.declared_value = declared_fields(L, 1, "value");
         map.at = place(L, 1);
         push_int(L, TRY(host.api->declare_map(std::move(map))));
         return 1;

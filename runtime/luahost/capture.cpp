@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Live Lua values as the compiler sees them (ir/capture.hpp).
+#include <algorithm>
 #include <cstring>
-#include <span>
 
 #include "luahost/lua_impl.hpp"
 
@@ -9,6 +9,48 @@ namespace kpl {
 namespace {
 
 constexpr int lua_tcdata = 10;
+
+std::string dump_function(lua_State* L) {
+    std::string dump;
+    auto writer = [](lua_State*, const void* data, size_t size, void* to) {
+        static_cast<std::string*>(to)->append(static_cast<const char*>(data), size);
+        return 0;
+    };
+    if (lua_dump(L, writer, &dump) != 0) dump.clear();
+    return dump;
+}
+
+Result<std::shared_ptr<const Proto>> decode(const std::string& dump, const OpcodeMap& opcodes) {
+    return read_dump({reinterpret_cast<const uint8_t*>(dump.data()), dump.size()}, opcodes);
+}
+
+// A module's file, or the text that `load` was given, loaded again: it is not run.
+void load_again(lua_State* L, const std::string& chunk) {
+    StackGuard guard(L);
+    const int status = chunk.starts_with('@')   ? luaL_loadfile(L, chunk.c_str() + 1)
+                       : chunk.starts_with('=') ? LUA_ERRFILE
+                                                : luaL_loadbuffer(L, chunk.data(), chunk.size(), chunk.c_str());
+    if (status == 0) remember_chunk(L);
+}
+
+// `f` as a part of the chunk that it stands in, where all of its captured locals are known; else nullptr.
+std::shared_ptr<const Proto> within_chunk(LuaHost::Impl& host, const Proto& f) {
+    // What was loaded last comes first: lines of the REPL have one name.
+    for (size_t i = host.chunks.size(); i-- > 0;) {
+        LuaHost::Impl::Chunk& chunk = host.chunks[i];
+        if (!chunk.proto) {
+            auto proto = decode(chunk.dump, host.opcodes);
+            if (!proto) continue;
+            chunk.proto = *proto;
+        }
+        if (const Proto* found = same_code(*chunk.proto, f)) return {chunk.proto, found};
+    }
+    return nullptr;
+}
+
+bool has_unknown(const Proto& f) {
+    return std::any_of(f.upvalues.begin(), f.upvalues.end(), [](const UpvalueDesc& u) { return u.unknown; });
+}
 
 class LuaFunction : public FunctionRef {
   public:
@@ -20,14 +62,17 @@ class LuaFunction : public FunctionRef {
         StackGuard guard(L);
         ref_.push();
         if (lua_iscfunction(L, -1)) return Error{Errc::script, "a C function can't run in a handler"};
-        std::string dump;
-        auto writer = [](lua_State*, const void* data, size_t size, void* to) {
-            static_cast<std::string*>(to)->append(static_cast<const char*>(data), size);
-            return 0;
-        };
-        if (lua_dump(L, writer, &dump) != 0) return Error{Errc::script, "the function can't be dumped"};
-        const std::span bytes(reinterpret_cast<const uint8_t*>(dump.data()), dump.size());
-        proto_ = TRY(read_dump(bytes, LuaHost::Impl::of(L).opcodes));
+        const std::string dump = dump_function(L);
+        if (dump.empty()) return Error{Errc::script, "the function can't be dumped"};
+        LuaHost::Impl& host = LuaHost::Impl::of(L);
+        proto_ = TRY(decode(dump, host.opcodes));
+        if (!has_unknown(*proto_)) return proto_;
+        auto whole = within_chunk(host, *proto_);
+        if (!whole) {
+            load_again(L, proto_->chunk);
+            whole = within_chunk(host, *proto_);
+        }
+        if (whole) proto_ = whole;
         return proto_;
     }
 
@@ -144,6 +189,8 @@ Captured capture_cdata(lua_State* L, int index) {
 }
 
 }  // namespace
+
+void remember_chunk(lua_State* L) { LuaHost::Impl::of(L).chunks.push_back({dump_function(L), nullptr}); }
 
 FunctionPtr function_ref(lua_State* L, int index) { return std::make_shared<const LuaFunction>(L, index); }
 

@@ -143,11 +143,13 @@ Result<void> LuaHost::run_file(const std::string& path, std::span<const std::str
         if (status == LUA_ERRFILE) error.code = Errc::system;
         return error;
     }
+    remember_chunk(impl_->L);
     return run_chunk(impl_->L, path, args);
 }
 
 Result<void> LuaHost::run_string(const std::string& code, const std::string& name, std::span<const std::string> args) {
     if (luaL_loadbuffer(impl_->L, code.data(), code.size(), name.c_str()) != 0) return pop_error(impl_->L);
+    remember_chunk(impl_->L);
     return run_chunk(impl_->L, "-e", args);
 }
 

@@ -52,8 +52,14 @@ class StackGuard {
 };
 
 struct LuaHost::Impl {
+    // A chunk of Lua code as it was loaded: its functions with what LuaJIT says about their captured locals.
+    struct Chunk {
+        std::string dump;
+        std::shared_ptr<const Proto> proto;  // decoded when first needed
+    };
     ScriptApi* api = nullptr;
     OpcodeMap opcodes{};
+    std::vector<Chunk> chunks;
     lua_State* L = nullptr;
     ~Impl() {
         if (L) lua_close(L);
@@ -88,6 +94,7 @@ std::string cdata_kind(lua_State* L, int index);
 // capture.cpp
 Captured capture(lua_State* L, int index, const std::string& name);
 FunctionPtr function_ref(lua_State* L, int index);
+void remember_chunk(lua_State* L);  // the chunk on top of the stack
 
 // events.cpp: native functions for lua/events.lua
 int record_layout(lua_State* L);

@@ -72,8 +72,7 @@ Result<void> Session::create_maps() {
     maps_.resize(unit_.maps.size());
     for (size_t i = 0; i < unit_.maps.size(); i++) {
         const MapDecl& map = unit_.maps[i];
-        const bool used = map.kind == KPL_MAP_HASH ? map.key.size != 0 : true;
-        if (maps_[i].created || !used) continue;
+        if (maps_[i].created || !map.fixed) continue;
         kpl_map_create request{};
         request.kind = map.kind;
         request.key_size = map.key.size;
@@ -91,35 +90,28 @@ Result<void> Session::create_maps() {
     return {};
 }
 
-// Loads the handlers that are new; gives the module's number for each handler of the unit.
-Result<std::vector<uint32_t>> Session::load_programs(std::vector<CompiledHandler> handlers) {
-    std::vector<uint32_t> ids;
-    for (size_t i = 0; i < handlers.size(); i++) {
-        if (i >= programs_.size()) {
-            HandlerProgram& program = handlers[i].program;
-            relocate_maps(program.insns, [&](uint32_t map) { return maps_[map].made.id; });
-            kpl_prog_load request{};
-            request.insns = reinterpret_cast<uint64_t>(program.insns.data());
-            request.labels = reinterpret_cast<uint64_t>(program.labels.data());
-            request.nr_insns = static_cast<uint32_t>(program.insns.size());
-            request.nr_labels = static_cast<uint32_t>(program.labels.size());
-            request.kind = program.kind;
-            request.data_size = program.data_size;
-            request.scratch_size = program.scratch_size;
-            request.budget = program.budget;
-            auto loaded = device_->load(request);
-            if (!loaded) return Error{Errc::system, program.name + ": " + loaded.error().text};
-            if (options_.verbose)
-                say(fmt::format("{}: {} slots, cost {}, {}", program.name, program.insns.size(), loaded->cost,
-                                loaded->jited ? fmt::format("{} bytes of native code", loaded->native_len) : "interpreted"));
-            programs_.push_back({std::move(program), *loaded});
-        }
-        ids.push_back(programs_[i].loaded.id);
-    }
-    return ids;
+// Loads one handler, whose number in the unit is the next one of programs_.
+Result<void> Session::load_program(HandlerProgram program) {
+    relocate_maps(program.insns, [&](uint32_t map) { return maps_[map].made.id; });
+    kpl_prog_load request{};
+    request.insns = reinterpret_cast<uint64_t>(program.insns.data());
+    request.labels = reinterpret_cast<uint64_t>(program.labels.data());
+    request.nr_insns = static_cast<uint32_t>(program.insns.size());
+    request.nr_labels = static_cast<uint32_t>(program.labels.size());
+    request.kind = program.kind;
+    request.data_size = program.data_size;
+    request.scratch_size = program.scratch_size;
+    request.budget = program.budget;
+    auto loaded = device_->load(request);
+    if (!loaded) return Error{Errc::system, program.name + ": " + loaded.error().text};
+    if (options_.verbose)
+        say(fmt::format("{}: {} slots, cost {}, {}", program.name, program.insns.size(), loaded->cost,
+                        loaded->jited ? fmt::format("{} bytes of native code", loaded->native_len) : "interpreted"));
+    programs_.push_back({std::move(program), *loaded});
+    return {};
 }
 
-kpl_attach Session::attach_request(const PlannedProbe& plan, const std::vector<uint32_t>& programs) const {
+kpl_attach Session::attach_request(const PlannedProbe& plan) const {
     const ProbeDecl& probe = declared_[plan.declaration];
     kpl_attach request{};
     request.addr = plan.place.address;
@@ -127,7 +119,7 @@ kpl_attach Session::attach_request(const PlannedProbe& plan, const std::vector<u
     request.kind = probe.kind == ProbeKind::Kretprobe ? KPL_PROBE_KRETPROBE : KPL_PROBE_KPROBE;
     request.flags = (probe.enabled ? 0 : KPL_ATTACH_F_DISABLED) | (probe.optional ? KPL_ATTACH_F_OPTIONAL : 0);
     for (int i = 0; i < 3; i++)
-        request.prog[i] = plan.handlers[i] < 0 ? KPL_NO_PROG : programs[static_cast<size_t>(plan.handlers[i])];
+        request.prog[i] = plan.handlers[i] < 0 ? KPL_NO_PROG : programs_[static_cast<size_t>(plan.handlers[i])].loaded.id;
     request.maxactive = probe.maxactive;
     request.when = probe.when;
     if (options_.pid && !(request.when.mask & KPL_WHEN_PID)) {
@@ -148,9 +140,9 @@ Error Session::attach_errors(const std::vector<PlannedProbe>& planned, const std
     return {Errc::script, text.empty() ? "the kernel refused the probes" : text};
 }
 
-Result<void> Session::attach(std::vector<PlannedProbe> planned, const std::vector<uint32_t>& programs) {
+Result<void> Session::attach(std::vector<PlannedProbe> planned) {
     std::vector<kpl_attach> requests;
-    for (const PlannedProbe& plan : planned) requests.push_back(attach_request(plan, programs));
+    for (const PlannedProbe& plan : planned) requests.push_back(attach_request(plan));
     if (!TRY(device_->attach(requests))) return attach_errors(planned, requests);
     for (size_t i = 0; i < requests.size(); i++) {
         if (requests[i].error != 0) {
@@ -177,8 +169,9 @@ Result<void> Session::arm() {
         delivery_.emplace(TRY(Rings::create(*device_, options_.ring_bytes)),
                           Delivery::Parts{*host_, unit_, decoder_, [this](std::string_view text) { write(text); }});
     TRY(create_maps());
-    const auto ids = TRY(load_programs(std::move(compiled)));
-    return attach(std::move(planned), ids);
+    TRY(set_early());
+    for (CompiledHandler& handler : compiled) TRY(load_program(std::move(handler.program)));
+    return attach(std::move(planned));
 }
 
 }  // namespace kpl

@@ -146,9 +146,10 @@ Result<std::vector<PlannedProbe>> plan_probe(const ProbeDecl& probe, uint32_t nu
 Result<std::vector<CompiledHandler>> compile_unit(Unit& unit, Types& types, const Options& options,
                                                   const std::function<void(const std::string&)>& dump,
                                                   const std::function<void(const Warning&)>& warn) {
+    const size_t first = unit.built;
     if (options.dump.contains("bc"))
-        for (const HandlerDecl& handler : unit.handlers)
-            dump(fmt::format("-- {}: LuaJIT bytecode\n{}\n", handler.name, print(*TRY(handler.function->proto()))));
+        for (size_t i = first; i < unit.handlers.size(); i++)
+            dump(fmt::format("-- {}: LuaJIT bytecode\n{}\n", unit.handlers[i].name, print(*TRY(unit.handlers[i].function->proto()))));
 
     BuildOptions build_options;
     build_options.arch = &host_arch();
@@ -159,9 +160,10 @@ Result<std::vector<CompiledHandler>> compile_unit(Unit& unit, Types& types, cons
     std::vector<CompiledHandler> handlers;
     for (size_t i = 0; i < built.functions.size(); i++) {
         const ir::Function& function = built.functions[i];
-        if (options.dump.contains("ir")) dump(fmt::format("-- {}: intermediate form\n{}\n", unit.handlers[i].name, ir::print(function)));
+        const std::string& name = unit.handlers[first + i].name;
+        if (options.dump.contains("ir")) dump(fmt::format("-- {}: intermediate form\n{}\n", name, ir::print(function)));
         HandlerProgram program = TRY(generate(function));
-        program.name = unit.handlers[i].name;
+        program.name = name;
         if (options.dump.contains("asm")) dump(fmt::format("-- {}: handler bytecode\n{}\n", program.name, print(program)));
         const uint32_t cost = TRY(verify(program, maps, host_arch(), options.ring_bytes));
         if (options.check) dump(cost_text(program, cost));

@@ -24,7 +24,7 @@ struct PlannedProbe {
 Result<std::vector<PlannedProbe>> plan_probe(const ProbeDecl& probe, uint32_t number, std::vector<Place> places,
                                              Unit& unit, Types& types);
 
-// Programs for all handlers of the unit, in order, each accepted by the verifier. `dump` receives the text of each
+// Programs for the handlers of the unit that have none yet, in order, each accepted by the verifier. `dump` receives the text of each
 // stage that the options ask for; `warn` each warning.
 struct CompiledHandler {
     HandlerProgram program;

@@ -60,6 +60,12 @@ class Session final : public ScriptApi {
         std::optional<Aggregation> aggregation;
         bool shown = false;  // the script has read or printed it
     };
+    // set() of a map that is not in the module yet.
+    struct EarlySet {
+        uint32_t map;
+        std::vector<Datum> key;
+        NamedValues value;
+    };
     // A probe in the kernel, and the declaration it comes from.
     struct ArmedProbe {
         PlannedProbe plan;
@@ -86,6 +92,7 @@ class Session final : public ScriptApi {
 
     // shared_maps.cpp
     Result<void> clear_shared(uint32_t map);
+    Result<void> set_early();
     Result<Datum> address_of(const std::string& text);
     Result<std::string> map_key(uint32_t map, std::vector<Datum> key);
     Result<bool> map_op(uint32_t map, kpl_map_op_kind op, std::string& key, std::string& value, uint64_t* cursor) const;
@@ -95,10 +102,10 @@ class Session final : public ScriptApi {
     Result<void> open_device();
     Result<void> plan_pending(std::vector<PlannedProbe>& planned);
     Result<void> create_maps();
-    Result<std::vector<uint32_t>> load_programs(std::vector<CompiledHandler> handlers);
-    Result<void> attach(std::vector<PlannedProbe> planned, const std::vector<uint32_t>& programs);
+    Result<void> load_program(HandlerProgram program);
+    Result<void> attach(std::vector<PlannedProbe> planned);
     Error attach_errors(const std::vector<PlannedProbe>& planned, const std::vector<kpl_attach>& requests) const;
-    kpl_attach attach_request(const PlannedProbe& plan, const std::vector<uint32_t>& programs) const;
+    kpl_attach attach_request(const PlannedProbe& plan) const;
 
     const Options& options_;
     std::optional<LuaHost> host_;  // above all that refers to its values: closed after they are gone
@@ -113,6 +120,7 @@ class Session final : public ScriptApi {
     std::vector<ProbeDecl> declared_;
     size_t planned_ = 0;  // declarations already armed
     std::vector<ArmedMap> maps_;
+    std::vector<EarlySet> early_sets_;
     std::vector<ArmedProgram> programs_;  // by the number of their handler in the unit
     std::vector<ArmedProbe> probes_;
     std::vector<CallbackId> at_exit_;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <utility>
 
 #include "session/session.hpp"
 
@@ -78,11 +79,29 @@ Result<std::optional<std::vector<Datum>>> Session::get(uint32_t map, const std::
     return found;
 }
 
+// What is set before the map is there is set when it is.
 Result<void> Session::set(uint32_t map, const std::vector<Datum>& key, const NamedValues& values) {
+    if (map >= maps_.size() || !maps_[map].created) {
+        early_sets_.push_back({map, key, values});
+        return {};
+    }
     std::string key_bytes = TRY(map_key(map, key));
     std::string value = TRY(encode_named(unit_.maps[map].value, values));
     if (TRY(map_op(map, KPL_MAP_SET, key_bytes, value, nullptr))) return {};
     return Error{Errc::script, fmt::format("the map is full: declare it with a larger max")};
+}
+
+Result<void> Session::set_early() {
+    std::vector<EarlySet> later;
+    for (EarlySet& one : std::exchange(early_sets_, {})) {
+        if (!maps_[one.map].created) {
+            later.push_back(std::move(one));
+        } else if (auto ok = set(one.map, one.key, one.value); !ok) {
+            return Error{Errc::script, "what was set in this map does not fit: " + ok.error().text, unit_.maps[one.map].at};
+        }
+    }
+    early_sets_ = std::move(later);
+    return {};
 }
 
 Result<bool> Session::erase(uint32_t map, const std::vector<Datum>& key) {

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -76,19 +77,23 @@ class Lab {
     // Empty: fine. Else the compiler's (or Lua's) errors, `file:line: what` each.
     std::string compile(const std::string& code) {
         if (std::string errors = declare(code); !errors.empty()) return errors;
-        for (const MapDecl& map : script_.unit.maps) {
+        for (size_t i = 0; i < script_.unit.maps.size(); i++) {
+            const MapDecl& map = script_.unit.maps[i];
+            if (sim.maps.size() <= i) sim.maps.emplace_back();
+            if (!map.fixed || made_.contains(i)) continue;
+            made_.insert(i);
             kpl_map_create request{};
             request.kind = static_cast<uint32_t>(map.kind);
             request.key_size = map.key.size;
             request.value_size = map.kind == KPL_MAP_HASH ? map.value.size : 0;
             request.lo = map.lo, request.hi = map.hi, request.step = map.step;
-            sim.maps.push_back(SimMap::create(request));
+            sim.maps[i] = SimMap::create(request);
         }
         return load();
     }
 
     // More of the script, as the REPL gives it: its new handlers join what was compiled before.
-    std::string again(const std::string& code) { return declare(code); }
+    std::string again(const std::string& code) { return compile(code); }
 
     // Runs every handler once, in the order of declaration: what it printed, sent and why it stopped, a line
     // each.
@@ -238,7 +243,8 @@ class Lab {
     Types types_;
     Kallsyms symbols_;
     Decoder decoder_;
-    uint32_t planned_ = 0;  // probes
+    uint32_t planned_ = 0;    // probes
+    std::set<size_t> made_;   // maps
     std::vector<SimProgram> programs_;
     std::vector<HandlerProgram> notes_;
 };

@@ -68,9 +68,7 @@ Value Builder::pointer_arith(Arith op, const Value& a, const Value& b) {
         if (v.is(Kind::Pointer)) return v.type.ctype;
         const auto t = ask(s_.types.resolve(v.type.ctype));
         if (!t) return std::nullopt;
-        if (t->kind == TypeKind::Array) return t->element;
-        fail(Err::NEED_INT, use, describe(v));
-        return std::nullopt;
+        return t->kind == TypeKind::Array ? t->element : t->id;
     };
     const Value& pointer = a.is(Kind::Int) ? b : a;
     const auto target = target_of(pointer);
@@ -110,6 +108,7 @@ Value Builder::negate(const Value& v) {
 
 Value Builder::length(const Value& v) {
     if (!usable(v, "'#'")) return poison();
+    if (v.is(Kind::Memory) || v.is(Kind::Pointer)) return fail(Err::NEED_STR, "'#'", describe(v));
     if (!v.is(Kind::String) && !v.is(Kind::Stack)) return fail(Err::LENGTH, describe(v));
     if (v.literal) return int_constant(static_cast<int64_t>(v.text.size()));
     // The header of struct kpl_str: the length in its low half, and zero.

@@ -18,13 +18,14 @@ Result<BuildResult> build(Unit& unit, Types& types, const BuildOptions& options)
     for (int round = 0; more && round < max_rounds; round++) {
         state.begin_round();
         result.functions.clear();
-        for (size_t i = 0; i < unit.handlers.size(); i++)
+        for (size_t i = unit.built; i < unit.handlers.size(); i++)
             result.functions.push_back(front::Builder(state, i).run());
         more = state.end_round();
     }
     if (more) return Error{Errc::script, "the types of these handlers can't be worked out"};
     if (!state.diag.has_errors()) state.finish();
     if (state.diag.has_errors()) return Error{Errc::script, state.diag.text()};
+    unit.built = unit.handlers.size();
     for (ir::Function& f : result.functions) ir::optimize(f);
     result.warnings = state.diag.warnings();
     return result;

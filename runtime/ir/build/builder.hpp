@@ -6,6 +6,7 @@
 // this header says which.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -127,6 +128,7 @@ class Builder {
     std::optional<Type> joined_integers(const std::vector<Value>& values, const Type* hint,
                                         const std::string& name);
     bool same_pointee(TypeId a, TypeId b);
+    bool becomes_pointer(Type& type);
     ir::ValueId number_in(ir::BlockId block, const Value& v);
     ir::ValueId presence_in(ir::BlockId block, const Value& v);
     void copy_string_in(ir::BlockId block, const ir::StrRef& to, const Value& v);
@@ -185,6 +187,7 @@ class Builder {
     std::optional<Condition> compare(ir::Cmp cmp, const Value& a, const Value& b);
     std::optional<Condition> compare_integers(ir::Cmp cmp, const Value& a, const Value& b);
     std::optional<Condition> equal(const Value& a, const Value& b, const std::string& name);  // not negated
+    std::optional<Condition> equal_if_there(const Value& a, const Value& b, const std::string& name);
     std::optional<Condition> equal_nil(const Value& v, const std::string& name);
     std::optional<Condition> equal_bools(const Value& a, const Value& b);
     std::optional<Condition> equal_strings(const Value& a, const Value& b);
@@ -327,6 +330,8 @@ class Builder {
     std::optional<Type> storable(const Value& v, const std::string& use);
     bool store_shape(RecordShape& shape, const std::string& name, const Value& v, const std::string& use);
     using Named = std::map<std::string, Value>;
+    bool store_record(RecordShape& shape, const Named& record, const std::function<std::string(const std::string&)>& use);
+    static std::string fields_text(const RecordShape& shape);
     std::vector<ir::FieldStore> field_stores(const Layout& layout, const Named& values);
     bool check_format(std::string& format, const Values& values);
     bool check_conversion(char conversion, const Value& v, size_t index);

@@ -14,7 +14,7 @@ Value Builder::cast(TypeId type, const Value& v) {
     if (v.is(Kind::Memory)) {
         const auto from = ask(s_.types.resolve(v.type.ctype));
         if (!from) return poison();
-        if (t->kind != TypeKind::Pointer) return fail(Err::CAST_OF, describe(v));
+        if (t->kind != TypeKind::Pointer) return fail(Err::CAST_MEMORY, describe(v));
     }
     const ValueId raw = v.is(Kind::Memory) ? address_of(v) : num(v);
     Value result;

@@ -56,14 +56,23 @@ bool is_negative(const Value& v) {
 bool is_zero(const Value& v) {
     return v.constant && *v.constant == 0;
 }
+// One of them may be nil, and that makes them different.
+bool equals_if_there(const Value& a, const Value& b) {
+    const bool values = (a.is(Kind::Int) && b.is(Kind::Int)) || (a.is(Kind::String) && b.is(Kind::String));
+    return values && a.type.nilable != b.type.nilable;
+}
+// Structs and arrays stand for their address, as in FFI.
+bool is_address(const Value& v) {
+    return v.is(Kind::Pointer) || v.is(Kind::Memory);
+}
 
 }  // namespace
 
 std::optional<Condition> Builder::compare(Cmp cmp, const Value& a, const Value& b) {
     if (!usable(a, "a comparison") || !usable(b, "a comparison")) return std::nullopt;
     if (a.is(Kind::Int) && b.is(Kind::Int)) return compare_integers(cmp, a, b);
-    if (a.is(Kind::Pointer) && b.is(Kind::Pointer))
-        return Condition{.cmp = unsigned_of(cmp), .a = num(a), .b = num(b)};
+    if (is_address(a) && is_address(b))
+        return Condition{.cmp = unsigned_of(cmp), .a = address_of(a), .b = address_of(b)};
     if (a.is(Kind::String) && b.is(Kind::String))
         fail(Err::ORDER_STRINGS);
     else
@@ -90,21 +99,31 @@ std::optional<Condition> Builder::equal(const Value& a, const Value& b, const st
     if (b.is(Kind::Nil)) return equal_nil(a, name);
     if (a.is(Kind::Nil)) return equal_nil(b, name);
     if (a.is(Kind::Bool) && b.is(Kind::Bool)) return equal_bools(a, b);
+    if (equals_if_there(a, b)) return equal_if_there(a, b, name);
     if (!usable(a, "a comparison") || !usable(b, "a comparison")) return std::nullopt;
     if (a.is(Kind::Int) && b.is(Kind::Int)) return compare_integers(Cmp::Eq, a, b);
-    if (a.is(Kind::Pointer) && b.is(Kind::Pointer))
-        return Condition{.cmp = Cmp::Eq, .a = num(a), .b = num(b)};
+    if (is_address(a) && is_address(b))
+        return Condition{.cmp = Cmp::Eq, .a = address_of(a), .b = address_of(b)};
     if (a.is(Kind::String) && b.is(Kind::String)) return equal_strings(a, b);
     const bool pointer_int =
         (a.is(Kind::Pointer) && b.is(Kind::Int)) || (a.is(Kind::Int) && b.is(Kind::Pointer));
-    const bool memory_string = (a.is(Kind::Memory) || a.is(Kind::Pointer)) && b.is(Kind::String);
     if (pointer_int)
         fail(Err::EQUAL_POINTER_INT);
-    else if (memory_string)
+    else if (is_address(a) && b.is(Kind::String))
         fail(Err::EQUAL_MEMORY_STRING, describe(a), name.empty() ? "x" : name);
+    else if (a.is(Kind::String) && is_address(b))
+        fail(Err::EQUAL_MEMORY_STRING, describe(b), b.text.empty() ? "x" : b.text);
     else
         fail(Err::EQUAL_TYPES, describe(a), describe(b));
     return std::nullopt;
+}
+
+// nil equals no number and no string.
+std::optional<Condition> Builder::equal_if_there(const Value& a, const Value& b, const std::string& name) {
+    const std::optional<Condition> same = equal(without_nil(a), without_nil(b), name);
+    if (!same) return std::nullopt;
+    const ValueId present = a.type.nilable ? a.present : b.present;
+    return Condition{.cmp = Cmp::Eq, .a = w_.binary(Opcode::And, present, num(as_bool(*same))), .b = w_.constant(1)};
 }
 
 std::optional<Condition> Builder::equal_nil(const Value& v, const std::string& name) {

@@ -102,6 +102,13 @@ std::optional<Type> Builder::joined_type(const std::vector<Value>& values, const
         }
         const bool in_place = t.kind == Kind::Snapshot || t.kind == Kind::Stack;
         if (in_place && type.kind == t.kind) return type == plain;
+        // A struct that meets a pointer to such a struct is its address.
+        const bool addresses = (type.kind == Kind::Pointer && t.kind == Kind::Memory) ||
+                               (type.kind == Kind::Memory && t.kind == Kind::Pointer);
+        if (addresses && same_pointee(type.ctype, t.ctype)) {
+            type.kind = Kind::Pointer;
+            return true;
+        }
         if (type.kind != t.kind || !mergeable(t.kind)) return type == plain;
         type.limit = std::max(type.limit, t.limit);
         integers |= t.kind == Kind::Int;
@@ -126,7 +133,7 @@ std::optional<Type> Builder::joined_type(const std::vector<Value>& values, const
         if (!t) return std::nullopt;
         type = *t;
     }
-    if (nilable && type.kind == Kind::Memory) {
+    if (nilable && type.kind == Kind::Memory && !becomes_pointer(type)) {
         fail(Err::JOIN_TYPES, of_variable(name), describe(type), "nil");
         return std::nullopt;
     }
@@ -166,6 +173,14 @@ std::optional<Type> Builder::joined_integers(const std::vector<Value>& values, c
     }
     if (hint && hint->kind == Kind::Int && shows && hint->shows != *shows) shows = Shows::Plain;
     return Type{.kind = Kind::Int, .is_unsigned = has_unsigned, .shows = shows.value_or(Shows::Plain)};
+}
+
+// A struct that may be nil is a pointer that may be nil.
+bool Builder::becomes_pointer(Type& type) {
+    const auto t = ask(s_.types.resolve(type.ctype));
+    if (!t || (t->kind != TypeKind::Struct && t->kind != TypeKind::Union)) return false;
+    type.kind = Kind::Pointer;
+    return true;
 }
 
 bool Builder::same_pointee(TypeId a, TypeId b) {

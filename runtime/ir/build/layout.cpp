@@ -135,6 +135,7 @@ void UnitState::finish() {
         decl.keyed = m.keyed.table.value_or(false);
         decl.tuple_key = m.tuple.table.value_or(false);
         decl.struct_value = m.structure.table.value_or(false);
+        decl.fixed |= decl.kind == KPL_MAP_HASH ? m.key.used() : m.keyed.table.has_value();
         if (!m.key.fixed()) decl.key = m.key_layout;
         if (!m.value.fixed()) decl.value = m.value_layout;
         check_size(*this, "key", decl.name, decl.key.size, KPL_MAX_KEY, first_store(m.key, decl.at));
@@ -144,6 +145,7 @@ void UnitState::finish() {
     for (size_t i = 0; i < events.size(); i++) {
         EventDecl& decl = unit.events[i];
         if (!events[i].record.fixed()) decl.record = events[i].layout;
+        decl.fixed |= events[i].record.used();
         check_presence(*this, "record", decl.name, decl.record, first_store(events[i].record, decl.at));
         check_size(*this, "record", decl.name, with_tail(decl.record), KPL_MAX_RECORD,
                    first_store(events[i].record, decl.at));

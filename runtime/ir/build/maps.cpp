@@ -173,12 +173,10 @@ void Builder::map_set(const Value& map, const Value& key, const Value& value) {
     } else {
         fields[""] = value;
     }
-    shape.value.count_site();
-    bool good = true;
-    for (const auto& [name, v] : fields)
-        good &= store_shape(shape.value, name, v,
-                            name.empty() ? "the value of " + map_name(id) : name + " in " + map_name(id));
-    if (!good) return;
+    const auto use = [&](const std::string& name) {
+        return name.empty() ? "the value of " + map_name(id) : name + " in " + map_name(id);
+    };
+    if (!store_record(shape.value, fields, use)) return;
     if (!table && reads_map(value.constant ? no_value : value.id, id, 0))
         s_.diag.warn(w_.place(), Warn::NOT_ATOMIC,
                      s_.unit.maps[id].name.empty() ? "m" : s_.unit.maps[id].name);
@@ -207,8 +205,6 @@ Values Builder::map_add(const Value& map, const Values& args) {
     if (!set_form(shape.structure, false, Err::VALUE_FORM, id)) return {};
     shape.value.count_site();
     if (!store_shape(shape.value, "", args[1], "the value of " + map_name(id))) return {};
-    if (shape.value.fields().begin()->second.type.kind != Kind::Int)
-        return {fail(Err::MAP_ADD_TYPE, map_name(id))};
     const ValueId n = num(args[1]);
     w_.append({.op = Opcode::MapAdd,
                .imm = id,

@@ -163,7 +163,8 @@ Value Builder::captured(const Captured& c, const std::string& name) {
 Value Builder::upvalue(uint32_t index) {
     const UpvalueDesc& desc = frame_->proto->upvalues[index];
     if (!frame_->function->ref) return frame_->function->upvalues[index];
-    if (desc.local && !desc.immutable) return fail(Err::CAPTURED_ASSIGNED, desc.name);
+    if (desc.unknown) return fail(Err::CAPTURED_UNKNOWN, desc.name);
+    if (!desc.immutable) return fail(Err::CAPTURED_ASSIGNED, desc.name);
     return captured(frame_->function->ref->upvalue(index), desc.name);
 }
 

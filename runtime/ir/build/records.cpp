@@ -48,12 +48,33 @@ bool Builder::store_shape(RecordShape& shape, const std::string& name, const Val
     const auto conflict = shape.store(name, type.value_or(Type{Kind::Poison}), w_.place());
     if (!conflict) return type.has_value();
     if (conflict->before.kind == Kind::Undefined)
-        fail(Err::SHAPE_FIXED, use);
+        fail(Err::SHAPE_FIXED, use, fields_text(shape));
     else
         fail(Err::SHAPE_CONFLICT, use, describe(v), describe(conflict->before),
              conflict->at.file == w_.place().file ? "line " + std::to_string(conflict->at.line)
                                                   : Error{Errc::script, "", conflict->at}.message());
     return false;
+}
+
+std::string Builder::fields_text(const RecordShape& shape) {
+    std::string all;
+    for (const auto& [name, field] : shape.fields()) all += (all.empty() ? "" : ", ") + name;
+    return all.empty() ? "nothing" : all;
+}
+
+// A whole record goes into a shape that may be laid out already.
+bool Builder::store_record(RecordShape& shape, const Named& record, const std::function<std::string(const std::string&)>& use) {
+    shape.count_site();
+    bool good = true;
+    for (const auto& [name, v] : record) good &= store_shape(shape, name, v, use(name));
+    for (const auto& [name, field] : shape.fields()) {
+        const auto it = record.find(name);
+        const bool there = it != record.end() && !it->second.is(Kind::Nil) && !it->second.type.nilable;
+        if (there || !shape.needs(name)) continue;
+        fail(Err::SHAPE_LACKS, use(name));
+        good = false;
+    }
+    return good;
 }
 
 std::vector<FieldStore> Builder::field_stores(const Layout& layout, const Named& values) {
@@ -107,11 +128,7 @@ Values Builder::emit_event(const Value& event, const Values& args) {
         return {};
     }
     EventShape& shape = s_.events[event.index];
-    shape.record.count_site();
-    bool good = true;
-    for (const auto& [field, v] : record.fields)
-        good &= store_shape(shape.record, field, v, name + "." + field);
-    if (!good) return {};
+    if (!store_record(shape.record, record.fields, [&](const std::string& field) { return name + "." + field; })) return {};
     const std::vector<FieldStore> fields = field_stores(shape.layout, record.fields);
     w_.append({.op = Opcode::Emit, .imm = event.index, .size = shape.layout.size, .fields = fields});
     return {};
@@ -121,7 +138,10 @@ Values Builder::emit_event(const Value& event, const Values& args) {
 
 bool Builder::check_conversion(char conversion, const Value& v, size_t index) {
     const auto bad = [&](const char* wants) {
-        fail(Err::FORMAT_TYPE, std::string("%") + conversion, index, wants, describe(v));
+        if (conversion == 's' && (v.is(Kind::Pointer) || v.is(Kind::Memory)))
+            fail(Err::FORMAT_CHARS, index, describe(v), v.text.empty() ? "x" : v.text);
+        else
+            fail(Err::FORMAT_TYPE, std::string("%") + conversion, index, wants, describe(v));
         return false;
     };
     switch (conversion) {

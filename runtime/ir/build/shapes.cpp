@@ -96,6 +96,11 @@ bool RecordShape::end_round(bool whole_records) {
     return changed_;
 }
 
+bool RecordShape::needs(const std::string& name) const {
+    const FieldShape* field = find(name);
+    return fixed_ && field && !field->nilable;
+}
+
 const FieldShape* RecordShape::find(const std::string& name) const {
     const auto it = fields_.find(name);
     return it == fields_.end() ? nullptr : &it->second;
@@ -110,13 +115,12 @@ void RecordShape::adopt(const Layout& layout, const SourceLoc& at, bool fixed) {
 UnitState::UnitState(Unit& u, Types& t, const BuildOptions& o) : unit(u), types(t), options(o) {
     for (const MapDecl& decl : unit.maps) {
         MapShape shape;
-        const bool done = decl.key.size || decl.value.size;
-        if (done) {
+        if (decl.fixed) {
             shape.key.adopt(decl.key, decl.at, true);
             shape.value.adopt(decl.value, decl.at, true);
             shape.keyed = {decl.keyed, decl.at};
-            shape.tuple = {decl.tuple_key, decl.at};
-            shape.structure = {decl.struct_value, decl.at};
+            if (decl.keyed) shape.tuple = {decl.tuple_key, decl.at};
+            if (decl.kind == KPL_MAP_HASH) shape.structure = {decl.struct_value, decl.at};
         } else {
             auto declared = [&](const std::vector<FieldLayout>& fields, RecordShape& to, Form& form) {
                 if (fields.empty()) return;
@@ -133,7 +137,7 @@ UnitState::UnitState(Unit& u, Types& t, const BuildOptions& o) : unit(u), types(
     }
     for (const EventDecl& decl : unit.events) {
         EventShape shape;
-        if (decl.record.size) shape.record.adopt(decl.record, decl.at, true);
+        if (decl.fixed) shape.record.adopt(decl.record, decl.at, true);
         events.push_back(std::move(shape));
     }
     int groups = 0;
@@ -143,7 +147,7 @@ UnitState::UnitState(Unit& u, Types& t, const BuildOptions& o) : unit(u), types(
         if (h.data_group >= 0 && h.kind == KPL_PROG_ENTRY)
             data[static_cast<size_t>(h.data_group)].has_entry = true;
     for (size_t i = 0; i < data.size() && i < unit.data.size(); i++)
-        if (unit.data[i].size) data[i].fields.adopt(unit.data[i], {}, true);
+        data[i].fields.adopt(unit.data[i], {}, true);
 }
 
 void UnitState::begin_round() {

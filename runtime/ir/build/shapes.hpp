@@ -57,6 +57,10 @@ class RecordShape {
     const Fields& fields() const { return fields_; }
     const FieldShape* find(const std::string& name) const;
     bool fixed() const { return fixed_; }
+    // Compiled handlers take this field as always there.
+    bool needs(const std::string& name) const;
+    // Whether a handler of this build stores into it.
+    bool used() const { return sites_ != 0 || !fields_.empty(); }
     // Adopts what was laid out or declared before; `fixed`: nothing may change it any more.
     void adopt(const Layout& layout, const SourceLoc& at, bool fixed);
 
