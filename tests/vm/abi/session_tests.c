@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Who may do what, what is refused, and what is left when a session ends. */
+#define _GNU_SOURCE
 #include "kit.h"
 
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <poll.h>
 #include <signal.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
