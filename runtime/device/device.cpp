@@ -70,6 +70,7 @@ Result<Device> Device::open() {
                                        ": unload it (rmmod kprobe_lua) and load the one built with this program"};
     }
     device.cpus_ = info.nr_cpus;
+    device.features_ = info.features;
     return device;
 }
 
@@ -112,13 +113,22 @@ Result<LoadedProgram> Device::load(kpl_prog_load request) const {
     return LoadedProgram{request.id, request.cost, request.jited != 0, request.native_len};
 }
 
-Result<bool> Device::attach(std::span<kpl_attach> probes) const {
+Result<Attached> Device::attach(std::span<kpl_attach> probes) const {
     kpl_attach_batch request{};
     request.probes = reinterpret_cast<uint64_t>(probes.data());
     request.nr = static_cast<uint32_t>(probes.size());
-    if (::ioctl(fd(), KPL_IOC_ATTACH, &request) == 0) return true;
-    if (errno == ECANCELED) return false;
+    if (::ioctl(fd(), KPL_IOC_ATTACH, &request) == 0) return Attached::Yes;
+    if (errno == ECANCELED) return Attached::Refused;
+    if (errno == EINTR) return Attached::Interrupted;
     return errno_error("attaching probes", errno);
+}
+
+Result<uint32_t> Device::initial_pid(uint32_t pid) const {
+    kpl_pid request{};
+    request.pid = pid;
+    if (::ioctl(fd(), KPL_IOC_PID, &request) == 0) return request.pid;
+    if (errno == ESRCH) return 0u;
+    return errno_error("translating a process id", errno);
 }
 
 Result<void> Device::control(kpl_control_op op, std::span<const uint32_t> ids) const {

@@ -22,6 +22,8 @@ struct LoadedProgram {
     uint32_t native_len = 0;
 };
 
+enum class Attached { Yes, Refused, Interrupted };
+
 class Device {
   public:
     // Opens /dev/kprobe-lua and checks the ABI. The error says what is missing and what to do.
@@ -29,6 +31,7 @@ class Device {
 
     int fd() const { return fd_.get(); }
     uint32_t cpus() const { return cpus_; }
+    uint64_t features() const { return features_; }  // KPL_FEATURE_*
 
     Result<kpl_info> info() const;
     Result<kpl_ring_setup> setup_rings(uint32_t bytes_per_cpu) const;
@@ -38,8 +41,10 @@ class Device {
     // False: no such key (GET, DELETE), full (SET) or the end (NEXT).
     Result<bool> map_op(kpl_map_op& request) const;
     Result<LoadedProgram> load(kpl_prog_load request) const;
-    // All or none. On failure each element's `error` is set, and the result is false.
-    Result<bool> attach(std::span<kpl_attach> probes) const;
+    // All or none. When refused, each element's `error` is set.
+    Result<Attached> attach(std::span<kpl_attach> probes) const;
+    // The number of a process of our namespace in the initial one; 0: there is no such process.
+    Result<uint32_t> initial_pid(uint32_t pid) const;
     Result<void> control(kpl_control_op op, std::span<const uint32_t> ids) const;
     Result<void> stats(std::span<kpl_probe_stats> stats) const;
     Result<std::vector<kpl_site>> sites(uint32_t program, uint32_t room) const;
@@ -49,6 +54,7 @@ class Device {
     Device() = default;
     UniqueFd fd_;
     uint32_t cpus_ = 0;
+    uint64_t features_ = 0;
 };
 
 }  // namespace kpl

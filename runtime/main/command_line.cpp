@@ -23,7 +23,7 @@ constexpr const char* examples = R"(Examples:
   kprobe-lua doctor                                what is missing here, and what mends it
 
 Options with a long life have a twin in the environment: KPROBE_LUA_OUTPUT, _FORMAT, _BUFFER, _BUFFERING, _TIMEOUT,
-_PID, _STRICT, _VERBOSE, _QUIET, _REQUIRE, _INCLUDE, _DUMP.
+_PID, _MAX_PROBES, _STRICT, _VERBOSE, _QUIET, _REQUIRE, _INCLUDE, _DUMP.
 
 Exit status: 0 ended or ^C, 1 script or run-time error, 2 usage, or the script's own exit(n).)";
 
@@ -100,6 +100,9 @@ void define(CLI::App& app, Parsed& p) {
         ->check(CLI::IsMember(stages));
     app.add_flag("--vm{newest}", p.vm, "run in a throwaway VM: --vm=6.1, --vm=6.12, --vm=6.1-rt, or the newest")->option_text("[=KERNEL]");
     app.add_option("--vm-add", p.line.vm_add, "put this file, a program with its libraries, into the VM")->option_text("FILE")->allow_extra_args(false);
+    env(app.add_option("--max-probes", p.options.max_probes, "how many functions globs and lists may come to (1000)")->option_text("N")
+            ->check(CLI::Range(1, 65536)),
+        "MAX_PROBES");
     app.add_option("script", p.positionals, "the script and its arguments; - reads stdin; or `doctor`")->option_text("SCRIPT [ARGS]");
     app.positionals_at_end();
     app.footer(examples);

@@ -2,33 +2,12 @@
 // From declarations to armed probes: plan, compile, create maps, load, attach. All of it, or none.
 #include <fmt/format.h>
 
-#include <cerrno>
-#include <cstring>
+#include <utility>
 
 #include "session/session.hpp"
 
 namespace kpl {
 namespace {
-
-// What the kernel's errno means for a probe.
-std::string attach_reason(int error) {
-    switch (error) {
-        case EINVAL: return "the kernel allows no probe there: blacklisted (see /sys/kernel/debug/kprobes/blacklist), "
-                            "or not the start of an instruction";
-        case EILSEQ: return "the address is not the start of an instruction";
-        case ENOENT: return "no such function";
-        case EOPNOTSUPP: return "this kernel can't place this kind of probe";
-        case E2BIG: return "more than the module allows (maxactive, data= or the number of probes)";
-        case ENOMEM: return "not enough kernel memory (a smaller maxactive or data= helps)";
-        default: return std::strerror(error);
-    }
-}
-
-std::string place_text(const Place& place) {
-    std::string text = place.module.empty() ? place.function : place.module + ":" + place.function;
-    if (place.offset) text += fmt::format("+{:#x}", place.offset);
-    return text;
-}
 
 // Map loads name maps by their number in the unit; the module has its own.
 void relocate_maps(std::vector<bpf_insn>& insns, const auto& id_of) {
@@ -45,20 +24,38 @@ Result<void> Session::open_device() {
     if (device_) return {};
     device_ = TRY(Device::open());
     loop_->watch(device_->fd(), [] {});
+    auto blacklist = Blacklist::read();
+    if (blacklist) blacklist_ = std::move(blacklist).value();
+    paths_ = {(device_->features() & KPL_FEATURE_FTRACE) != 0, blacklist_ ? &*blacklist_ : nullptr};
+    if (!options_.pid) return {};
+    pid_ = TRY(device_->initial_pid(*options_.pid));
+    if (!*pid_) return Error{Errc::system, fmt::format("no process {}", *options_.pid)};
     return {};
+}
+
+// The places of one declaration, and their handlers. `others`: probes of the script beside these.
+Result<std::vector<PlannedProbe>> Session::plan_one(uint32_t number, size_t others) {
+    const ProbeDecl& probe = declared_[number];
+    if (probe.detached) return std::vector<PlannedProbe>{};
+    Resolved found = TRY(resolve_targets(probe, symbols_, paths_.blacklist, !options_.check));
+    if (!options_.check) {
+        TRY(check_attachable(probe, found.places, paths_, pid_));
+        if (others + found.places.size() > options_.max_probes)
+            return too_many_error(probe, found.places.size(), others, options_.max_probes);
+    }
+    ranges_[number].left_out = found.left_out;
+    return plan_probe(probe, number, std::move(found.places), unit_, types_);
 }
 
 Result<void> Session::plan_pending(std::vector<PlannedProbe>& planned) {
     std::string errors;
+    ranges_.resize(declared_.size());
+    symbols_.refresh();
     for (size_t i = planned_; i < declared_.size(); i++) {
-        const ProbeDecl& probe = declared_[i];
-        auto places = resolve_targets(probe, symbols_, !options_.check);
-        Result<std::vector<PlannedProbe>> one =
-            places ? plan_probe(probe, static_cast<uint32_t>(i), std::move(places).value(), unit_, types_)
-                   : Result<std::vector<PlannedProbe>>(std::move(places).error());
+        auto one = plan_one(static_cast<uint32_t>(i), probes_.size() + planned.size());
         if (one) {
-            for (PlannedProbe& plan : one.value()) planned.push_back(std::move(plan));
-        } else if (probe.optional && one.error().code == Errc::script) {
+            planned.insert(planned.end(), std::move_iterator(one->begin()), std::move_iterator(one->end()));
+        } else if (declared_[i].optional && one.error().code == Errc::script) {
             say("warning: " + one.error().message() + " (optional: skipped)");
         } else {
             errors += (errors.empty() ? "" : "\n") + one.error().message();
@@ -111,50 +108,6 @@ Result<void> Session::load_program(HandlerProgram program) {
     return {};
 }
 
-kpl_attach Session::attach_request(const PlannedProbe& plan) const {
-    const ProbeDecl& probe = declared_[plan.declaration];
-    kpl_attach request{};
-    request.addr = plan.place.address;
-    request.func = plan.place.function_address;
-    request.kind = probe.kind == ProbeKind::Kretprobe ? KPL_PROBE_KRETPROBE : KPL_PROBE_KPROBE;
-    request.flags = (probe.enabled ? 0 : KPL_ATTACH_F_DISABLED) | (probe.optional ? KPL_ATTACH_F_OPTIONAL : 0);
-    for (int i = 0; i < 3; i++)
-        request.prog[i] = plan.handlers[i] < 0 ? KPL_NO_PROG : programs_[static_cast<size_t>(plan.handlers[i])].loaded.id;
-    request.maxactive = probe.maxactive;
-    request.when = probe.when;
-    if (options_.pid && !(request.when.mask & KPL_WHEN_PID)) {
-        request.when.mask |= KPL_WHEN_PID;
-        request.when.pid = *options_.pid;
-    }
-    return request;
-}
-
-Error Session::attach_errors(const std::vector<PlannedProbe>& planned, const std::vector<kpl_attach>& requests) const {
-    std::string text;
-    for (size_t i = 0; i < requests.size(); i++) {
-        if (requests[i].error == 0 || requests[i].error == -ECANCELED) continue;
-        const Error one{Errc::system, fmt::format("can't probe {}: {}", place_text(planned[i].place), attach_reason(-requests[i].error)),
-                        declared_[planned[i].declaration].at};
-        text += (text.empty() ? "" : "\n") + one.message();
-    }
-    return {Errc::script, text.empty() ? "the kernel refused the probes" : text};
-}
-
-Result<void> Session::attach(std::vector<PlannedProbe> planned) {
-    std::vector<kpl_attach> requests;
-    for (const PlannedProbe& plan : planned) requests.push_back(attach_request(plan));
-    if (!TRY(device_->attach(requests))) return attach_errors(planned, requests);
-    for (size_t i = 0; i < requests.size(); i++) {
-        if (requests[i].error != 0) {
-            say(fmt::format("warning: can't probe {}: {} (optional: skipped)", place_text(planned[i].place),
-                            attach_reason(-requests[i].error)));
-            continue;
-        }
-        probes_.push_back({std::move(planned[i]), requests[i].id});
-    }
-    return {};
-}
-
 Result<void> Session::arm() {
     if (planned_ == declared_.size()) return {};
     if (!options_.check) TRY(open_device());  // first: without the module, nothing else is worth saying
@@ -163,7 +116,7 @@ Result<void> Session::arm() {
     auto compiled = TRY(compile_unit(
         unit_, types_, options_, [this](const std::string& text) { sink_.write(text); },
         [this](const Warning& w) { say("warning: " + Error{Errc::script, w.text, w.at}.message()); }));
-    planned_ = declared_.size();
+    const size_t first = std::exchange(planned_, declared_.size());
     if (options_.check) return {};
     if (!delivery_ && !(unit_.events.empty() && unit_.printfs.empty()))
         delivery_.emplace(TRY(Rings::create(*device_, options_.ring_bytes)),
@@ -171,7 +124,7 @@ Result<void> Session::arm() {
     TRY(create_maps());
     TRY(set_early());
     for (CompiledHandler& handler : compiled) TRY(load_program(std::move(handler.program)));
-    return attach(std::move(planned));
+    return attach(std::move(planned), first);
 }
 
 }  // namespace kpl

@@ -55,6 +55,8 @@ Result<Loop> Loop::create() {
     return loop;
 }
 
+bool Loop::end_asked() { return ends_asked != 0; }
+
 void Loop::every(uint64_t period_ns, std::function<void()> fn) {
     timers_.push_back({monotonic_ns() + period_ns, period_ns, std::move(fn)});
 }

@@ -23,6 +23,7 @@ class Loop {
     void every(uint64_t period_ns, std::function<void()> fn);
     void watch(int fd, std::function<void()> fn);  // while it is readable
     void unwatch(int fd);
+    static bool end_asked();  // by SIGINT or SIGTERM, even before wait() has told
     bool has_timers() const { return !timers_.empty(); }
     void on_signal(std::function<void(int)> fn) { signal_ = std::move(fn); }
 

@@ -27,6 +27,7 @@ struct Options {
     bool quiet = false;                    // -q: no messages but errors and losses
     Buffering buffering = Buffering::Batch;  // -B
     std::optional<double> timeout;         // --timeout, seconds
+    uint32_t max_probes = 1000;            // --max-probes
     bool check = false;                    // --check: compile and verify only
     bool strict = false;                   // --strict
     bool verbose = false;                  // -v

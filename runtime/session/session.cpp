@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 
@@ -45,6 +46,8 @@ Result<int> Session::run(const Options& options) {
 }
 
 Result<int> Session::main() {
+    if (options_.pid && !options_.check && ::kill(static_cast<pid_t>(*options_.pid), 0) != 0 && errno == ESRCH)
+        return Error{Errc::system, fmt::format("no process {}", *options_.pid)};
     TRY(run_script());
     loop_.emplace(TRY(Loop::create()));
     for (auto& [seconds, fn] : early_timers_) add_timer(seconds, std::move(fn));
@@ -54,8 +57,7 @@ Result<int> Session::main() {
         if (options_.check) return 0;
         running_ = true;
         if (options_.format == Format::Json) sink_.write(json_attached(probes_.size()));
-        if (options_.verbose && !probes_.empty()) say(fmt::format("{} probe{} armed", probes_.size(), probes_.size() == 1 ? "" : "s"));
-        TRY(events());
+        if (!ended_) TRY(events());
     }
     TRY(finish());
     if (failure_) return *failure_;
@@ -89,6 +91,7 @@ Result<void> Session::events() {
         auto lines = stops_.poll(*device_, programs_, false);
         if (lines)
             for (const std::string& line : *lines) say(line);
+        if (auto told = tell_gone(); !told && !failure_) failure_ = told.error();
     });
     if (options_.command) {
         command_.emplace(TRY(Command::start(*options_.command)));
@@ -150,11 +153,8 @@ void Session::say(const std::string& line) {
 
 Result<void> Session::finish() {
     running_ = false;
-    if (device_ && !probes_.empty()) {
-        std::vector<uint32_t> ids;
-        for (const ArmedProbe& probe : probes_) ids.push_back(probe.id);
-        TRY(device_->control(KPL_CTL_DETACH, ids));
-    }
+    TRY(tell_gone());
+    TRY(detach_from(0));
     if (delivery_ && wants_more()) {
         auto drained = delivery_->drain_all();
         if (!drained) failure_ = drained.error();
@@ -183,10 +183,10 @@ Result<void> Session::print_unshown() {
 // The account of every probe and ring; without -v only of those where something but `handled` is non-zero.
 Result<void> Session::account() {
     for (uint32_t i = 0; i < declared_.size(); i++) {
-        const auto at = std::find_if(probes_.begin(), probes_.end(), [i](const ArmedProbe& p) { return p.plan.declaration == i; });
-        if (at == probes_.end()) continue;
-        const auto count = std::count_if(probes_.begin(), probes_.end(), [i](const ArmedProbe& p) { return p.plan.declaration == i; });
-        const std::string name = count == 1 ? at->plan.place.function : fmt::format("{} and {} more", at->plan.place.function, count - 1);
+        const auto probes = probes_of(i);
+        if (probes.empty()) continue;
+        const std::string& one = probes[0].plan.place.function;
+        const std::string name = probes.size() == 1 ? one : fmt::format("{} and {} more", one, probes.size() - 1);
         const ProbeStatus status = TRY(this->status(i));
         lost_ |= stopped(status.first) || stopped(status.second) || status.first.missed || status.second.missed;
         const bool has_first = declared_[i].kind == ProbeKind::Kretprobe || declared_[i].handlers[0];
@@ -240,31 +240,16 @@ void Session::name_event(uint32_t event, const std::string& name) {
     if (unit_.events[event].name.empty()) unit_.events[event].name = name;
 }
 
-Result<void> Session::control(std::span<const uint32_t> declarations, kpl_control_op op) {
-    std::vector<uint32_t> ids;
-    for (const uint32_t declaration : declarations) {
-        if (declaration >= planned_) {  // not armed yet: only remembered
-            declared_[declaration].enabled = op == KPL_CTL_ENABLE;
-            continue;
-        }
-        for (const ArmedProbe& probe : probes_)
-            if (probe.plan.declaration == declaration) ids.push_back(probe.id);
-    }
-    if (ids.empty()) return {};
-    return device_->control(op, ids);
-}
-
 Result<ProbeStatus> Session::status(uint32_t declaration) {
     ProbeStatus status;
-    status.state = "disabled";
+    status.state = declared_[declaration].detached ? "detached" : "disabled";
     const ProbeDecl& probe = declared_[declaration];
     if (probe.kind == ProbeKind::Kretprobe)
         status.second_name = "returns";
     else if (probe.handlers[1])
         status.second_name = "post";
     std::vector<kpl_probe_stats> stats;
-    for (const ArmedProbe& probe : probes_) {
-        if (probe.plan.declaration != declaration) continue;
+    for (const ArmedProbe& probe : probes_of(declaration)) {
         stats.push_back({});
         stats.back().id = probe.id;
     }

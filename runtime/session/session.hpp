@@ -13,6 +13,7 @@
 #include "output/datum.hpp"
 #include "output/sink.hpp"
 #include "session/command.hpp"
+#include "session/attach.hpp"
 #include "session/compile.hpp"
 #include "session/delivery.hpp"
 #include "session/loop.hpp"
@@ -71,6 +72,12 @@ class Session final : public ScriptApi {
         PlannedProbe plan;
         uint32_t id = 0;  // the module's
     };
+    // The probes of a declaration among probes_, and what became of the rest of it.
+    struct ProbeRange {
+        size_t first = 0, count = 0;
+        LeftOut left_out;
+        bool told_gone = false;
+    };
 
     Session(const Options& options, Sink sink);
 
@@ -100,12 +107,19 @@ class Session final : public ScriptApi {
     // arm.cpp
     Result<void> arm();  // everything that was declared and is not yet armed: all or none
     Result<void> open_device();
+    Result<std::vector<PlannedProbe>> plan_one(uint32_t number, size_t others);
     Result<void> plan_pending(std::vector<PlannedProbe>& planned);
     Result<void> create_maps();
     Result<void> load_program(HandlerProgram program);
-    Result<void> attach(std::vector<PlannedProbe> planned);
-    Error attach_errors(const std::vector<PlannedProbe>& planned, const std::vector<kpl_attach>& requests) const;
-    kpl_attach attach_request(const PlannedProbe& plan) const;
+
+    // attach.cpp
+    Result<void> attach(std::vector<PlannedProbe> planned, size_t first);
+    std::string attach_errors(const std::vector<PlannedProbe>& planned, const std::vector<kpl_attach>& requests);
+    void take_attached(std::vector<PlannedProbe> planned, const std::vector<kpl_attach>& requests);
+    Result<void> report_left_out(size_t first);
+    Result<void> detach_from(size_t before);
+    Result<void> tell_gone();
+    std::span<const ArmedProbe> probes_of(uint32_t declaration) const;
 
     const Options& options_;
     std::optional<LuaHost> host_;  // above all that refers to its values: closed after they are gone
@@ -122,7 +136,12 @@ class Session final : public ScriptApi {
     std::vector<ArmedMap> maps_;
     std::vector<EarlySet> early_sets_;
     std::vector<ArmedProgram> programs_;  // by the number of their handler in the unit
+    std::optional<Blacklist> blacklist_;
+    Paths paths_;
+    std::optional<uint32_t> pid_;  // of -p, in the initial namespace
     std::vector<ArmedProbe> probes_;
+    std::vector<ProbeRange> ranges_;   // by declaration
+    std::vector<size_t> in_modules_;  // of probes_: those that may go with their module
     std::vector<CallbackId> at_exit_;
     std::vector<std::pair<double, std::function<void()>>> early_timers_;  // of the main chunk
     StopReporter stops_;

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include <charconv>
-#include <set>
+#include <unordered_set>
 
 namespace kpl {
 namespace {
@@ -49,10 +49,46 @@ Place place_of(const Symbol& symbol, uint64_t offset) {
     return {symbol.name, symbol.module, symbol.addr + offset, symbol.addr, offset};
 }
 
+// One resolution under way.
+struct Resolver {
+    Kallsyms& symbols;
+    const Blacklist* blacklist;
+    Resolved result{};
+    uint64_t init_begin = 0, init_end = 0;  // what the kernel frees when it has started
+
+    bool is_freed(uint64_t address) {
+        if (!init_end) {
+            const auto begin = symbols.address("_sinittext"), end = symbols.address("__init_end");
+            const bool known = begin && end && *begin && *end;
+            init_begin = known ? *begin : 1;
+            init_end = known ? *end : 1;
+        }
+        return address >= init_begin && address < init_end;
+    }
+    // Only by globs: what is asked for by name, the kernel itself refuses, with its reason.
+    void offer(const Symbol& symbol, uint64_t offset) {
+        Place place = place_of(symbol, offset);
+        place.by_glob = true;
+        if (!is_function_of_its_own(symbol.name))
+            result.left_out.parts++;
+        else if (is_freed(place.address))
+            result.left_out.freed++;
+        else if (blacklist && blacklist->covers(place.address))
+            result.left_out.blacklisted++;
+        else
+            result.places.push_back(std::move(place));
+    }
+};
+
 // A place that several targets name is probed once.
-void drop_repeated(std::vector<Place>& places) {
-    std::set<uint64_t> seen;
-    std::erase_if(places, [&](const Place& place) { return !seen.insert(place.address).second; });
+void drop_repeated(Resolved& resolved) {
+    std::unordered_set<uint64_t> seen;
+    seen.reserve(resolved.places.size());
+    std::erase_if(resolved.places, [&](const Place& place) {
+        const bool again = !seen.insert(place.address).second;
+        resolved.left_out.repeated += again && place.by_glob;
+        return again;
+    });
 }
 
 Error unknown(const std::string& text, const Spec& spec, Kallsyms& symbols) {
@@ -70,58 +106,84 @@ Error ambiguous(const std::string& text, const std::vector<Symbol>& found) {
                                       found.size(), list)};
 }
 
-Result<void> resolve_name(const std::string& text, Kallsyms& symbols, std::vector<Place>& places) {
+Result<void> resolve_glob(const std::string& text, const Spec& spec, Resolver& r) {
+    const auto found = TRY(r.symbols.glob(spec.symbol, spec.module));
+    const size_t before = r.result.places.size();
+    for (const Symbol& symbol : found) r.offer(symbol, spec.offset);
+    if (r.result.places.size() != before) return {};
+    const std::string why = r.result.left_out.text();
+    return Error{Errc::script, why.empty() ? fmt::format("no function matches '{}'", text)
+                                           : fmt::format("no function that matches '{}' can be probed: {}", text, why)};
+}
+
+Result<void> resolve_name(const std::string& text, Resolver& r) {
     const Spec spec = TRY(parse(text));
-    if (is_glob(spec.symbol)) {
-        const auto found = TRY(symbols.glob(spec.symbol, spec.module));
-        const size_t before = places.size();
-        for (const Symbol& symbol : found)
-            if (is_function_of_its_own(symbol.name)) places.push_back(place_of(symbol, spec.offset));
-        if (places.size() == before) return Error{Errc::script, fmt::format("no function matches '{}'", text)};
-        return {};
-    }
-    const auto found = TRY(symbols.find(spec.symbol, spec.module));
-    if (found.empty()) return unknown(text, spec, symbols);
+    if (is_glob(spec.symbol)) return resolve_glob(text, spec, r);
+    const auto found = TRY(r.symbols.find(spec.symbol, spec.module));
+    if (found.empty()) return unknown(text, spec, r.symbols);
     if (found.size() > 1) return ambiguous(text, found);
-    places.push_back(place_of(found[0], spec.offset));
+    if (r.is_freed(found[0].addr))
+        return Error{Errc::script, fmt::format("'{}' is start-up code: the kernel has freed it", text)};
+    r.result.places.push_back(place_of(found[0], spec.offset));
     return {};
 }
 
-Result<void> resolve_address(uint64_t address, Kallsyms& symbols, std::vector<Place>& places) {
-    const Symbol symbol = TRY(symbols.at(address));
+Result<void> resolve_address(uint64_t address, Resolver& r) {
+    const Symbol symbol = TRY(r.symbols.at(address));
     if (symbol.name.empty() || !is_text(symbol))
         return Error{Errc::script, fmt::format("no function of this kernel covers the address {:#x}", address)};
-    places.push_back(place_of(symbol, address - symbol.addr));
+    r.result.places.push_back(place_of(symbol, address - symbol.addr));
     return {};
 }
 
 // A name that this kernel does not have is wrong even where addresses are hidden from us.
-Result<void> resolve_unaddressed(const std::string& text, Kallsyms& symbols, std::vector<Place>& places) {
+Result<void> resolve_unaddressed(const std::string& text, Resolver& r) {
     const Spec spec = TRY(parse(text));
-    const auto found = symbols.find(spec.symbol, spec.module);
-    if (found && found->empty() && !is_glob(spec.symbol)) return unknown(text, spec, symbols);
-    places.push_back({spec.symbol, spec.module, 0, 0, spec.offset});
+    const auto found = r.symbols.find(spec.symbol, spec.module);
+    if (found && found->empty() && !is_glob(spec.symbol)) return unknown(text, spec, r.symbols);
+    r.result.places.push_back({spec.symbol, spec.module, 0, 0, spec.offset});
     return {};
 }
 
 }  // namespace
 
-Result<std::vector<Place>> resolve_targets(const ProbeDecl& probe, Kallsyms& symbols, bool addresses) {
-    std::vector<Place> places;
+std::string Place::text() const {
+    std::string text = module.empty() ? function : module + ":" + function;
+    if (offset) text += fmt::format("+{:#x}", offset);
+    return text;
+}
+
+std::string LeftOut::text() const {
+    const std::pair<uint32_t, const char*> reasons[] = {
+        {blacklisted, "blacklisted"},
+        {freed, "freed after boot"},
+        {untraceable, "not traceable by ftrace"},
+        {refused, "refused by the kernel"},
+        {repeated, "other names of these"},
+        {parts, "parts of functions"},
+    };
+    std::string text;
+    for (const auto& [n, reason] : reasons)
+        if (n) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", n, reason);
+    return text;
+}
+
+Result<Resolved> resolve_targets(const ProbeDecl& probe, Kallsyms& symbols, const Blacklist* blacklist, bool addresses) {
+    Resolver r{symbols, blacklist};
     for (const auto& target : probe.targets) {
         const auto* name = std::get_if<std::string>(&target);
         Result<void> done;
         if (name)
-            done = addresses ? resolve_name(*name, symbols, places) : resolve_unaddressed(*name, symbols, places);
+            done = addresses ? resolve_name(*name, r) : resolve_unaddressed(*name, r);
         else if (addresses)
-            done = resolve_address(std::get<uint64_t>(target), symbols, places);
+            done = resolve_address(std::get<uint64_t>(target), r);
         if (done) continue;
         Error error = std::move(done).error();
         if (error.code == Errc::script) error.at = probe.at;
         return error;
     }
-    if (addresses) drop_repeated(places);
-    return places;
+    if (addresses) drop_repeated(r.result);
+    return std::move(r.result);
 }
 
 }  // namespace kpl

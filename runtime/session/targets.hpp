@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "luahost/declarations.hpp"
+#include "symbols/blacklist.hpp"
 #include "symbols/kallsyms.hpp"
 
 namespace kpl {
@@ -16,10 +17,32 @@ struct Place {
     uint64_t address = 0;  // of the instruction; 0 when addresses are not known (--check)
     uint64_t function_address = 0;
     uint64_t offset = 0;   // address - function_address
+    bool by_glob = false;  // one of many: left out, and counted, where it can't be probed
+
+    std::string text() const;  // "module:function+0x1a"
+};
+
+// Functions that globs match and that are not probed, by reason.
+struct LeftOut {
+    uint32_t parts = 0;        // no functions of their own: split off by the compiler, padding
+    uint32_t freed = 0;        // start-up code, whose memory has other uses by now
+    uint32_t repeated = 0;     // another name of a place that is probed already
+    uint32_t blacklisted = 0;
+    uint32_t untraceable = 0;  // where only ftrace will do: it has no site there
+    uint32_t refused = 0;      // by the kernel's kprobes, for reasons of their own
+
+    uint32_t unwilling() const { return freed + blacklisted + untraceable + refused; }
+    std::string text() const;  // "2 blacklisted, 3 freed after boot"; empty when there are none
+};
+
+struct Resolved {
+    std::vector<Place> places;
+    LeftOut left_out;
 };
 
 // All places of a declaration. The error names the target that can't be resolved and what is near to it.
-// Without `addresses`, names are taken as they are: for compiling where nothing will be attached.
-Result<std::vector<Place>> resolve_targets(const ProbeDecl& probe, Kallsyms& symbols, bool addresses);
+// `blacklist` is NULL where it can't be read: then the kernel decides. Without `addresses`, names are taken as they
+// are: for compiling where nothing will be attached.
+Result<Resolved> resolve_targets(const ProbeDecl& probe, Kallsyms& symbols, const Blacklist* blacklist, bool addresses);
 
 }  // namespace kpl
