@@ -14,11 +14,13 @@
 #   lines N REGEX      exactly N lines of `out` match
 #   quiet_err          stderr is empty
 #   one_error          stderr is one line
+#   target COMMAND     loads tests/vm/target if need be and has it call its functions; prints what came of it
 #   left_nothing       no probe of ours in the kernel, the module is not in use
 #   skip WHY · fail WHY
 # $KPL_ROOT is the source tree (examples/ is there), $KPL_MODULE the module's file for this kernel.
 
 KPL_MODULE=$KPL_MODULES/$(uname -r)/kprobe_lua.ko
+KPL_TARGET=${KPL_MODULES%/kmod}/tests/vm/target/$(uname -r)/kpl_target.ko
 
 fail() {
     echo "FAILED: $*"
@@ -85,6 +87,12 @@ quiet_err() { [ ! -s err ] || fail "stderr is not empty"; }
 lines() {
     n=$(grep -Ec -- "$2" out)
     [ "$n" = "$1" ] || fail "$n lines like '$2', not $1"
+}
+
+target() {
+    [ -d /sys/module/kpl_target ] || insmod "$KPL_TARGET" || fail "can't load $KPL_TARGET"
+    [ $# = 0 ] || echo "$*" > /sys/module/kpl_target/parameters/run || fail "target $*"
+    cat /sys/module/kpl_target/parameters/result
 }
 
 one_error() { [ "$(wc -l < err)" = 1 ] || fail "not one line on stderr"; }

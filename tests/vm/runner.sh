@@ -28,6 +28,7 @@ run_case() {
     cd /
     if [ "$where" = guest ]; then
         kill -9 -1 2> /dev/null # everything but init and this shell
+        [ ! -d /sys/module/kpl_target ] || rmmod kpl_target
         # shellcheck source=tests/vm/lib.sh
         (. "$lib"; left_nothing) >> "$work/output" 2>&1 || result=1 spoilt=1
     fi

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * What the tests probe: functions whose calls, arguments and contexts are
+ * known.  They are called by writing to the parameter `run`:
+ *
+ *	plain N			kpl_t_plain(i, 2 * i, "plain") for i from 1 to N
+ *	many			kpl_t_many() with nine arguments
+ *	recurse DEPTH		kpl_t_recurse(DEPTH), which calls itself down to 0
+ *	sleep TASKS MS		kpl_t_sleep(MS) in so many tasks at once; waits for them
+ *	timer N, irq N		kpl_t_timer(i), from a timer's soft interrupt; kpl_t_irq(i), from its hard one
+ *	outer N			kpl_t_outer(i), which calls kpl_t_inner(i)
+ *	kprobes N, kretprobes N	registers N of them on kpl_t_f000 and so on, and unregisters them
+ *
+ * and what came of it is read from `result`: a number, or two times in ns.
+ */
+#include <linux/completion.h>
+#include <linux/hrtimer.h>
+#include <linux/kprobes.h>
+#include <linux/kthread.h>
+#include <linux/delay.h>
+#include <linux/ktime.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+
+#include "kpl_target.h"
+
+static char result[64];
+static atomic_t left;
+static DECLARE_COMPLETION(all_done);
+
+/* The empty statement keeps calls from being merged. */
+#define KEEP() asm volatile("" ::: "memory")
+
+noinline long kpl_t_plain(long a, long b, const char *name)
+{
+	KEEP();
+	return a + b + name[0];
+}
+
+noinline long kpl_t_many(long a, long b, long c, long d, long e, long f, long g, long h, long i)
+{
+	KEEP();
+	return a + b + c + d + e + f + g + h + i;
+}
+
+noinline long kpl_t_recurse(long depth)
+{
+	long below = 0;
+
+	KEEP();
+	if (depth > 0)
+		below = kpl_t_recurse(depth - 1);
+	KEEP();
+	return below + 1;
+}
+
+noinline long kpl_t_sleep(long ms)
+{
+	msleep(ms);
+	return ms;
+}
+
+noinline long kpl_t_inner(long n)
+{
+	KEEP();
+	return n;
+}
+
+noinline long kpl_t_outer(long n)
+{
+	long inner = kpl_t_inner(n);
+
+	KEEP();
+	return inner + 1;
+}
+
+noinline long kpl_t_timer(long n)
+{
+	KEEP();
+	return n;
+}
+
+noinline long kpl_t_irq(long n)
+{
+	KEEP();
+	return n;
+}
+
+/* ------------------------------------------------------------------ contexts */
+
+static struct timer_list timer;
+static struct hrtimer hrtimer;
+static long ticks, ticks_wanted;
+
+static void on_timer(struct timer_list *t)
+{
+	kpl_t_timer(++ticks);
+	if (ticks < ticks_wanted)
+		mod_timer(&timer, jiffies + 1);
+	else
+		complete(&all_done);
+}
+
+static enum hrtimer_restart on_hrtimer(struct hrtimer *t)
+{
+	kpl_t_irq(++ticks);
+	if (ticks == ticks_wanted) {
+		complete(&all_done);
+		return HRTIMER_NORESTART;
+	}
+	hrtimer_forward_now(t, ns_to_ktime(NSEC_PER_MSEC));
+	return HRTIMER_RESTART;
+}
+
+static int sleeper(void *ms)
+{
+	kpl_t_sleep((long)ms);
+	if (atomic_dec_and_test(&left))
+		complete(&all_done);
+	return 0;
+}
+
+static int run_sleepers(long tasks, long ms)
+{
+	long i;
+
+	atomic_set(&left, tasks);
+	reinit_completion(&all_done);
+	for (i = 0; i < tasks; i++)
+		if (IS_ERR(kthread_run(sleeper, (void *)ms, "kpl_sleeper")))
+			return -ENOMEM;
+	wait_for_completion(&all_done);
+	return 0;
+}
+
+static int run_ticks(long n, bool hard)
+{
+	ticks = 0;
+	ticks_wanted = n;
+	reinit_completion(&all_done);
+	if (hard)
+		hrtimer_start(&hrtimer, ns_to_ktime(NSEC_PER_MSEC), HRTIMER_MODE_REL);
+	else
+		mod_timer(&timer, jiffies + 1);
+	wait_for_completion(&all_done);
+	return 0;
+}
+
+/* -------------------------------------------------------------- registration */
+
+#define DECLARE(n) long kpl_t_f##n(long a);
+FUNCTIONS(DECLARE)
+#define BODY(n)						\
+	noinline long kpl_t_f##n(long a)		\
+	{						\
+		KEEP();					\
+		return a + 1##n;			\
+	}
+FUNCTIONS(BODY)
+#define ADDRESS(n) kpl_t_f##n,
+static long (*const functions[])(long) = { FUNCTIONS(ADDRESS) };
+
+static int nothing(struct kprobe *kp, struct pt_regs *regs)
+{
+	return 0;
+}
+
+static int nothing_returned(struct kretprobe_instance *ri, struct pt_regs *regs)
+{
+	return 0;
+}
+
+static int time_kprobes(long nr)
+{
+	struct kprobe *kps = kcalloc(nr, sizeof(*kps), GFP_KERNEL), **all = kcalloc(nr, sizeof(*all), GFP_KERNEL);
+	u64 began = ktime_get_ns(), armed;
+	long i;
+	int err = kps && all ? 0 : -ENOMEM;
+
+	for (i = 0; !err && i < nr; i++) {
+		kps[i].addr = (kprobe_opcode_t *)functions[i];
+		kps[i].pre_handler = nothing;
+		all[i] = &kps[i];
+		err = register_kprobe(&kps[i]);
+	}
+	armed = ktime_get_ns();
+	if (!err)
+		unregister_kprobes(all, nr);
+	sprintf(result, "%llu %llu", armed - began, ktime_get_ns() - armed);
+	kfree(kps);
+	kfree(all);
+	return err;
+}
+
+static int time_kretprobes(long nr)
+{
+	struct kretprobe *rps = kcalloc(nr, sizeof(*rps), GFP_KERNEL), **all = kcalloc(nr, sizeof(*all), GFP_KERNEL);
+	u64 began = ktime_get_ns(), armed;
+	long i;
+	int err = rps && all ? 0 : -ENOMEM;
+
+	for (i = 0; !err && i < nr; i++) {
+		rps[i].kp.addr = (kprobe_opcode_t *)functions[i];
+		rps[i].handler = nothing_returned;
+		all[i] = &rps[i];
+		err = register_kretprobe(&rps[i]);
+	}
+	armed = ktime_get_ns();
+	if (!err)
+		unregister_kretprobes(all, nr);
+	sprintf(result, "%llu %llu", armed - began, ktime_get_ns() - armed);
+	kfree(rps);
+	kfree(all);
+	return err;
+}
+
+/* ------------------------------------------------------------------- control */
+
+static int run_set(const char *text, const struct kernel_param *kp)
+{
+	char what[16] = "";
+	long a = 0, b = 0, i, sum = 0;
+
+	if (sscanf(text, "%15s %ld %ld", what, &a, &b) < 1)
+		return -EINVAL;
+	if (!strcmp(what, "sleep"))
+		return run_sleepers(a, b);
+	if (!strcmp(what, "timer") || !strcmp(what, "irq"))
+		return run_ticks(a, what[0] == 'i');
+	if (!strcmp(what, "kprobes") && a <= ARRAY_SIZE(functions))
+		return time_kprobes(a);
+	if (!strcmp(what, "kretprobes") && a <= ARRAY_SIZE(functions))
+		return time_kretprobes(a);
+	if (!strcmp(what, "many"))
+		sum = kpl_t_many(101, -102, 103, 104, 105, 106, 107, -108, 109);
+	else if (!strcmp(what, "recurse"))
+		sum = kpl_t_recurse(a);
+	for (i = 1; i <= a; i++) {
+		if (!strcmp(what, "plain"))
+			sum += kpl_t_plain(i, 2 * i, "plain");
+		else if (!strcmp(what, "outer"))
+			sum += kpl_t_outer(i);
+		else if (!strcmp(what, "functions"))
+			sum += functions[i % ARRAY_SIZE(functions)](i);
+	}
+	sprintf(result, "%ld", sum);
+	return 0;
+}
+
+static const struct kernel_param_ops run_ops = { .set = run_set };
+module_param_cb(run, &run_ops, NULL, 0200);
+module_param_string(result, result, sizeof(result), 0400);
+
+static int __init kpl_target_init(void)
+{
+	timer_setup(&timer, on_timer, 0);
+	hrtimer_init(&hrtimer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_HARD);
+	hrtimer.function = on_hrtimer;
+	return 0;
+}
+
+/* No wait: sleeping tasks that still run ours hold no reference, the tests wait for them. */
+static void __exit kpl_target_exit(void)
+{
+	del_timer_sync(&timer);
+	hrtimer_cancel(&hrtimer);
+}
+
+module_init(kpl_target_init);
+module_exit(kpl_target_exit);
+
+MODULE_DESCRIPTION("Functions for kprobe-lua's tests to probe");
+MODULE_LICENSE("Dual MIT/GPL");
