@@ -148,10 +148,15 @@ class Analysis {
         for (const Decoded& d : insns_) {
             if (has(facts_.fixups, d.addr)) return {Why::function_fixup, d.addr};
             if (!d.good) return {Why::function_undecoded, d.addr};
-            const bool indirect = d.insn.opcode[0] == 0xff && (d.insn.reg() & 6) == 4;
-            if (facts_.rules.jump_tables && indirect) return {Why::indirect_jump, d.addr};
+            if (facts_.rules.jump_tables && is_indirect_jump(d)) return {Why::indirect_jump, d.addr};
         }
         return {};
+    }
+
+    bool is_indirect_jump(const Decoded& d) const {
+        if (d.insn.opcode[0] == 0xff && (d.insn.reg() & 6) == 4) return true;
+        const auto target = jump_target(d);
+        return target && *target >= facts_.rules.thunks.begin && *target <= facts_.rules.thunks.end && facts_.rules.thunks.end;
     }
 
     ProbePoint point(size_t i, bool known) const {

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "main/command_line.hpp"
 
-#include <unistd.h>
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <bit>
-#include <string_view>
+#include <filesystem>
 #include <map>
+#include <string_view>
+
+#include "main/inspect.hpp"
 
 namespace kpl {
 namespace {
@@ -21,6 +22,10 @@ constexpr const char* examples = R"(Examples:
   kprobe-lua --check script.lua                    compile and verify: no root, no module
   kprobe-lua --vm -c 'cat /etc/passwd' script.lua  the same in a throwaway VM: no root, no risk
   kprobe-lua doctor                                what is missing here, and what mends it
+  kprobe-lua -l 'vfs_*'                            what can be probed; -lv with C declarations
+  kprobe-lua disasm vfs_read                       its instructions: where a probe may stand, and how cheap it is there
+  kprobe-lua list                                  every probe of the system, and whose it is
+  kprobe-lua list blacklist                        what the kernel forbids to probe
 
 Options with a long life have a twin in the environment: KPROBE_LUA_OUTPUT, _FORMAT, _BUFFER, _BUFFERING, _TIMEOUT,
 _PID, _MAX_PROBES, _STRICT, _VERBOSE, _QUIET, _REQUIRE, _INCLUDE, _DUMP.
@@ -48,13 +53,14 @@ std::vector<std::string> without_vm(int argc, char** argv, const std::vector<std
 struct Parsed {
     Options& options;
     CommandLine& line;
-    std::string code, command;
+    std::string code{}, command{};
     uint32_t pid = 0;
     double timeout = 0;
-    std::vector<std::string> dump;
-    std::vector<std::string> positionals;
+    std::vector<std::string> dump{};
+    std::vector<std::string> positionals{};
     bool version = false;
-    std::string vm;
+    bool info = false, list = false;
+    std::string vm{};
 };
 
 CLI::Validator positive(const char* what) {
@@ -71,6 +77,8 @@ void define(CLI::App& app, Parsed& p) {
     auto env = [](CLI::Option* option, const char* name) { return option->envname(std::string("KPROBE_LUA_") + name); };
     app.set_help_flag("-h,--help", "this help");
     app.add_flag("-V,--version", p.version, "print the version");
+    app.add_flag("--info", p.info, "kernel, module and ABI, as a report for bug trackers")->option_text(" ");
+    app.add_flag("-l", p.list, "list what can be probed, by name or glob; with a script: what it would attach. -lv: with types");
     app.add_option("-e", p.code, "run this code instead of a script")->option_text("CODE");
     env(app.add_option("-r", p.options.modules, "require this Lua module first"), "REQUIRE")->option_text("MODULE")->allow_extra_args(false);
     env(app.add_option("-I", p.options.search_dirs, "look for Lua modules here too"), "INCLUDE")->option_text("DIR")->allow_extra_args(false);
@@ -92,6 +100,9 @@ void define(CLI::App& app, Parsed& p) {
     env(app.add_flag("-q,--quiet", p.options.quiet, "no messages but errors and losses")->option_text(" "), "QUIET");
     env(app.add_flag("--strict", p.options.strict, "exit 1 if anything was lost or stopped")->option_text(" "), "STRICT");
     env(app.add_flag("-v,--verbose", p.options.verbose, "say what happens; always print the account at the end")->option_text(" "), "VERBOSE");
+    env(app.add_option("--max-probes", p.options.max_probes, "how many functions globs and lists may come to (1000)")->option_text("N")
+            ->check(CLI::Range(1, 65536)),
+        "MAX_PROBES");
     app.add_flag("--check", p.options.check, "compile and verify only: no root, no module");
     env(app.add_option("-d", p.dump, "print stages of the compiler: bc, ir, asm, all"), "DUMP")
         ->option_text("STAGE[,...]")
@@ -100,10 +111,7 @@ void define(CLI::App& app, Parsed& p) {
         ->check(CLI::IsMember(stages));
     app.add_flag("--vm{newest}", p.vm, "run in a throwaway VM: --vm=6.1, --vm=6.12, --vm=6.1-rt, or the newest")->option_text("[=KERNEL]");
     app.add_option("--vm-add", p.line.vm_add, "put this file, a program with its libraries, into the VM")->option_text("FILE")->allow_extra_args(false);
-    env(app.add_option("--max-probes", p.options.max_probes, "how many functions globs and lists may come to (1000)")->option_text("N")
-            ->check(CLI::Range(1, 65536)),
-        "MAX_PROBES");
-    app.add_option("script", p.positionals, "the script and its arguments; - reads stdin; or `doctor`")->option_text("SCRIPT [ARGS]");
+    app.add_option("script", p.positionals, "the script and its arguments; - reads stdin; or `disasm`, `list`, `doctor`")->option_text("SCRIPT [ARGS]");
     app.positionals_at_end();
     app.footer(examples);
 }
@@ -111,6 +119,26 @@ void define(CLI::App& app, Parsed& p) {
 void fail(CommandLine& line, std::string why) {
     line.bad_usage = true;
     line.text = std::move(why);
+}
+
+bool is_file(const std::string& name) {
+    std::error_code error;
+    return name == "-" || std::filesystem::is_regular_file(name, error);
+}
+
+// What is shown in place of a script that runs. A script that is named as a command goes before it.
+bool take_command(CommandLine& line, Parsed& p) {
+    auto& rest = p.positionals;
+    const bool code = line.options.code.has_value();
+    if (p.info)
+        line.inspect = {"--info"};
+    else if (p.list && !code && (rest.empty() || !is_file(rest.front())))
+        line.inspect = {"-l"};
+    else if (p.list || code || rest.empty() || !is_command(rest.front()) || is_file(rest.front()))
+        return false;
+    line.inspect.insert(line.inspect.end(), rest.begin(), rest.end());
+    line.action = CommandLine::Action::Inspect;
+    return true;
 }
 
 void settle(const CLI::App& app, CommandLine& line, Parsed& p, int argc, char** argv) {
@@ -132,18 +160,14 @@ void settle(const CLI::App& app, CommandLine& line, Parsed& p, int argc, char** 
             o.dump.insert(stage);
     }
     auto& rest = p.positionals;
-    if (!o.code && rest.empty()) return fail(line, "no script given");
-    if (!o.code) {
+    if (const bool shows = take_command(line, p); !shows && !o.code && rest.empty()) return fail(line, "no script given");
+    if (!o.code && !rest.empty()) {
         o.script = rest.front();
         rest.erase(rest.begin());
     }
     const std::vector<std::string> script_args = rest;
     if (!rest.empty() && rest.front() == "--") rest.erase(rest.begin());
     o.args = rest;
-    if (o.script == "doctor" && ::access("doctor", F_OK) != 0) {
-        line.action = CommandLine::Action::Doctor;
-        return;
-    }
     if (app.count("--vm") == 0) {
         if (!line.vm_add.empty()) fail(line, "--vm-add needs --vm");
         return;
@@ -152,7 +176,7 @@ void settle(const CLI::App& app, CommandLine& line, Parsed& p, int argc, char** 
     const auto empty = [](const char* arg) { return std::string_view(arg) == "--vm="; };
     if (std::any_of(argv + 1, argv + argc, empty)) return fail(line, "--vm= names no kernel; --vm alone takes the newest");
     line.vm_kernel = p.vm == "newest" ? "" : p.vm;
-    line.vm_argv = without_vm(argc, argv, script_args, !o.code);
+    line.vm_argv = without_vm(argc, argv, script_args, !o.script.empty());
 }
 
 }  // namespace
@@ -160,7 +184,7 @@ void settle(const CLI::App& app, CommandLine& line, Parsed& p, int argc, char** 
 CommandLine parse_command_line(int argc, char** argv) {
     CommandLine line;
     CLI::App app(description, "kprobe-lua");
-    Parsed parsed{line.options, line, {}, {}, 0, 0, {}, {}, false, {}};
+    Parsed parsed{.options = line.options, .line = line};
     define(app, parsed);
     try {
         app.parse(argc, argv);

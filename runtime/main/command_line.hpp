@@ -11,7 +11,8 @@
 namespace kpl {
 
 struct CommandLine {
-    enum class Action { Run, Vm, Doctor, Help, Version } action = Action::Run;
+    enum class Action { Run, Vm, Inspect, Help, Version } action = Action::Run;
+    std::vector<std::string> inspect;  // what to show and of what: "disasm" "vfs_read"; also with Action::Vm
     Options options;
     std::string vm_kernel;             // --vm=KERNEL; empty: the newest
     std::vector<std::string> vm_add;   // --vm-add

@@ -99,4 +99,8 @@ int doctor() {
     return this_kernel ? 0 : 1;
 }
 
+int info() {
+    return 0;
+}
+
 }  // namespace kpl

@@ -7,4 +7,7 @@ namespace kpl {
 // Prints one line for each check. 0 when this kernel can be probed, else 1.
 int doctor();
 
+// --info: prints kernel, module and ABI. Always 0.
+int info();
+
 }  // namespace kpl

@@ -3,7 +3,7 @@
 #include <cstdio>
 
 #include "main/command_line.hpp"
-#include "main/doctor.hpp"
+#include "main/inspect.hpp"
 #include "main/vm.hpp"
 #include "session/session.hpp"
 
@@ -30,7 +30,7 @@ int main(int argc, char** argv) {
     switch (line.action) {
         case kpl::CommandLine::Action::Help: std::fputs(line.text.c_str(), stdout); return 0;
         case kpl::CommandLine::Action::Version: std::puts("kprobe-lua " KPL_VERSION); return 0;
-        case kpl::CommandLine::Action::Doctor: return kpl::doctor();
+        case kpl::CommandLine::Action::Inspect: return report(kpl::run_command(line));
         case kpl::CommandLine::Action::Vm: return report(kpl::run_in_vm(line));
         case kpl::CommandLine::Action::Run: return report(kpl::Session::run(line.options));
     }

@@ -48,7 +48,7 @@ Result<int> run_in_vm(const CommandLine& line) {
     spec.lua_trees = luajit_directories();
     if (options.script == "-") {
         spec.input = std::string(std::istreambuf_iterator<char>(std::cin), {});
-    } else if (!options.code) {
+    } else if (!options.code && line.inspect.empty()) {
         const fs::path script = options.script;
         std::error_code error;
         if (!fs::exists(script, error)) return Error{Errc::system, "cannot open " + options.script + ": No such file or directory"};

@@ -79,5 +79,29 @@ TEST_CASE("help ends with examples; version and doctor") {
     CHECK(parse({"-h"}).action == Action::Help);
     CHECK(parse({"-h"}).text.find("Examples:") != std::string::npos);
     CHECK(parse({"-V"}).action == Action::Version);
-    CHECK(parse({"doctor"}).action == Action::Doctor);
+    CHECK(parse({"doctor"}).action == Action::Inspect);
+    CHECK(parse({"doctor"}).inspect == Strings{"doctor"});
+}
+
+TEST_CASE("commands that show the system") {
+    const auto disasm = parse({"-f", "json", "disasm", "vfs_read", "ext4:ext4_sync_fs+0x10"});
+    REQUIRE_FALSE(disasm.bad_usage);
+    CHECK(disasm.action == Action::Inspect);
+    CHECK(disasm.inspect == Strings{"disasm", "vfs_read", "ext4:ext4_sync_fs+0x10"});
+    CHECK(disasm.options.format == Format::Json);
+    CHECK(parse({"-l", "vfs_*"}).inspect == Strings{"-l", "vfs_*"});
+    CHECK(parse({"-l"}).inspect == Strings{"-l"});
+    const auto verbose = parse({"-lv", "vfs_*"});
+    CHECK(verbose.inspect == Strings{"-l", "vfs_*"});
+    CHECK(verbose.options.verbose);
+    CHECK(parse({"--info"}).inspect == Strings{"--info"});
+    // In a VM, too.
+    const auto vm = parse({"--vm=6.1", "list", "blacklist"});
+    CHECK(vm.action == Action::Vm);
+    CHECK(vm.inspect == Strings{"list", "blacklist"});
+    CHECK(vm.vm_argv == Strings{"list", "blacklist"});
+    CHECK(parse({"--vm", "-l"}).vm_argv == Strings{"-l"});
+    // Code goes before them: what follows are its arguments.
+    CHECK(parse({"-e", "x = 1", "list"}).action == Action::Run);
+    CHECK(parse({"unknown"}).action == Action::Run);
 }

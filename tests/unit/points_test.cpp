@@ -186,6 +186,13 @@ TEST_CASE("x86: how the kernel was built") {
     CHECK(f.x86().starts_with("+0 + + +\n"));
     f.facts.rules = tables;
     CHECK(f.x86().starts_with("+0 + + indirect_jump@6\n"));
+    // A jump to a retpoline; a call of one returns.
+    tables.thunks = {base + 0x1000, base + 0x1100};
+    Function thunk("48 89 f8 48 89 f7 e9 f5 0f 00 00");
+    thunk.facts.rules = tables;
+    CHECK(thunk.x86().starts_with("+0 + + indirect_jump@6\n"));
+    thunk.code[6] = 0xe8;
+    CHECK(thunk.x86().starts_with("+0 + + +\n"));
     KernelRules none;
     none.optprobes = false;
     CHECK(first("48 89 f8", none) == "+0 + + no_optprobes");

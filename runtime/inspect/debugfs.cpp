@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT
+#include "inspect/debugfs.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+
+#include "base/unique_fd.hpp"
+
+namespace kpl {
+namespace {
+
+Result<std::string> read_all(const std::string& path) {
+    UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    if (!fd) return Error{Errc::system, std::strerror(errno)};
+    std::string text;
+    char buffer[65536];
+    for (;;) {
+        const ssize_t n = ::read(fd.get(), buffer, sizeof buffer);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) return Error{Errc::system, std::strerror(errno)};
+        if (n == 0) return text;
+        text.append(buffer, static_cast<size_t>(n));
+    }
+}
+
+// What is missing when a file of debugfs or tracefs can't be read.
+Error unreadable(const std::string& path, const char* system, const char* mount_point) {
+    if (::geteuid() != 0) return {Errc::system, path + ": only root may read it: sudo kprobe-lua …"};
+    if (::access(path.c_str(), F_OK) == 0) return {Errc::system, path + ": cannot be read; is the kernel locked down? see kprobe-lua doctor"};
+    return {Errc::system, fmt::format("{}: not there; mount -t {} {} {}", path, system, system, mount_point)};
+}
+
+template <class T>
+Result<std::vector<T>> parse_lines(const std::string& text, std::optional<T> (*parse)(std::string_view)) {
+    std::vector<T> out;
+    for (size_t begin = 0; begin < text.size();) {
+        const size_t end = std::min(text.find('\n', begin), text.size());
+        if (auto one = parse(std::string_view(text).substr(begin, end - begin))) out.push_back(std::move(*one));
+        begin = end + 1;
+    }
+    return out;
+}
+
+std::optional<uint64_t> hex(std::string_view text) {
+    if (text.starts_with("0x")) text.remove_prefix(2);
+    uint64_t value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, 16);
+    if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+    return value;
+}
+
+// The next word, and what is behind it stays in `text`.
+std::string_view word(std::string_view& text) {
+    const size_t begin = text.find_first_not_of(" \t");
+    if (begin == std::string_view::npos) return text = {};
+    const size_t end = std::min(text.find_first_of(" \t", begin), text.size());
+    const std::string_view found = text.substr(begin, end - begin);
+    text.remove_prefix(end);
+    return found;
+}
+
+}  // namespace
+
+std::optional<ListedProbe> parse_probe_line(std::string_view line) {
+    const auto addr = hex(word(line));
+    const std::string_view kind = word(line);
+    if (!addr || (kind != "k" && kind != "r")) return std::nullopt;
+    ListedProbe probe{*addr, kind == "r", std::string(word(line)), {}};
+    for (std::string_view part = word(line); !part.empty(); part = word(line)) {
+        if (!part.starts_with('[')) probe.module = part;
+        // Several flags follow one another without a blank.
+        probe.gone |= part.find("[GONE]") != part.npos;
+        probe.disabled |= part.find("[DISABLED]") != part.npos;
+        probe.optimized |= part.find("[OPTIMIZED]") != part.npos;
+        probe.ftrace |= part.find("[FTRACE]") != part.npos;
+    }
+    return probe;
+}
+
+std::optional<TracedFunction> parse_traced_line(std::string_view line) {
+    TracedFunction traced;
+    traced.name = word(line);
+    std::string_view users = word(line);
+    if (users.starts_with('[') && users.ends_with(']')) {
+        traced.module = users.substr(1, users.size() - 2);
+        users = word(line);
+    }
+    if (!users.starts_with('(') || std::from_chars(users.data() + 1, users.data() + users.size(), traced.users).ec != std::errc())
+        return std::nullopt;
+    const size_t arrow = line.rfind("->");
+    if (arrow == line.npos || traced.users != 1) return traced;
+    line.remove_prefix(arrow + 2);
+    traced.callback = line.substr(0, line.find_first_of("+ \t"));
+    const size_t open = line.find('['), close = line.find(']');
+    if (open != line.npos && close != line.npos && open < close) traced.callback_module = line.substr(open + 1, close - open - 1);
+    return traced;
+}
+
+Result<std::vector<ListedProbe>> read_probe_list(const std::string& dir) {
+    const std::string path = dir + "/list";
+    const auto text = read_all(path);
+    if (!text) return unreadable(path, "debugfs", "/sys/kernel/debug");
+    return parse_lines(*text, parse_probe_line);
+}
+
+std::optional<bool> probes_enabled(const std::string& dir) {
+    const auto text = read_all(dir + "/enabled");
+    if (!text || text->empty()) return std::nullopt;
+    return text->front() == '1';
+}
+
+Result<std::vector<TracedFunction>> read_traced(const std::string& dir) {
+    const std::string usual = "/sys/kernel/tracing";
+    for (const std::string& place : dir.empty() ? std::vector{usual, std::string("/sys/kernel/debug/tracing")} : std::vector{dir})
+        if (const auto text = read_all(place + "/enabled_functions")) return parse_lines(*text, parse_traced_line);
+    return unreadable((dir.empty() ? usual : dir) + "/enabled_functions", "tracefs", "/sys/kernel/tracing");
+}
+
+}  // namespace kpl

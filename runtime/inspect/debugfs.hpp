@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+// What the kernel tells about probes in debugfs and tracefs.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+
+namespace kpl {
+
+inline constexpr const char* kprobes_dir = "/sys/kernel/debug/kprobes";
+
+struct ListedProbe {
+    uint64_t addr = 0;
+    bool is_return = false;
+    std::string place;   // "vfs_read+0x0"
+    std::string module;  // empty: vmlinux
+    bool gone = false, disabled = false, optimized = false, ftrace = false;
+};
+
+struct TracedFunction {
+    std::string name, module;
+    unsigned users = 0;
+    std::string callback, callback_module;  // of the only user; empty if there are more, or it is not told
+};
+
+// The errors say what is not mounted or not allowed, and the command that mends it.
+Result<std::vector<ListedProbe>> read_probe_list(const std::string& dir = kprobes_dir);
+// nullopt: nobody says.
+std::optional<bool> probes_enabled(const std::string& dir = kprobes_dir);
+// `dir`: where tracefs is; empty: its usual places.
+Result<std::vector<TracedFunction>> read_traced(const std::string& dir = {});
+
+std::optional<ListedProbe> parse_probe_line(std::string_view line);
+std::optional<TracedFunction> parse_traced_line(std::string_view line);
+
+}  // namespace kpl

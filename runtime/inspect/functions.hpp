@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+// The functions of the kernel that can be probed.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "arch/points.hpp"
+#include "symbols/blacklist.hpp"
+#include "symbols/kallsyms.hpp"
+
+namespace kpl {
+
+// "vfs_*" or "module:ext4_*": all that match and can be probed at their entry, ascending by name, modules behind the
+// kernel itself. Left out: the blacklist, init code, and the parts and paddings of functions that a glob leaves out
+// as a target. A plain name is a pattern that matches itself.
+Result<std::vector<Symbol>> probeable_functions(Kallsyms& symbols, const std::string& pattern);
+
+// Not functions of their own: paddings before functions, and parts that the compiler split off.
+bool is_part_of_function(std::string_view name);
+
+// As a target names it: "vfs_read", "ext4:ext4_sync_fs".
+std::string target_name(const Symbol& symbol);
+
+// init code of vmlinux: listed in kallsyms, and freed after boot.
+Result<AddressRange> init_text(Kallsyms& symbols);
+
+// The ranges that forbid probes in `function`: a part "name.cold" shares the fate of its function.
+Result<std::vector<AddressRange>> forbidden_ranges(Kallsyms& symbols, const Blacklist& blacklist,
+                                                   const Symbol& function, uint64_t size);
+
+}  // namespace kpl

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: MIT
+#include "inspect/inspector.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "inspect/functions.hpp"
+#include "inspect/kernel_rules.hpp"
+#include "symbols/nearest.hpp"
+
+namespace kpl {
+namespace {
+
+constexpr uint64_t page = 4096;
+constexpr uint64_t beyond = 16;  // bytes behind the function: its last instruction may reach into them
+
+std::optional<uint64_t> number(std::string_view text) {
+    int base = 10;
+    if (text.starts_with("0x")) text.remove_prefix(2), base = 16;
+    uint64_t value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
+    if (text.empty() || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+    return value;
+}
+
+bool is_text(const Symbol& symbol) { return std::string_view("tTwW").find(symbol.kind) != std::string_view::npos; }
+
+}  // namespace
+
+Result<Inspector> Inspector::open(Kallsyms& symbols, Types& types) {
+    Inspector inspector(symbols, types, TRY(KernelMemory::open()));
+    inspector.rules_ = TRY(kernel_rules(symbols, kernel_release()));
+    inspector.vmlinux_ = TRY(read_vmlinux_tables(inspector.memory_, symbols));
+    inspector.init_ = TRY(init_text(symbols));
+    inspector.entry_ = {TRY(symbols.address("__entry_text_start")), TRY(symbols.address("__entry_text_end"))};
+    inspector.blacklist_ = TRY(Blacklist::read());
+    TRY(inspector.refresh());
+    return inspector;
+}
+
+Result<void> Inspector::refresh() {
+    probes_ = TRY(read_probe_list());
+    patches_.clear();
+    // Without BTF the marks of other probes stay in the code, and are shown as what they are.
+    if (!probes_.empty())
+        if (auto table = read_kprobe_table(memory_, *symbols_, *types_)) patches_ = std::move(table->patches);
+    traced_.clear();
+    if (const auto traced = read_traced())
+        for (const TracedFunction& one : *traced) traced_.insert(one.module + ":" + one.name);
+    return {};
+}
+
+Result<Symbol> Inspector::find(const std::string& target, uint64_t& wanted) {
+    if (const auto addr = number(target)) {
+        wanted = *addr;
+        Symbol symbol = TRY(symbols_->at(*addr));
+        if (symbol.name.empty() || !is_text(symbol)) return Error{Errc::system, fmt::format("no function of this kernel covers the address {:#x}", *addr)};
+        return symbol;
+    }
+    const size_t colon = target.find(':'), plus = target.rfind('+');
+    const std::string module = colon == target.npos ? "" : target.substr(0, colon);
+    const size_t begin = colon == target.npos ? 0 : colon + 1;
+    const std::string name = target.substr(begin, plus == target.npos ? plus : plus - begin);
+    const auto offset = plus == target.npos ? std::optional<uint64_t>(0) : number(std::string_view(target).substr(plus + 1));
+    if (!offset) return Error{Errc::usage, fmt::format("'{}': the offset is not a number", target)};
+    const auto found = TRY(symbols_->find(name, module));
+    if (found.empty()) return Error{Errc::system, fmt::format("no function '{}' in this kernel{}", target, did_you_mean(TRY(symbols_->near(name))))};
+    if (found.size() > 1) {
+        std::string list;
+        for (const Symbol& one : found) list += fmt::format("\n  {:#x}  {}", one.addr, target_name(one));
+        return Error{Errc::system, fmt::format("'{}' stands for {} functions; give the address of one:{}", target, found.size(), list)};
+    }
+    wanted = found.front().addr + *offset;
+    return found.front();
+}
+
+// As kallsyms tells the kernel itself: to the next symbol, or to the end of the text.
+Result<uint64_t> Inspector::size_of(const Symbol& symbol) {
+    const uint64_t next = TRY(symbols_->next(symbol.addr));
+    const uint64_t page_end = (symbol.addr | (page - 1)) + 1;
+    if (symbol.module.empty()) return (next ? next : page_end) - symbol.addr;
+    // A module's text ends with its last page, whatever symbols its data have.
+    const AddressRange section = module_section(symbol.module, symbol.addr);
+    const uint64_t text_end = section.end == UINT64_MAX ? page_end : ((section.end - 1) | (page - 1)) + 1;
+    return (next ? std::min(next, text_end) : page_end) - symbol.addr;
+}
+
+Result<std::vector<uint8_t>> Inspector::code_of(const Symbol& symbol, uint64_t size) const {
+    std::vector<uint8_t> code(size + beyond);
+    if (!memory_.read(symbol.addr, code)) {
+        code.resize(size);
+        if (!memory_.read(symbol.addr, code))
+            return Error{Errc::system, fmt::format("{}: its code can't be read{}", symbol.name, init_.has(symbol.addr) ? ": init code is freed after boot" : "")};
+    }
+    restore(symbol.addr, code);
+    return code;
+}
+
+void Inspector::restore(uint64_t addr, std::span<uint8_t> code) const {
+    for (const KernelPatch& patch : patches_)
+        for (size_t i = 0; i < patch.original.size(); i++)
+            if (patch.addr + i >= addr && patch.addr + i - addr < code.size()) code[patch.addr + i - addr] = patch.original[i];
+}
+
+Result<FunctionView> Inspector::function(const std::string& target) {
+    uint64_t wanted = 0;
+    const Symbol symbol = TRY(find(target, wanted));
+    FunctionView view = TRY(function(symbol));
+    if (wanted - symbol.addr >= view.size)
+        return Error{Errc::system, fmt::format("'{}' is behind the end of {}, which has {:#x} bytes", target, symbol.name, view.size)};
+    view.wanted = wanted;
+    return view;
+}
+
+Result<FunctionView> Inspector::function(const Symbol& symbol) {
+    FunctionView view;
+    view.symbol = symbol;
+    view.wanted = symbol.addr;
+    view.size = TRY(size_of(symbol));
+    view.code = TRY(code_of(symbol, view.size));
+    view.rules = rules_;
+    const uint64_t end = symbol.addr + view.size;
+    SpecialInsns special = symbol.module.empty() ? vmlinux_.within(symbol.addr, end)
+                                                 : read_module_tables(memory_, symbol.module, {symbol.addr & ~0xffffffULL, end + 0xffffff}).within(symbol.addr, end);
+    FunctionFacts facts;
+    facts.addr = symbol.addr;
+    facts.size = view.size;
+    facts.code = view.code;
+    facts.rules = rules_;
+    facts.traced = traced_.contains(symbol.module + ":" + symbol.name);
+    facts.blacklist = TRY(forbidden_ranges(*symbols_, blacklist_, symbol, view.size));
+    facts.init_text = init_;
+    facts.entry_text = entry_;
+    facts.fixups = std::move(special.fixups);
+    facts.jump_labels = std::move(special.jump_labels);
+    facts.static_calls = std::move(special.static_calls);
+    facts.bugs = std::move(special.bugs);
+    for (const ListedProbe& probe : probes_)
+        if (!probe.gone && !probe.disabled && !probe.ftrace) facts.probes.push_back(probe.addr);
+    view.points = analyse(host_arch(), facts);
+    view.code.resize(view.size);
+    return view;
+}
+
+}  // namespace kpl

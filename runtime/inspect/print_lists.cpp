@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT
+#include "inspect/print_lists.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "inspect/functions.hpp"
+
+namespace kpl {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string line(const char* type, Json data) {
+    const Json object = {{"type", type}, {"data", std::move(data)}};
+    return object.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string address(uint64_t addr) { return fmt::format("{:#x}", addr); }  // no number that a double holds
+
+std::string comm_of(int pid) {
+    std::string comm;
+    std::getline(std::ifstream(fmt::format("/proc/{}/comm", pid)) >> std::ws, comm);
+    return comm;
+}
+
+std::string owner_text(const SystemProbe& probe) {
+    if (probe.owner.empty()) return "-";
+    std::string text = probe.owner;
+    std::string sessions;
+    for (const int pid : probe.pids) sessions += fmt::format("{}{} {}", sessions.empty() ? "" : " or ", pid, comm_of(pid));
+    return sessions.empty() ? text : text + " (" + sessions + ")";
+}
+
+// The C declaration, or nothing where BTF is silent.
+std::string declaration(const Symbol& symbol, Types& types) {
+    const auto signature = types.function(symbol.name, symbol.module);
+    return signature && *signature ? (*signature)->text : "";
+}
+
+}  // namespace
+
+std::string print_probes(const std::vector<SystemProbe>& probes) {
+    size_t width = 5;
+    for (const SystemProbe& probe : probes) width = std::max(width, probe.place.size());
+    std::string out = fmt::format("{:<16}  {:<9}  {:<9}  {:>6}  {:<{}}  OWNER\n", "ADDRESS", "KIND", "STATE", "MISSED", "PLACE", width);
+    for (const SystemProbe& probe : probes)
+        out += fmt::format("{:016x}  {:<9}  {:<9}  {:>6}  {:<{}}  {}\n", probe.addr, probe.kind, probe.state,
+                           probe.missed ? std::to_string(*probe.missed) : "-", probe.place, width, owner_text(probe));
+    return out;
+}
+
+std::string json_probes(const std::vector<SystemProbe>& probes) {
+    std::string out;
+    for (const SystemProbe& probe : probes) {
+        Json data = {{"address", address(probe.addr)}, {"kind", probe.kind},   {"place", probe.place},
+                     {"state", probe.state},           {"owner", probe.owner}, {"pids", probe.pids}};
+        if (probe.missed) data["missed"] = *probe.missed;
+        out += line("probe", std::move(data));
+    }
+    return out;
+}
+
+std::string print_blacklist(const std::vector<BlacklistRange>& ranges) {
+    std::string out;
+    for (const BlacklistRange& range : ranges) out += fmt::format("{:016x}  {:>6}  {}\n", range.begin, range.end - range.begin, range.name);
+    return out;
+}
+
+std::string json_blacklist(const std::vector<BlacklistRange>& ranges) {
+    std::string out;
+    for (const BlacklistRange& range : ranges)
+        out += line("blacklist", {{"address", address(range.begin)}, {"size", range.end - range.begin}, {"name", range.name}});
+    return out;
+}
+
+std::string print_functions(const std::vector<Symbol>& functions, Types* types) {
+    std::string out, last;
+    for (const Symbol& symbol : functions) {
+        // Several static functions may have one name: as a target it is one.
+        const std::string name = target_name(symbol);
+        if (name == last) continue;
+        out += name + "\n";
+        if (const std::string text = types ? declaration(symbol, *types) : ""; !text.empty()) out += "    " + text + "\n";
+        last = name;
+    }
+    return out;
+}
+
+std::string json_functions(const std::vector<Symbol>& functions, Types* types) {
+    std::string out;
+    for (const Symbol& symbol : functions) {
+        Json data = {{"name", target_name(symbol)}, {"address", address(symbol.addr)}};
+        if (const std::string text = types ? declaration(symbol, *types) : ""; !text.empty()) data["declaration"] = text;
+        out += line("probeable", std::move(data));
+    }
+    return out;
+}
+
+}  // namespace kpl

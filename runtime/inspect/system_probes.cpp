@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT
+#include "inspect/system_probes.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <fstream>
+
+#include "inspect/kprobe_table.hpp"
+
+namespace kpl {
+namespace {
+
+constexpr const char* own_module = "kprobe_lua";
+constexpr const char* own_device = "/dev/kprobe-lua";
+
+// Whose handler it is: a module's, or a part of the kernel by the function that it registers.
+std::string owner_of(const Symbol& handler) {
+    if (!handler.module.empty()) return handler.module;
+    static constexpr std::pair<const char*, const char*> dispatchers[] = {
+        {"kprobe_dispatcher", "kprobe_events"},      {"kretprobe_dispatcher", "kprobe_events"},
+        {"function_trace_call", "function tracer"},  {"function_stack_trace_call", "function tracer"},
+        {"trace_graph_entry", "function_graph tracer"}, {"call_direct_funcs", "bpf"},
+    };
+    for (const auto& [name, owner] : dispatchers)
+        if (handler.name == name) return owner;
+    return handler.name;
+}
+
+std::string state_of(const ListedProbe& probe) {
+    if (probe.gone) return "gone";
+    if (probe.disabled) return "disabled";
+    if (probe.optimized) return "optimized";
+    return probe.ftrace ? "ftrace" : "int3";
+}
+
+std::string qualified(const std::string& module, const std::string& place) {
+    return module.empty() ? place : module + ":" + place;
+}
+
+// What the kernel's table adds; each of its probes stands for one line of debugfs' list.
+void add_owners(std::vector<SystemProbe>& probes, Kallsyms& symbols, Types& types) {
+    const auto memory = KernelMemory::open();
+    if (!memory) return;
+    auto table = read_kprobe_table(*memory, symbols, types);
+    if (!table) return;
+    for (SystemProbe& probe : probes) {
+        const auto found = std::find_if(table->probes.begin(), table->probes.end(), [&](const KernelKprobe& one) {
+            return one.addr == probe.addr && one.is_return == (probe.kind == "kretprobe");
+        });
+        if (found == table->probes.end()) continue;
+        probe.missed = found->missed;
+        if (const auto handler = symbols.at(found->handler); handler && found->handler) probe.owner = owner_of(*handler);
+        table->probes.erase(found);
+    }
+}
+
+// Functions that ftrace traces, but for those that it traces for a kprobe.
+void add_traced(std::vector<SystemProbe>& probes, Kallsyms& symbols) {
+    const auto traced = read_traced();
+    if (!traced) return;
+    for (const TracedFunction& one : *traced) {
+        if (one.callback == "kprobe_ftrace_handler") continue;
+        SystemProbe probe;
+        const auto found = symbols.find(one.name, one.module.empty() ? "vmlinux" : one.module);
+        if (found && found->size() == 1) probe.addr = found->front().addr;
+        probe.kind = probe.state = "ftrace";
+        probe.place = qualified(one.module, one.name);
+        if (one.users > 1)
+            probe.owner = fmt::format("{} users", one.users);
+        else if (!one.callback.empty())
+            probe.owner = owner_of({one.callback, one.callback_module});
+        probes.push_back(std::move(probe));
+    }
+}
+
+}  // namespace
+
+std::vector<int> session_pids(const std::string& proc) {
+    std::vector<int> pids;
+    std::error_code error;
+    for (const auto& process : std::filesystem::directory_iterator(proc, error)) {
+        const std::string name = process.path().filename();
+        int pid = 0;
+        if (std::from_chars(name.data(), name.data() + name.size(), pid).ptr != name.data() + name.size()) continue;
+        std::error_code gone;
+        for (const auto& fd : std::filesystem::directory_iterator(process.path() / "fd", gone)) {
+            if (std::filesystem::read_symlink(fd.path(), gone) != own_device) continue;
+            pids.push_back(pid);
+            break;
+        }
+    }
+    std::sort(pids.begin(), pids.end());
+    return pids;
+}
+
+Result<std::vector<SystemProbe>> system_probes(Kallsyms& symbols, Types& types) {
+    std::vector<SystemProbe> probes;
+    for (const ListedProbe& listed : TRY(read_probe_list())) {
+        SystemProbe probe;
+        probe.addr = listed.addr;
+        probe.kind = listed.is_return ? "kretprobe" : "kprobe";
+        probe.place = qualified(listed.module, listed.place);
+        probe.state = state_of(listed);
+        probes.push_back(std::move(probe));
+    }
+    if (!probes.empty()) add_owners(probes, symbols, types);
+    add_traced(probes, symbols);
+    std::stable_sort(probes.begin(), probes.end(), [](const auto& a, const auto& b) { return a.addr < b.addr; });
+    std::vector<int> pids;
+    for (SystemProbe& probe : probes) {
+        if (probe.owner != own_module) continue;
+        if (pids.empty()) pids = session_pids();
+        probe.pids = pids;
+    }
+    return probes;
+}
+
+}  // namespace kpl

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+#include "main/inspect.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "inspect/functions.hpp"
+#include "inspect/inspector.hpp"
+#include "inspect/print_function.hpp"
+#include "inspect/print_lists.hpp"
+#include "inspect/system_probes.hpp"
+#include "main/doctor.hpp"
+#include "symbols/glob.hpp"
+
+namespace kpl {
+namespace {
+
+using Words = std::vector<std::string>;
+
+struct Context {
+    const CommandLine& line;
+    Words args;  // behind the command's name
+    Kallsyms symbols{};
+    Types types{line.options.btf_dir};
+
+    bool json() const { return line.options.format == Format::Json; }
+};
+
+void put(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
+
+Result<int> disasm(Context& c) {
+    if (c.args.empty()) return Error{Errc::usage, "disasm takes a function: kprobe-lua disasm vfs_read"};
+    Inspector inspector = TRY(Inspector::open(c.symbols, c.types));
+    bool first = true;
+    for (const std::string& target : c.args) {
+        const FunctionView view = TRY(inspector.function(target));
+        if (!first && !c.json()) put("\n");
+        first = false;
+        put(c.json() ? TRY(json_function(view, c.symbols)) : TRY(print_function(view, c.symbols)));
+    }
+    return 0;
+}
+
+Result<int> list_probes(Context& c) {
+    const auto probes = TRY(system_probes(c.symbols, c.types));
+    put(c.json() ? json_probes(probes) : print_probes(probes));
+    return 0;
+}
+
+Result<int> list_blacklist(Context& c) {
+    const std::string pattern = c.args.empty() ? "*" : c.args.front();
+    const Blacklist blacklist = TRY(Blacklist::read());
+    std::vector<BlacklistRange> found;
+    for (const BlacklistRange& range : blacklist.ranges())
+        if (glob_match(pattern, range.name)) found.push_back(range);
+    put(c.json() ? json_blacklist(found) : print_blacklist(found));
+    return found.empty() ? 1 : 0;
+}
+
+Result<int> list_functions(Context& c) {
+    const std::string pattern = c.args.empty() ? "*" : c.args.front();
+    const auto found = TRY(probeable_functions(c.symbols, pattern));
+    Types* types = c.line.options.verbose ? &c.types : nullptr;
+    put(c.json() ? json_functions(found, types) : print_functions(found, types));
+    return found.empty() ? 1 : 0;
+}
+
+Result<int> list(Context& c) {
+    const std::string what = c.args.empty() ? "probes" : c.args.front();
+    if (!c.args.empty()) c.args.erase(c.args.begin());
+    if (what == "probes") return list_probes(c);
+    if (what == "blacklist") return list_blacklist(c);
+    if (what == "functions") return list_functions(c);
+    return Error{Errc::usage, fmt::format("there is no list of '{}': list probes, list blacklist or list functions", what)};
+}
+
+Result<int> doctor(Context&) { return kpl::doctor(); }
+Result<int> info(Context&) { return kpl::info(); }
+
+struct CommandRow {
+    const char* name;
+    size_t most_args;
+    Result<int> (*run)(Context&);
+};
+constexpr CommandRow commands[] = {
+    {"disasm", 1000, disasm}, {"list", 2, list}, {"doctor", 0, doctor},
+    // Options, not words: parse_command_line() leads here.
+    {"-l", 1, list_functions}, {"--info", 0, info},
+};
+
+}  // namespace
+
+bool is_command(std::string_view word) {
+    return !word.starts_with('-') && std::any_of(std::begin(commands), std::end(commands), [&](const auto& row) { return row.name == word; });
+}
+
+Result<int> run_command(const CommandLine& line) {
+    const std::string& name = line.inspect.front();
+    const auto row = std::find_if(std::begin(commands), std::end(commands), [&](const auto& r) { return r.name == name; });
+    Context context{line, Words(line.inspect.begin() + 1, line.inspect.end())};
+    for (const std::string& arg : context.args)
+        if (arg.starts_with('-')) return Error{Errc::usage, fmt::format("options stand before the command: kprobe-lua {} {} …", arg, name)};
+    if (context.args.size() > row->most_args) return Error{Errc::usage, fmt::format("{}: one argument too many: '{}'", name, context.args.back())};
+    return row->run(context);
+}
+
+}  // namespace kpl

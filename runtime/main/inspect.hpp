@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: MIT
+// The commands that show the system instead of running a script: disasm, list, doctor; -l and --info.
+#pragma once
+
+#include <string_view>
+
+#include "base/result.hpp"
+#include "main/command_line.hpp"
+
+namespace kpl {
+
+// What may stand where a script's name stands.
+bool is_command(std::string_view word);
+// Runs line.inspect. The exit status.
+Result<int> run_command(const CommandLine& line);
+
+}  // namespace kpl
