@@ -108,6 +108,11 @@ Value Builder::negate(const Value& v) {
 
 Value Builder::length(const Value& v) {
     if (!usable(v, "'#'")) return poison();
+    if (v.is(Kind::Table)) {
+        int64_t n = 0;
+        while (!std::holds_alternative<Nil>(v.table->get(n + 1))) n++;
+        return int_constant(n);
+    }
     if (v.is(Kind::Memory) || v.is(Kind::Pointer)) return fail(Err::NEED_STR, "'#'", describe(v));
     if (!v.is(Kind::String) && !v.is(Kind::Stack)) return fail(Err::LENGTH, describe(v));
     if (v.literal) return int_constant(static_cast<int64_t>(v.text.size()));

@@ -98,6 +98,7 @@ void Builder::op_test(const Insn& i) {
 // Every variable that holds the tested value is known better on each way.
 void Builder::refine(State& state, const Value& tested, Known known) {
     if (!tested.type.nilable && !tested.is(Kind::Bool)) return;
+    if (!tested.field.empty() && (known == Known::True || known == Known::NotNil)) state.there.insert(tested.field);
     for (Value& v : state.slots) {
         if (!same(v, tested)) continue;
         const bool nilable = v.type.nilable;

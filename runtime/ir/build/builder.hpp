@@ -103,6 +103,7 @@ class Builder {
     void enter_block(Frame& frame, uint32_t block);
     State merge_states(Frame& frame, uint32_t block, std::vector<Edge>& edges, ir::BlockId into,
                        LoopHead* head);
+    static std::set<std::string> on_every_path(const std::vector<Edge>& edges, std::set<std::string> State::*names);
     void merge_records(Frame& frame, const std::vector<Edge>& edges, ir::BlockId into, State& merged);
     void go_to(uint32_t pc, ir::BlockId from, State state);
     void close_loop(Frame& frame, uint32_t block, ir::BlockId from, State state);

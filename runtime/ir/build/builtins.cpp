@@ -61,6 +61,8 @@ struct BuiltinTable {
         {"bit.tobit", 1, 1, &B::b_bit_tobit, 0},
         {"bit.tohex", 1, 2, &B::b_refused, static_cast<int>(Err::TOHEX)},
         {"tostring", 0, any, &B::b_refused, static_cast<int>(Err::TOSTRING)},
+        {"string.format", 0, any, &B::b_refused, static_cast<int>(Err::TOSTRING)},
+        {"ffi.string", 0, any, &B::b_refused, static_cast<int>(Err::FFI_STRING)},
         {"pairs", 0, any, &B::b_refused, static_cast<int>(Err::GENERIC_FOR)},
         {"ipairs", 0, any, &B::b_refused, static_cast<int>(Err::GENERIC_FOR)},
         {"next", 0, any, &B::b_refused, static_cast<int>(Err::GENERIC_FOR)},

@@ -69,7 +69,8 @@ Values Builder::call(const Value& target, Values args, const std::string& name) 
         default:
             break;
     }
-    if (callee.is(Kind::Nil)) return {fail(Err::CALL_NIL, callee.text.empty() ? name : callee.text)};
+    if (callee.is(Kind::Opaque) && callee.index == calls_itself) return {fail(Err::RECURSION)};
+    if (callee.is(Kind::Nil)) return {fail(Err::NOT_DEFINED, callee.text.empty() ? name : callee.text)};
     return {fail(Err::CALL_VALUE, describe(callee))};
 }
 
@@ -112,6 +113,7 @@ Values Builder::inline_call(const Value& callee, Values args) {
         entry.slots[n] = n < args.size() ? std::move(args[n]) : nil_value();
     entry.records = std::move(cur_.records);
     entry.stored = std::move(cur_.stored);
+    entry.there = std::move(cur_.there);
     Values caller_slots = std::move(cur_.slots);
     run_frame(child, std::move(entry));
     return merge_returns(child, std::move(caller_slots));
@@ -135,6 +137,7 @@ Values Builder::merge_returns(Frame& child, Values caller_slots) {
         w_.enter(edges[0].from);
         cur_.records = std::move(edges[0].state.records);
         cur_.stored = std::move(edges[0].state.stored);
+        cur_.there = std::move(edges[0].state.there);
         return count ? Values{m.values[0]} : Values{};
     }
     m.into = w_.new_block();
@@ -145,9 +148,8 @@ Values Builder::merge_returns(Frame& child, Values caller_slots) {
     merged.slots = results;  // a table that is returned stays alive
     merge_records(child, edges, m.into, merged);
     cur_.records = std::move(merged.records);
-    cur_.stored = edges[0].state.stored;
-    for (const Edge& e : edges)
-        std::erase_if(cur_.stored, [&](const std::string& name) { return !e.state.stored.contains(name); });
+    cur_.stored = on_every_path(edges, &State::stored);
+    cur_.there = on_every_path(edges, &State::there);
     w_.enter(m.into);
     return results;
 }

@@ -96,6 +96,11 @@ std::optional<Condition> Builder::compare_integers(Cmp cmp, const Value& a, cons
 
 std::optional<Condition> Builder::equal(const Value& a, const Value& b, const std::string& name) {
     if (a.is_poison() || b.is_poison()) return std::nullopt;
+    const Value& nil = a.is(Kind::Nil) ? a : b;
+    if (nil.is(Kind::Nil) && nil.index == never_defined) {
+        fail(Err::NOT_DEFINED, nil.text);
+        return std::nullopt;
+    }
     if (b.is(Kind::Nil)) return equal_nil(a, name);
     if (a.is(Kind::Nil)) return equal_nil(b, name);
     if (a.is(Kind::Bool) && b.is(Kind::Bool)) return equal_bools(a, b);

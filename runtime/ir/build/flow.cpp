@@ -98,11 +98,17 @@ State Builder::merge_states(Frame& frame, uint32_t block, std::vector<Edge>& edg
         if (m.force) head->vars.push_back({slot, merged.slots[slot], m.values});
     }
     merge_records(frame, edges, into, merged);
-    merged.stored = edges[0].state.stored;
-    for (const Edge& e : edges)
-        std::erase_if(merged.stored, [&](const std::string& name) { return !e.state.stored.contains(name); });
+    merged.stored = on_every_path(edges, &State::stored);
+    merged.there = on_every_path(edges, &State::there);
     if (head) head->records = merged.records;
     return merged;
+}
+
+std::set<std::string> Builder::on_every_path(const std::vector<Edge>& edges, std::set<std::string> State::*names) {
+    std::set<std::string> all = edges[0].state.*names;
+    for (const Edge& e : edges)
+        std::erase_if(all, [&](const std::string& name) { return !(e.state.*names).contains(name); });
+    return all;
 }
 
 // Tables under construction: those that are still in use, field by field.

@@ -132,7 +132,10 @@ Value Builder::data_load(const std::string& name) {
         const bool by_entry = in_ret && (!data.entry_stores || data.entry_stores->contains(name));
         if (!by_entry) data.fields.make_nilable(name);
     }
-    const bool nilable = shape->nilable && !cur_.stored.contains(name);
+    // A field that this handler does not change is what the first read found.
+    const bool changes = data.stored_by.contains({handler_, name});
+    const std::string place = "p.data." + name;
+    const bool nilable = shape->nilable && !cur_.stored.contains(name) && (changes || !cur_.there.contains(place));
     const auto [f, index] = laid_out(data.layout, name, type);
     ValueId present = no_value, value = no_value;
     StrRef str{.where = StrRef::Where::Data, .index = f.offset, .limit = string_bytes(type)};
@@ -145,7 +148,7 @@ Value Builder::data_load(const std::string& name) {
     const bool is_string = type.kind == Kind::String || type.kind == Kind::Stack;
     if (!is_string) {
         value = w_.load_data(f.offset);
-    } else if (data.stored_by.contains({handler_, name})) {
+    } else if (changes) {
         // This handler stores here, too: what was read must stay what it was.
         Value copy;
         copy.str = str;
@@ -154,7 +157,8 @@ Value Builder::data_load(const std::string& name) {
         copy_string_in(w_.block(), str, copy);
     }
     Value v = stored_field(type, value, str, present);
-    v.text = "p.data." + name;
+    v.text = place;
+    if (!changes) v.field = place;
     return v;
 }
 

@@ -17,6 +17,12 @@ std::string index_text(const Value& index) {
     return index.text.empty() || index.literal ? "…" : index.text;
 }
 
+bool is_user_method(const std::string& name) {
+    for (const char* method : {"value", "pairs", "top", "clear", "get", "set", "delete"})
+        if (name == method) return true;
+    return false;
+}
+
 bool is_ffi(const TableRef& table) {
     const Captured cast = table.get("cast");
     const auto* builtin = std::get_if<BuiltinRef>(&cast);
@@ -72,8 +78,7 @@ Value Builder::get_named(const Value& target, const std::string& name, const std
             break;
         case Kind::Map:
             if (name == "add") return named(Kind::Method, name);
-            if (name == "value" || name == "pairs" || name == "top" || name == "clear")
-                return fail(Err::USER_METHOD, name);
+            if (is_user_method(name)) return fail(Err::USER_METHOD, name);
             return get_indexed(v, string_literal(name), path);
         case Kind::Cell:
             if (name == "add") return named(Kind::Method, name);

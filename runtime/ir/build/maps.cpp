@@ -113,7 +113,8 @@ Value Builder::snapshot_field(const Value& snapshot, const std::string& name) {
             index = static_cast<int64_t>(i);
         }
     ValueId present = no_value;
-    if (field->nilable)
+    const std::string place = fmt::format("{}.{}", snapshot.index, name);
+    if (field->nilable && !cur_.there.contains(place))
         present = w_.binary(Opcode::And,
                             w_.binary(Opcode::Shr, w_.load_slot(snapshot.index, 0), w_.constant(index)),
                             w_.constant(1));
@@ -122,6 +123,7 @@ Value Builder::snapshot_field(const Value& snapshot, const std::string& name) {
     Value v = stored_field(type, is_string ? no_value : w_.load_slot(snapshot.index, offset),
                            {.index = snapshot.index, .limit = string_bytes(type), .offset = offset}, present);
     v.text = snapshot.text + "." + name;
+    v.field = place;
     return v;
 }
 

@@ -178,7 +178,9 @@ Value Builder::global(const std::string& name) {
     const auto constant = ask(s_.types.enumerator(name));
     if (!constant) return poison();
     if (*constant) return int_constant(**constant);
-    return captured(Nil{}, name);
+    Value v = captured(Nil{}, name);
+    v.index = never_defined;
+    return v;
 }
 
 void Builder::op_mov(const Insn& i) {
@@ -231,7 +233,7 @@ void Builder::op_fnew(const Insn& i) {
         } else {
             Value v = u.local ? slot(u.slot) : upvalue(u.slot);
             if (v.is(Kind::Undefined))
-                v = named(Kind::Opaque, "'" + u.name + "', which would call itself (no recursion)");
+                v = named(Kind::Opaque, "'" + u.name + "', which would call itself (no recursion)", calls_itself);
             function->upvalues.push_back(std::move(v));
         }
     }
@@ -308,6 +310,7 @@ void Builder::do_return(Values values) {
     State state;
     state.records = std::move(cur_.records);
     state.stored = std::move(cur_.stored);
+    state.there = std::move(cur_.there);
     frame_->returns.push_back({w_.block(), std::move(state), std::move(values), w_.place()});
 }
 

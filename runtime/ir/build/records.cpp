@@ -13,6 +13,9 @@ std::optional<Type> Builder::storable(const Value& v, const std::string& use) {
         case Kind::Poison:
             return std::nullopt;
         case Kind::Nil:
+            if (v.index != never_defined) return v.type;
+            fail(Err::NOT_DEFINED, v.text);
+            return std::nullopt;
         case Kind::Bool:
         case Kind::Int:
         case Kind::Pointer:

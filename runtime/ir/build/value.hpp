@@ -84,8 +84,9 @@ struct Value {
     int64_t offset = 0;                  // Memory: bytes after `id`
     ir::StrRef str{};                    // String, Stack
     bool literal = false;                // String: `text` holds its bytes
-    uint32_t index = 0;                  // Map, Cell, Event, Record: which; Snapshot: its slot
+    uint32_t index = 0;  // Map, Cell, Event, Record: which; Snapshot: its slot; Nil, Opaque: a mark below, or 0
     std::string text{};  // Builtin, Method: name; Float, Opaque: what it is; else the path for messages
+    std::string field{};  // nil-able: what State::there says of every read of the same field
     std::shared_ptr<const FunctionValue> function{};
     std::shared_ptr<const TableRef> table{};
     std::shared_ptr<const std::vector<Value>> key{};  // Cell
@@ -95,6 +96,9 @@ struct Value {
     bool is_int() const { return type.kind == Kind::Int && !type.nilable; }
     bool is_poison() const { return type.kind == Kind::Poison || type.kind == Kind::Undefined; }
 };
+
+// Value::index of nil that is a name without a meaning, and of a function that its own code names.
+inline constexpr uint32_t never_defined = 1, calls_itself = 2;
 
 // The same value, not merely an equal one.
 bool same(const Value& a, const Value& b);
@@ -121,6 +125,7 @@ struct State {
     std::vector<Value> slots;
     std::map<uint32_t, RecordState> records;  // by Value::index of Kind::Record
     std::set<std::string> stored;             // fields of p.data that every path has stored
+    std::set<std::string> there;              // fields (Value::field) that every path has found not to be nil
     std::vector<Value> open;                  // results of a call with an open count
 };
 
