@@ -394,6 +394,28 @@ end
 -- Nanoseconds of the monotonic clock, as in handlers.
 kprobe.now = core.now
 
+-- ---------------------------------------------------------------- the system
+local function text_or_nothing(what, value)
+  if value ~= nil and type(value) ~= "string" then fail("%s takes a string", what) end
+  return value
+end
+
+-- Every probe of the system: a list of { address=, kind=, place=, state=, owner=, pids=, missed= }.
+function kprobe.probes() return core.probes() end
+
+-- What may not be probed, all or by glob: a list of { name=, address=, size= }.
+function kprobe.blacklist(glob) return core.blacklist(text_or_nothing("blacklist", glob)) end
+
+-- The names of what can be probed, as targets: functions "vfs_*", functions "ext4:*".
+function kprobe.functions(glob) return core.functions(text_or_nothing("functions", glob)) end
+
+-- A function's instructions: a list of { offset=, text=, probe=, boost=, optimize=, ftrace= }; what is false has its
+-- reason in probe_why, boost_why, optimize_why.
+function kprobe.instructions(target)
+  if type(target) ~= "string" then fail 'instructions takes a function: instructions "vfs_read"' end
+  return core.instructions(target)
+end
+
 -- Handler builtins without a meaning in user space: calling one there says so.
 local handler_builtins = {
   "pid", "tid", "ppid", "uid", "gid", "cpu", "comm", "task", "cgroup", "kstack", "ustack", "str", "ustr", "buf",

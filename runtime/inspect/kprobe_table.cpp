@@ -17,7 +17,7 @@ constexpr uint32_t gone = 1, optimized = 4, on_ftrace = 8;  // KPROBE_FLAG_*
 
 struct Layout {
     TypeInfo kprobe, kretprobe, optimized_kprobe;
-    Field addr, opcode, flags, missed, pre_handler, list, ret_handler, optinsn, copied;
+    Field addr, opcode, flags, missed, pre_handler, post_handler, list, ret_handler, optinsn, copied;
     uint32_t copied_size = 0;
 };
 
@@ -43,6 +43,7 @@ Result<Layout> layout_of(Types& types) {
     l.flags = TRY(field(types, l.kprobe, "flags"));
     l.missed = TRY(field(types, l.kprobe, "nmissed"));
     l.pre_handler = TRY(field(types, l.kprobe, "pre_handler"));
+    l.post_handler = TRY(field(types, l.kprobe, "post_handler"));
     l.list = TRY(field(types, l.kprobe, "list"));
     if (auto ret = structure(types, "kretprobe")) {
         l.kretprobe = *ret;
@@ -106,6 +107,7 @@ class Walk {
         one.addr = at<uint64_t>(probe, layout_.addr.offset);
         one.missed = at<uint64_t>(probe, layout_.missed.offset);
         one.handler = at<uint64_t>(probe, layout_.pre_handler.offset);
+        if (!one.handler) one.handler = at<uint64_t>(probe, layout_.post_handler.offset);
         one.is_return = one.handler == handlers_.kretprobe && layout_.kretprobe.size;
         if (one.is_return) {
             // The kprobe is a kretprobe's first member.

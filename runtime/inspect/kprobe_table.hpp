@@ -17,7 +17,7 @@ struct KernelKprobe {
     uint64_t addr = 0;
     bool is_return = false;
     uint64_t missed = 0;
-    uint64_t handler = 0;  // of a kretprobe the return handler, if it has one
+    uint64_t handler = 0;  // pre or post; of a kretprobe the return handler, if it has one
 };
 
 // The mark that a probe has put into the text, and what was there.

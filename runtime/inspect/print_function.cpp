@@ -15,17 +15,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Result<std::vector<NativeInsn>> text_of_code(const FunctionView& view) {
-    std::vector<uint8_t> lengths;
-    size_t left = view.code.size();
-    for (const ProbePoint& point : view.points) {
-        // The last one may be cut off by the next symbol.
-        lengths.push_back(static_cast<uint8_t>(std::min<size_t>(point.length, left)));
-        left -= lengths.back();
-    }
-    return disassemble(host_arch(), view.code, view.symbol.addr, lengths);
-}
-
 // "je 0xffffffff81…" with the place by its name: "je +0x1a", "callq vfs_open".
 std::string named(const NativeInsn& insn, const FunctionView& view, Kallsyms& symbols) {
     if (!insn.target) return insn.text;
@@ -100,8 +89,19 @@ Json verdict(const Verdict& v, uint64_t function) {
 
 }  // namespace
 
+Result<std::vector<NativeInsn>> native_code(const FunctionView& view) {
+    std::vector<uint8_t> lengths;
+    size_t left = view.code.size();
+    for (const ProbePoint& point : view.points) {
+        // The last one may be cut off by the next symbol.
+        lengths.push_back(static_cast<uint8_t>(std::min<size_t>(point.length, left)));
+        left -= lengths.back();
+    }
+    return disassemble(host_arch(), view.code, view.symbol.addr, lengths);
+}
+
 Result<std::string> print_function(const FunctionView& view, Kallsyms& symbols) {
-    const auto insns = TRY(text_of_code(view));
+    const auto insns = TRY(native_code(view));
     const uint64_t begin = view.symbol.addr;
     size_t bytes_width = 5, text_width = 11;
     std::vector<std::string> texts;
@@ -126,7 +126,7 @@ Result<std::string> print_function(const FunctionView& view, Kallsyms& symbols) 
 }
 
 Result<std::string> json_function(const FunctionView& view, Kallsyms& symbols) {
-    const auto insns = TRY(text_of_code(view));
+    const auto insns = TRY(native_code(view));
     const uint64_t begin = view.symbol.addr;
     Json list = Json::array();
     for (size_t i = 0; i < insns.size(); i++) {

@@ -4,9 +4,13 @@
 
 #include <string>
 
+#include "arch/disasm.hpp"
 #include "inspect/inspector.hpp"
 
 namespace kpl {
+
+// The instructions, one for each point; they refer to view.code.
+Result<std::vector<NativeInsn>> native_code(const FunctionView& view);
 
 Result<std::string> print_function(const FunctionView& view, Kallsyms& symbols);
 // One line of JSON: {"type": "function", "data": {…, "instructions": […]}}.

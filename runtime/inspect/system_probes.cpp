@@ -36,7 +36,8 @@ std::string state_of(const ListedProbe& probe) {
     return probe.ftrace ? "ftrace" : "int3";
 }
 
-std::string qualified(const std::string& module, const std::string& place) {
+std::string qualified(const std::string& module, std::string place) {
+    if (place.ends_with("+0x0")) place.resize(place.size() - 4);
     return module.empty() ? place : module + ":" + place;
 }
 
@@ -52,7 +53,11 @@ void add_owners(std::vector<SystemProbe>& probes, Kallsyms& symbols, Types& type
         });
         if (found == table->probes.end()) continue;
         probe.missed = found->missed;
-        if (const auto handler = symbols.at(found->handler); handler && found->handler) probe.owner = owner_of(*handler);
+        if (const auto handler = symbols.at(found->handler); handler && found->handler) {
+            probe.owner = owner_of(*handler);
+            // The module's kretprobes have a pre-handler of their own, so that the kernel does not know them as such.
+            if (probe.owner == own_module && handler->name.starts_with("kpl_hit_call")) probe.kind = "kretprobe";
+        }
         table->probes.erase(found);
     }
 }

@@ -15,7 +15,7 @@ namespace kpl {
 struct SystemProbe {
     uint64_t addr = 0;
     std::string kind;    // "kprobe", "kretprobe", "ftrace"
-    std::string place;   // "vfs_read+0x9", "ext4:ext4_sync_fs+0x0"
+    std::string place;   // "vfs_read+0x9", "ext4:ext4_sync_fs"
     std::string state;   // "int3", "optimized", "ftrace", "disabled", "gone"
     std::string owner;   // "kprobe_lua", "kprobe_events", another module's name; "" if nobody says
     std::vector<int> pids;  // of the sessions, one of which it belongs to

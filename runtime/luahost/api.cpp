@@ -431,7 +431,8 @@ constexpr luaL_Reg functions[] = {
     {"entries", entries}, {"get", get},             {"set", set},           {"erase", erase},
     {"layout", record_layout}, {"symbol", symbol_name}, {"frame", frame_name}, {"batch_room", batch_room},
     {"every", every},         {"at_exit", at_exit},     {"exit", exit_script}, {"write", write},
-    {"now", now},         {nullptr, nullptr},
+    {"now", now},         {"probes", list_probes},  {"blacklist", list_blacklist}, {"functions", list_functions},
+    {"instructions", list_instructions}, {nullptr, nullptr},
 };
 
 }  // namespace

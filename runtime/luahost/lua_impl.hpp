@@ -102,6 +102,12 @@ int symbol_name(lua_State* L);
 int frame_name(lua_State* L);
 int batch_room(lua_State* L);
 
+// system.cpp
+int list_probes(lua_State* L);
+int list_blacklist(lua_State* L);
+int list_functions(lua_State* L);
+int list_instructions(lua_State* L);
+
 // api.cpp: pushes the table of native functions that lua/kprobe.lua is given.
 void push_core(lua_State* L);
 
