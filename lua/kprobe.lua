@@ -208,15 +208,53 @@ function Map:pairs()
   end
 end
 
--- The n rows with the largest values: a list of { key=, value= }.
-function Map:top(n)
-  local rows = core.rows(self.id)
-  table.sort(rows, function(a, b) return a.weight > b.weight end)
-  for i = #rows, (n or 10) + 1, -1 do rows[i] = nil end
-  return rows
+local function top(rows, n)
+  local sorted = {}
+  for i, row in ipairs(rows) do sorted[i] = row end
+  table.sort(sorted, function(a, b) return a.weight > b.weight end)
+  for i = #sorted, (n or 10) + 1, -1 do sorted[i] = nil end
+  return sorted
 end
+-- The n rows with the largest values: a list of { key=, value= }.
+function Map:top(n) return top(core.rows(self.id), n) end
 
 function Map:clear() core.clear(self.id) end
+
+-- What was in an aggregation when take() emptied it: reads as the aggregation does.
+local Taken = {}
+Taken.__index = Taken
+Taken.__tostring = function(taken) return taken.text end
+
+-- Empties the aggregation and returns what was in it: no update is lost between.
+function Map:take()
+  local rows, text = core.take(self.id)
+  return setmetatable({ rows = rows, text = text }, Taken)
+end
+
+local function same_key(a, b)
+  a, b = key_elements(a), key_elements(b)
+  for i = 1, math.max(#a, #b) do
+    if a[i] ~= b[i] then return false end
+  end
+  return true
+end
+
+function Taken:value(key)
+  for _, row in ipairs(self.rows) do
+    if same_key(row.key, key) then return row.value end
+  end
+end
+
+function Taken:pairs()
+  local i = 0
+  return function()
+    i = i + 1
+    local row = self.rows[i]
+    if row then return row.key, row.value end
+  end
+end
+
+function Taken:top(n) return top(self.rows, n) end
 
 local handler_only = "%s is for handlers; user space reads with value and pairs"
 function Map.add() fail(handler_only, "add") end

@@ -64,49 +64,73 @@ const uint8_t* Aggregation::area(uint32_t cpu, uint32_t bank) const {
     return mapping_.data() + (uint64_t{cpu} * made_.nr_banks + bank) * made_.bank_size;
 }
 
-void Aggregation::read_bank(uint32_t bank, std::vector<AggRow>& rows) const {
-    std::unordered_map<std::string, size_t> index;
+// Calls fn(key, value's words) for each cell in use.
+template <class Fn>
+void Aggregation::for_cells(uint32_t bank, Fn&& fn) const {
     for (uint32_t cpu = 0; cpu < cpus_; cpu++) {
-        const uint8_t* cells = area(cpu, bank) + sizeof(kpl_agg_bank);
-        for (uint32_t i = 0; i < made_.nr_cells; i++) {
-            auto* cell = reinterpret_cast<const kpl_agg_cell*>(cells + uint64_t{i} * made_.cell_size);
-            if (__atomic_load_n(&cell->hash, __ATOMIC_ACQUIRE) == 0) continue;
-            auto* key = reinterpret_cast<const uint8_t*>(cell + 1);
-            const AggValue value =
-                decode(made_.kind, read_value(cell, key + made_.key_size, made_.value_size));
-            const auto [at, fresh] = index.try_emplace(std::string(reinterpret_cast<const char*>(key), made_.key_size), rows.size());
-            if (fresh)
-                rows.push_back({at->first, value});
-            else
-                merge(rows[at->second].value, value);
+        const uint8_t* at = area(cpu, bank);
+        const auto used = __atomic_load_n(&reinterpret_cast<const kpl_agg_bank*>(at)->used, __ATOMIC_ACQUIRE);
+        at += sizeof(kpl_agg_bank);
+        for (uint64_t i = 0; i < std::min<uint64_t>(used, made_.nr_cells); i++, at += made_.cell_size) {
+            const std::string_view key(reinterpret_cast<const char*>(at) + sizeof(kpl_agg_cell), made_.key_size);
+            fn(key, reinterpret_cast<const kpl_agg_cell*>(at), at + sizeof(kpl_agg_cell) + made_.key_size);
         }
     }
 }
 
-Result<std::vector<AggRow>> Aggregation::read(const Device& device) const {
-    // A clear that runs meanwhile is ours (the session has one owner), so the active bank stays what it is.
-    const kpl_map_info info = TRY(device.map_info(made_.id));
+std::vector<AggRow> Aggregation::read_bank(uint32_t bank) const {
     std::vector<AggRow> rows;
-    read_bank(info.active, rows);
+    std::unordered_map<std::string, size_t> index;
+    for_cells(bank, [&](std::string_view key, const kpl_agg_cell* cell, const uint8_t* value) {
+        AggValue one = decode(made_.kind, read_value(cell, value, made_.value_size));
+        const auto [at, fresh] = index.try_emplace(std::string(key), rows.size());
+        if (fresh)
+            rows.push_back({at->first, std::move(one)});
+        else
+            merge(rows[at->second].value, one);
+    });
     return rows;
 }
 
-Result<AggValue> Aggregation::value(const Device& device, std::string_view key) const {
-    for (AggRow& row : TRY(read(device)))
-        if (row.key == key) return std::move(row.value);
-    return AggValue{};
+Result<std::vector<AggRow>> Aggregation::read(const Device& device) const {
+    // A clear that runs meanwhile is ours (the session has one owner), so the active bank stays what it is.
+    return read_bank(TRY(device.map_info(made_.id)).active);
 }
 
-Result<void> Aggregation::clear(const Device& device) {
-    TRY(device.clear_map(made_.id));
-    return {};
+Result<AggValue> Aggregation::value(const Device& device, std::string_view key) const {
+    const uint32_t bank = TRY(device.map_info(made_.id)).active;
+    AggValue sum;
+    bool found = false;
+    for_cells(bank, [&](std::string_view other, const kpl_agg_cell* cell, const uint8_t* value) {
+        if (other != key) return;
+        AggValue one = decode(made_.kind, read_value(cell, value, made_.value_size));
+        if (found)
+            merge(sum, one);
+        else
+            sum = std::move(one);
+        found = true;
+    });
+    return sum;
+}
+
+Result<std::vector<AggRow>> Aggregation::take(const Device& device) {
+    // The bank that the module empties now was quiet since the last time: its losses are final.
+    const uint32_t emptied = 1 - TRY(device.map_info(made_.id)).active;
+    const uint64_t lost = lost_in(emptied);
+    const kpl_map_clear cleared = TRY(device.clear_map(made_.id));
+    lost_before_ += lost;
+    return read_bank(cleared.bank);
+}
+
+uint64_t Aggregation::lost_in(uint32_t bank) const {
+    uint64_t lost = 0;
+    for (uint32_t cpu = 0; cpu < cpus_; cpu++) lost += word(area(cpu, bank) + offsetof(kpl_agg_bank, lost));
+    return lost;
 }
 
 uint64_t Aggregation::lost() const {
-    uint64_t lost = 0;
-    for (uint32_t cpu = 0; cpu < cpus_; cpu++)
-        for (uint32_t bank = 0; bank < made_.nr_banks; bank++)
-            lost += word(area(cpu, bank) + offsetof(kpl_agg_bank, lost));
+    uint64_t lost = lost_before_;
+    for (uint32_t bank = 0; bank < made_.nr_banks; bank++) lost += lost_in(bank);
     return lost;
 }
 

@@ -36,17 +36,22 @@ class Aggregation {
     Result<std::vector<AggRow>> read(const Device& device) const;
     // One key; n is 0 when it was never updated.
     Result<AggValue> value(const Device& device, std::string_view key) const;
-    Result<void> clear(const Device& device);
-    // Updates that were refused because the map was full.
+    // Empties it, and gives what was in it: each update is either in the rows or in what is read later.
+    Result<std::vector<AggRow>> take(const Device& device);
+    // Updates that were refused because the map was full, of all time.
     uint64_t lost() const;
 
   private:
     const uint8_t* area(uint32_t cpu, uint32_t bank) const;
-    void read_bank(uint32_t bank, std::vector<AggRow>& rows) const;
+    template <class Fn>
+    void for_cells(uint32_t bank, Fn&& fn) const;
+    std::vector<AggRow> read_bank(uint32_t bank) const;
+    uint64_t lost_in(uint32_t bank) const;
 
     Mapping mapping_;
     kpl_map_create made_{};
     uint32_t cpus_ = 0;
+    uint64_t lost_before_ = 0;  // in banks that were emptied since
 };
 
 }  // namespace kpl

@@ -96,7 +96,7 @@ void Rings::release() {
         if (ring.control().tail != ring.tail) __atomic_store_n(&ring.control().tail, ring.tail, __ATOMIC_RELEASE);
 }
 
-void Rings::arm(uint32_t fill) {
+void Rings::arm(uint64_t fill) {
     for (Ring& ring : rings_) {
         const uint64_t position = ring.tail + (fill ? fill : 1);
         if (ring.control().wake_at != position) __atomic_store_n(&ring.control().wake_at, position, __ATOMIC_RELEASE);

@@ -48,7 +48,7 @@ class Rings {
     void release();
 
     // Asks to be woken at the next record (`fill` 0), or when a ring holds `fill` bytes.
-    void arm(uint32_t fill);
+    void arm(uint64_t fill);
 
     // Complete records were left because an older one was still being written.
     bool holding_back() const;

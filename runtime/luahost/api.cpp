@@ -286,22 +286,36 @@ void push_key(lua_State* L, const MapDecl& map, const std::vector<Datum>& key) {
 
 uint32_t map_id(lua_State* L) { return static_cast<uint32_t>(lua_tonumber(L, 1)); }
 
+void push_rows(lua_State* L, const MapDecl& map, const std::vector<KeyedValue>& rows) {
+    lua_createtable(L, static_cast<int>(rows.size()), 0);
+    for (size_t i = 0; i < rows.size(); i++) {
+        lua_createtable(L, 0, 3);
+        push_key(L, map, rows[i].key);
+        lua_setfield(L, -2, "key");
+        push_agg_value(L, map, rows[i].value);
+        lua_setfield(L, -2, "value");
+        lua_pushnumber(L, weight(map, rows[i].value));
+        lua_setfield(L, -2, "weight");
+        lua_rawseti(L, -2, static_cast<int>(i + 1));
+    }
+}
+
 int rows(lua_State* L) {
     return guarded(L, [&](LuaHost::Impl& host) -> Result<int> {
         const std::vector<KeyedValue> rows = TRY(host.api->rows(map_id(L)));
-        const MapDecl& map = host.api->map(map_id(L));
-        lua_createtable(L, static_cast<int>(rows.size()), 0);
-        for (size_t i = 0; i < rows.size(); i++) {
-            lua_createtable(L, 0, 3);
-            push_key(L, map, rows[i].key);
-            lua_setfield(L, -2, "key");
-            push_agg_value(L, map, rows[i].value);
-            lua_setfield(L, -2, "value");
-            lua_pushnumber(L, weight(map, rows[i].value));
-            lua_setfield(L, -2, "weight");
-            lua_rawseti(L, -2, static_cast<int>(i + 1));
-        }
+        push_rows(L, host.api->map(map_id(L)), rows);
         return 1;
+    });
+}
+
+// The rows, and their text.
+int take(lua_State* L) {
+    return guarded(L, [&](LuaHost::Impl& host) -> Result<int> {
+        std::vector<KeyedValue> rows = TRY(host.api->take(map_id(L)));
+        push_rows(L, host.api->map(map_id(L)), rows);
+        const std::string text = host.api->text_of(map_id(L), std::move(rows));
+        lua_pushlstring(L, text.data(), text.size());
+        return 2;
     });
 }
 
@@ -427,7 +441,7 @@ int now(lua_State* L) {
 
 constexpr luaL_Reg functions[] = {
     {"map", declare_map}, {"event", declare_event}, {"probe", declare_probe}, {"control", control}, {"state", state},
-    {"stats", stats},     {"rows", rows},           {"value", value},         {"clear", clear},     {"text", text},
+    {"stats", stats},     {"rows", rows},           {"value", value},         {"clear", clear},     {"take", take}, {"text", text},
     {"entries", entries}, {"get", get},             {"set", set},           {"erase", erase},
     {"layout", record_layout}, {"symbol", symbol_name}, {"frame", frame_name}, {"batch_room", batch_room},
     {"every", every},         {"at_exit", at_exit},     {"exit", exit_script}, {"write", write},

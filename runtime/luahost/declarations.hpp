@@ -74,7 +74,10 @@ class ScriptApi {
     virtual Result<std::vector<KeyedValue>> rows(uint32_t map) = 0;
     virtual Result<AggValue> value(uint32_t map, const std::vector<Datum>& key) = 0;
     virtual Result<void> clear(uint32_t map) = 0;
+    // What is in it, which empties it: each update is in these rows or in later ones.
+    virtual Result<std::vector<KeyedValue>> take(uint32_t map) = 0;
     virtual Result<std::string> text(uint32_t map) = 0;
+    virtual std::string text_of(uint32_t map, std::vector<KeyedValue> rows) = 0;
 
     // map(): shared with handlers. A value has the fields of its layout; without a struct value, one.
     virtual Result<std::vector<MapEntry>> entries(uint32_t map) = 0;

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "main/inspect.hpp"
+#include "uapi/kprobe_lua.h"
 
 namespace kpl {
 namespace {
@@ -27,7 +28,8 @@ constexpr const char* examples = R"(Examples:
   kprobe-lua list                                  every probe of the system, and whose it is
   kprobe-lua list blacklist                        what the kernel forbids to probe
 
-Options with a long life have a twin in the environment: KPROBE_LUA_OUTPUT, _FORMAT, _BUFFER, _BUFFERING, _TIMEOUT,
+Options with a long life have a twin in the environment: KPROBE_LUA_OUTPUT, _FORMAT, _BUFFER, _WAKE_LATENCY,
+_WAKE_FILL, _BUFFERING, _TIMEOUT,
 _PID, _MAX_PROBES, _STRICT, _VERBOSE, _QUIET, _REQUIRE, _INCLUDE, _DUMP.
 
 Exit status: 0 ended or ^C, 1 script or run-time error, 2 usage, or the script's own exit(n).)";
@@ -86,8 +88,8 @@ void define(CLI::App& app, Parsed& p) {
     env(app.add_option("-p", p.pid, "only hits of this process"), "PID")->option_text("PID")->check(positive("a process id"));
     env(app.add_option("--timeout", p.timeout, "end after so many seconds"), "TIMEOUT")->option_text("SECONDS")->check(positive("a number of seconds"));
     env(app.add_option("-o", p.options.output, "write the script's output to a file"), "OUTPUT")->option_text("FILE");
-    env(app.add_option("-f", p.options.format, "format of the output: text or json")->option_text("text|json")
-            ->transform(CLI::CheckedTransformer(std::map<std::string, Format>{{"text", Format::Text}, {"json", Format::Json}})),
+    env(app.add_option("-f", p.options.format, "format of the output: text, json, or folded stacks")->option_text("text|json|folded")
+            ->transform(CLI::CheckedTransformer(std::map<std::string, Format>{{"text", Format::Text}, {"json", Format::Json}, {"folded", Format::Folded}})),
         "FORMAT");
     env(app.add_option("-B", p.options.buffering, "buffering of the output: none, line or full")->option_text("none|line|full")
             ->transform(CLI::CheckedTransformer(std::map<std::string, Buffering>{
@@ -97,6 +99,14 @@ void define(CLI::App& app, Parsed& p) {
             ->option_text("SIZE")
             ->transform(CLI::AsSizeValue(false)),
         "BUFFER");
+    env(app.add_option("--wake-latency", p.options.wake_latency_ms, "how long events may gather before they are delivered; 0: not at all")
+            ->option_text("MS")
+            ->check(CLI::Range(0, 60000)),
+        "WAKE_LATENCY");
+    env(app.add_option("--wake-fill", p.options.wake_fill, "how full a ring gets, in percent, before its events are delivered")
+            ->option_text("PERCENT")
+            ->check(CLI::Range(1, 50)),
+        "WAKE_FILL");
     env(app.add_flag("-q,--quiet", p.options.quiet, "no messages but errors and losses")->option_text(" "), "QUIET");
     env(app.add_flag("--strict", p.options.strict, "exit 1 if anything was lost or stopped")->option_text(" "), "STRICT");
     env(app.add_flag("-v,--verbose", p.options.verbose, "say what happens; always print the account at the end")->option_text(" "), "VERBOSE");
@@ -151,7 +161,7 @@ void settle(const CLI::App& app, CommandLine& line, Parsed& p, int argc, char** 
     if (app.count("-c")) o.command = p.command;
     if (p.pid) o.pid = p.pid;
     if (p.timeout > 0) o.timeout = p.timeout;
-    if (o.ring_bytes < 4096 || o.ring_bytes > 1u << 30) return fail(line, "--buffer takes 4K to 1G");
+    if (o.ring_bytes < 4096 || o.ring_bytes > KPL_MAX_RING) return fail(line, "--buffer takes 4K to 64M");
     o.ring_bytes = std::bit_ceil(o.ring_bytes);
     for (const std::string& stage : p.dump) {
         if (stage == "all")

@@ -21,7 +21,8 @@ int report(const kpl::Result<int>& result) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    std::signal(SIGPIPE, SIG_IGN);  // a broken pipe is an error of write(), and ends the run quietly
+    // A broken pipe is an error of write(), and ends the run quietly. Programs that scripts start have the default again.
+    std::signal(SIGPIPE, [](int) {});
     const kpl::CommandLine line = kpl::parse_command_line(argc, argv);
     if (line.bad_usage) {
         std::fprintf(stderr, "kprobe-lua: %s\nTry 'kprobe-lua --help'.\n", line.text.c_str());

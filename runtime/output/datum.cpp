@@ -39,8 +39,9 @@ SymbolDatum Decoder::symbol(uint64_t address) const {
 
 SymbolDatum Decoder::frame(uint64_t address) const { return {address, symbols_->name_of(address)}; }
 
-StackDatum Decoder::stack(std::span<const uint8_t> addresses) const {
+StackDatum Decoder::stack(FieldKind kind, std::span<const uint8_t> addresses) const {
     StackDatum stack;
+    stack.kernel = kind == FieldKind::Kstack;
     for (size_t at = 0; at + 8 <= addresses.size(); at += 8) {
         const auto address = load<uint64_t>(addresses, at);
         if (address == 0) break;
@@ -81,7 +82,7 @@ std::vector<Datum> Decoder::record(const Layout& layout, std::span<const uint8_t
         else if (f.kind == FieldKind::String)
             values.emplace_back(text_of(bytes));
         else
-            values.emplace_back(stack(bytes));
+            values.emplace_back(stack(f.kind, bytes));
     }
     return values;
 }
@@ -96,7 +97,7 @@ std::vector<Datum> Decoder::fixed(const Layout& layout, std::span<const uint8_t>
         else if (f.kind == FieldKind::String)
             values.emplace_back(text_of(part(bytes, f.offset + 8u, std::min(load<uint32_t>(bytes, f.offset), f.limit))));
         else if (f.kind == FieldKind::Kstack || f.kind == FieldKind::Ustack)
-            values.emplace_back(stack(part(bytes, f.offset + 8u, std::min(load<uint32_t>(bytes, f.offset), f.limit * 8))));
+            values.emplace_back(stack(f.kind, part(bytes, f.offset + 8u, std::min(load<uint32_t>(bytes, f.offset), f.limit * 8))));
         else
             values.push_back(number(f.kind, load<uint64_t>(bytes, f.offset)));
     }

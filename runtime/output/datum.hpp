@@ -23,6 +23,7 @@ struct SymbolDatum {
 };
 struct StackDatum {
     std::vector<SymbolDatum> frames;  // innermost first
+    bool kernel = true;
 };
 
 using Datum = std::variant<Nil, bool, int64_t, uint64_t, PointerDatum, SymbolDatum, std::string, StackDatum>;
@@ -40,7 +41,7 @@ class Decoder {
 
   private:
     Datum number(FieldKind kind, uint64_t word) const;
-    StackDatum stack(std::span<const uint8_t> addresses) const;
+    StackDatum stack(FieldKind kind, std::span<const uint8_t> addresses) const;
 
     Kallsyms* symbols_;
 };

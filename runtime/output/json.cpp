@@ -28,15 +28,17 @@ Json count(uint64_t n) {
 
 int64_t average(const AggValue& v) { return v.n ? v.sum / static_cast<int64_t>(v.n) : 0; }
 
-// A bucket without a lower or an upper end has no such member, as in bpftrace.
+// From the first to the last that is not empty. `max` is in the bucket; one without an end has no such member.
 Json buckets(const MapDecl& map, const AggValue& v) {
     Json list = Json::array();
-    for (size_t slot = 0; slot < v.slots.size(); slot++) {
-        if (!v.slots[slot]) continue;
+    size_t from = 0, to = v.slots.size();
+    while (from < to && !v.slots[from]) from++;
+    while (to > from && !v.slots[to - 1]) to--;
+    for (size_t slot = from; slot < to; slot++) {
         const Bounds bounds = slot_bounds(map, slot, v.slots.size());
         Json bucket;
         if (bounds.min) bucket["min"] = integer(*bounds.min);
-        if (bounds.max) bucket["max"] = integer(*bounds.max);
+        if (bounds.max) bucket["max"] = integer(*bounds.max - 1);
         bucket["count"] = count(v.slots[slot]);
         list.push_back(std::move(bucket));
     }
@@ -50,7 +52,8 @@ Json value_of(const MapDecl& map, const AggValue& v) {
         case KPL_MAP_MIN: return integer(v.min);
         case KPL_MAP_MAX: return integer(v.max);
         case KPL_MAP_STATS:
-            return {{"count", count(v.n)}, {"average", integer(average(v))}, {"total", integer(v.sum)}};
+            return {{"count", count(v.n)}, {"average", integer(average(v))}, {"total", integer(v.sum)},
+                    {"min", integer(v.min)}, {"max", integer(v.max)}};
         case KPL_MAP_HIST:
         case KPL_MAP_LHIST: return buckets(map, v);
         default: return count(v.n);

@@ -20,10 +20,14 @@ std::string power_label(int exponent) {
     return fmt::format("{}{}", uint64_t{1} << (exponent % 10), suffix[exponent / 10]);
 }
 
-// 0 to 1023 as they are, powers of two from there on with their unit.
+// Of hist(): 0 to 1023 as they are, powers of two from there on with their unit. Of lhist(): what is whole in K or M.
 std::string bound_label(const MapDecl& map, int64_t bound) {
-    if (map.kind == KPL_MAP_LHIST || bound < 1024) return std::to_string(bound);
-    return power_label(63 - __builtin_clzll(static_cast<uint64_t>(bound)));
+    if (map.kind == KPL_MAP_LHIST) {
+        if (bound != 0 && bound % (1 << 20) == 0) return fmt::format("{}M", bound >> 20);
+        if (bound != 0 && bound % (1 << 10) == 0) return fmt::format("{}K", bound >> 10);
+        return std::to_string(bound);
+    }
+    return bound < 1024 ? std::to_string(bound) : power_label(63 - __builtin_clzll(static_cast<uint64_t>(bound)));
 }
 
 std::string slot_label(const MapDecl& map, size_t slot, size_t slots) {
@@ -44,6 +48,26 @@ std::string value_text(const MapDecl& map, const AggValue& v) {
             return fmt::format("count {}, average {}, total {}, min {}, max {}", v.n, average(v), v.sum, v.min, v.max);
         default: return std::to_string(v.n);
     }
+}
+
+// A frame's function alone; user frames have no name.
+std::string folded_frame(const SymbolDatum& frame, bool kernel) {
+    if (!kernel) return frame.text;
+    return frame.text.substr(0, frame.text.find_first_of("+ ")) + "_[k]";
+}
+
+std::string folded_element(const Datum& datum) {
+    const auto* stack = std::get_if<StackDatum>(&datum);
+    std::string text;
+    if (stack) {
+        for (auto frame = stack->frames.rbegin(); frame != stack->frames.rend(); ++frame)
+            text += (text.empty() ? "" : ";") + folded_frame(*frame, stack->kernel);
+        return text;
+    }
+    text = to_text(datum);
+    for (char& c : text)
+        if (c == ';' || c == '\n') c = ':';
+    return text;
 }
 
 }  // namespace
@@ -86,7 +110,7 @@ std::string draw_histogram(const MapDecl& map, const AggValue& value) {
         const auto slot = static_cast<size_t>(it - slots.begin());
         const std::string label = slot_label(map, slot, slots.size());
         const auto bar = static_cast<size_t>(static_cast<double>(*it) / static_cast<double>(most) * bar_width);
-        text += fmt::format("{:<16} {:>8} |{:<{}}|\n", label, *it, std::string(bar, '@'), bar_width);
+        text += fmt::format("{:<16}{:>8} |{:<{}}|\n", label, *it, std::string(bar, '@'), bar_width);
     }
     return text;
 }
@@ -101,6 +125,24 @@ void sort_rows(const MapDecl& map, std::vector<KeyedValue>& rows) {
     std::stable_sort(rows.begin(), rows.end(), [&](const KeyedValue& a, const KeyedValue& b) {
         return weight(map, a.value) < weight(map, b.value);
     });
+}
+
+bool untouched(const AggValue& v) {
+    return v.n == 0 && v.sum == 0 && std::all_of(v.slots.begin(), v.slots.end(), [](uint64_t n) { return n == 0; });
+}
+
+std::string render_folded(const MapDecl& map, const std::vector<KeyedValue>& rows) {
+    std::string text;
+    for (const KeyedValue& row : rows) {
+        std::string line = row.key.empty() ? map.name : "";
+        for (const Datum& element : row.key) {
+            const std::string one = folded_element(element);
+            line += (line.empty() || one.empty() ? "" : ";") + one;
+        }
+        const bool many = is_histogram(map) || map.kind == KPL_MAP_STATS;
+        text += fmt::format("{} {}\n", line, many ? std::to_string(row.value.n) : value_text(map, row.value));
+    }
+    return text;
 }
 
 std::string render(const MapDecl& map, const std::vector<KeyedValue>& rows) {

@@ -36,6 +36,12 @@ std::string key_text(const std::vector<Datum>& key);
 // Smallest weight first, as bpftrace prints them.
 void sort_rows(const MapDecl& map, std::vector<KeyedValue>& rows);
 
+// Nothing was ever added (but zeros): not worth a line at the end.
+bool untouched(const AggValue& value);
+
+// Folded stacks: "a;b;c_[k] N", outermost first, after the key's other elements; histograms and stats give their count.
+std::string render_folded(const MapDecl& map, const std::vector<KeyedValue>& rows);
+
 // The whole aggregation: one line or one histogram for each row.
 std::string render(const MapDecl& map, const std::vector<KeyedValue>& rows);
 

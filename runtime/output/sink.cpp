@@ -1,13 +1,30 @@
 // SPDX-License-Identifier: MIT
 #include "output/sink.hpp"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstring>
 #include <utility>
 
 namespace kpl {
+namespace {
+
+bool is_open(int fd) { return ::fcntl(fd, F_GETFD) >= 0; }
+
+// A closed standard stream's number would go to the next file that is opened, and text into it.
+void fill_standard_streams() {
+    for (int fd = 0; fd <= 2; fd++)
+        if (!is_open(fd)) (void)!::open("/dev/null", fd == 0 ? O_RDONLY : O_WRONLY);
+}
+
+}  // namespace
 
 Result<Sink> Sink::open(const std::string& path, Buffering buffering) {
+    const bool has_stdout = is_open(STDOUT_FILENO);
+    fill_standard_streams();
+    if (path.empty() && !has_stdout) return Error{Errc::system, "stdout is closed: -o FILE writes to a file"};
     if (path.empty()) return Sink(stdout, false, buffering);
     FILE* file = std::fopen(path.c_str(), "we");
     if (!file) return Error{Errc::system, path + ": " + std::strerror(errno)};

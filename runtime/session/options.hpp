@@ -12,7 +12,7 @@
 
 namespace kpl {
 
-enum class Format { Text, Json };
+enum class Format { Text, Json, Folded };
 
 struct Options {
     std::string script;              // a path, "-" for stdin; empty with `code`
@@ -33,6 +33,8 @@ struct Options {
     bool verbose = false;                  // -v
     std::set<std::string> dump;            // -d: bc, ir, asm
     uint32_t ring_bytes = 1 << 20;         // of each CPU's ring
+    uint32_t wake_latency_ms = 20;         // how long events may gather; 0: each one wakes
+    uint32_t wake_fill = 25;               // percent of a ring: what gathers at most
     std::string btf_dir = "/sys/kernel/btf";
 };
 

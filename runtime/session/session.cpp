@@ -14,7 +14,7 @@ namespace kpl {
 namespace {
 
 constexpr uint64_t ms = 1000000;
-constexpr uint64_t batch_latency = 20 * ms;   // how long records may wait while they keep coming
+constexpr uint64_t longest_turn = 20 * ms;  // of delivery, before timers and signals have theirs
 constexpr uint64_t report_period = 1000 * ms;
 
 const char* state_name(uint32_t state) {
@@ -91,6 +91,7 @@ Result<void> Session::events() {
         auto lines = stops_.poll(*device_, programs_, false);
         if (lines)
             for (const std::string& line : *lines) say(line);
+        tell_lost();
         if (auto told = tell_gone(); !told && !failure_) failure_ = told.error();
     });
     if (options_.command) {
@@ -104,7 +105,7 @@ Result<void> Session::events() {
     while (waits && !done()) {
         TRY(arm_new());
         std::optional<uint64_t> limit;
-        if (delivery_ && deliver()) limit = delivery_->unfinished() ? 0 : batch_latency;
+        if (delivery_ && deliver()) limit = delivery_->unfinished() ? 0 : options_.wake_latency_ms * ms;
         sink_.flush();
         if (done()) break;
         TRY(loop_->wait(limit));
@@ -118,16 +119,19 @@ Result<void> Session::events() {
     return {};
 }
 
-// Delivers records, and asks to be woken for more. True: some were delivered, or wait.
+// Delivers records, and asks to be woken for more. While records come they are left to gather, until a ring is filled
+// to --wake-fill or they have waited for --wake-latency; after a pause, the first one wakes. True: look again by then.
 bool Session::deliver() {
-    auto drained = delivery_->drain(batch_latency);
+    const uint64_t latency = options_.wake_latency_ms * ms;
+    auto drained = delivery_->drain(std::max(latency, longest_turn));
     if (!drained) {
         if (!failure_) failure_ = drained.error();
         return false;
     }
     // What comes before the request is seen by poll().
-    delivery_->rings().arm(*drained ? options_.ring_bytes / 4 : 0);
-    return *drained || delivery_->rings().holding_back();
+    const bool batches = *drained && latency;
+    delivery_->rings().arm(batches ? uint64_t{options_.ring_bytes} * options_.wake_fill / 100 : 0);
+    return batches || delivery_->unfinished();
 }
 
 void Session::callback(CallbackId id) {
@@ -197,21 +201,49 @@ Result<void> Session::account() {
                 (status.second_name == "returns" ? fmt::format(", {} outstanding", status.outstanding) : ""));
         if (status.truncated) say(fmt::format("{}: {} strings cut at their limit", name, status.truncated));
     }
-    if (delivery_) {
-        const RingCounts counts = delivery_->rings().counts();
-        const uint64_t left = counts.sent - delivery_->delivered() - counts.lost;
-        lost_ |= counts.lost != 0;
-        if (counts.lost && options_.format == Format::Json) sink_.write(json_lost(counts.lost));
-        if (counts.lost || options_.verbose)
-            say(fmt::format("events: {} sent = {} delivered + {} lost{}", counts.sent, delivery_->delivered(), counts.lost,
-                            left ? fmt::format(" + {} left by {}", left, failure_ ? "the error" : "exit()") : ""));
-    }
+    TRY(account_rings());
+    return account_maps();
+}
+
+void Session::tell_lost() {
+    if (!delivery_) return;
+    const uint64_t lost = delivery_->rings().counts().lost - told_lost_;
+    if (!lost) return;
+    told_lost_ += lost;
+    if (options_.format == Format::Json) sink_.write(json_lost(lost));
+    if (running_)
+        say(fmt::format("{} events lost: a ring was full; --buffer {}K makes them twice as large", lost, options_.ring_bytes >> 9));
+}
+
+Result<void> Session::account_rings() {
+    if (!delivery_) return {};
+    tell_lost();
+    const RingCounts counts = delivery_->rings().counts();
+    const uint64_t left = counts.sent - delivery_->delivered() - counts.lost;
+    const char* by = failure_ ? "the error" : sink_.broken() ? "the closed output" : "exit()";
+    lost_ |= counts.lost != 0;
+    if (counts.lost || left || options_.verbose)
+        say(fmt::format("events: {} sent = {} delivered + {} lost{}", counts.sent, delivery_->delivered(), counts.lost,
+                        left ? fmt::format(" + {} left by {}", left, by) : ""));
+    return {};
+}
+
+Result<void> Session::account_maps() {
     for (uint32_t i = 0; i < maps_.size(); i++) {
-        const uint64_t lost = maps_[i].aggregation ? maps_[i].aggregation->lost() : 0;
-        if (!lost) continue;
-        lost_ = true;
-        say(Error{Errc::script, fmt::format("{} updates lost: the map was full (declare it with a larger max)", lost), unit_.maps[i].at}
-                .message());
+        if (!maps_[i].created) continue;
+        const auto warn = [&](uint64_t n, const char* what) {
+            if (!n) return;
+            lost_ = true;
+            say(Error{Errc::script, fmt::format("{} {}", n, what), unit_.maps[i].at}.message());
+        };
+        const char* full = "updates lost: the map was full (declare it with a larger max)";
+        if (maps_[i].aggregation) {
+            warn(maps_[i].aggregation->lost(), full);
+            continue;
+        }
+        const kpl_map_info info = TRY(device_->map_info(maps_[i].made.id));
+        warn(info.lost, full);
+        warn(info.busy, "accesses given up: other CPUs held the key's part of the map for too long");
     }
     return {};
 }
@@ -267,16 +299,25 @@ Result<ProbeStatus> Session::status(uint32_t declaration) {
     return status;
 }
 
-Result<std::vector<KeyedValue>> Session::rows(uint32_t map) {
-    std::vector<KeyedValue> rows;
-    if (map >= maps_.size() || !maps_[map].aggregation) return rows;
-    maps_[map].shown = true;
-    const Layout& layout = unit_.maps[map].key;
-    for (AggRow& row : TRY(maps_[map].aggregation->read(*device_))) {
+std::vector<KeyedValue> Session::decoded(uint32_t map, std::vector<AggRow> rows) const {
+    std::vector<KeyedValue> values;
+    for (AggRow& row : rows) {
         const std::span<const uint8_t> key(reinterpret_cast<const uint8_t*>(row.key.data()), row.key.size());
-        rows.push_back({decoder_.fixed(layout, key), std::move(row.value)});
+        values.push_back({decoder_.fixed(unit_.maps[map].key, key), std::move(row.value)});
     }
-    return rows;
+    return values;
+}
+
+Result<std::vector<KeyedValue>> Session::rows(uint32_t map) {
+    if (map >= maps_.size() || !maps_[map].aggregation) return std::vector<KeyedValue>();
+    maps_[map].shown = true;
+    return decoded(map, TRY(maps_[map].aggregation->read(*device_)));
+}
+
+Result<std::vector<KeyedValue>> Session::take(uint32_t map) {
+    if (map >= maps_.size() || !maps_[map].aggregation) return std::vector<KeyedValue>();
+    maps_[map].shown = true;
+    return decoded(map, TRY(maps_[map].aggregation->take(*device_)));
 }
 
 Result<AggValue> Session::value(uint32_t map, const std::vector<Datum>& key) {
@@ -288,7 +329,8 @@ Result<AggValue> Session::value(uint32_t map, const std::vector<Datum>& key) {
 Result<void> Session::clear(uint32_t map) {
     if (unit_.maps[map].kind == KPL_MAP_HASH) return clear_shared(map);
     if (map >= maps_.size() || !maps_[map].aggregation) return {};
-    return maps_[map].aggregation->clear(*device_);
+    TRY(maps_[map].aggregation->take(*device_));
+    return {};
 }
 
 void Session::write(std::string_view text) {
@@ -297,15 +339,23 @@ void Session::write(std::string_view text) {
 }
 
 Result<std::string> Session::render_map(uint32_t map) {
-    auto rows = TRY(this->rows(map));
-    sort_rows(unit_.maps[map], rows);
-    return options_.format == Format::Json ? json_map(unit_.maps[map], rows) : render(unit_.maps[map], rows);
-}
-
-// What tostring() gives: without a key and a drawing, the value alone.
-Result<std::string> Session::text(uint32_t map) {
     const MapDecl& decl = unit_.maps[map];
     auto rows = TRY(this->rows(map));
+    if (rows.empty() || (!decl.keyed && untouched(rows[0].value))) return std::string();
+    sort_rows(decl, rows);
+    switch (options_.format) {
+        case Format::Json: return json_map(decl, rows);
+        case Format::Folded: return render_folded(decl, rows);
+        case Format::Text: break;
+    }
+    return render(decl, rows);
+}
+
+Result<std::string> Session::text(uint32_t map) { return text_of(map, TRY(rows(map))); }
+
+// What tostring() gives: without a key and a drawing, the value alone.
+std::string Session::text_of(uint32_t map, std::vector<KeyedValue> rows) {
+    const MapDecl& decl = unit_.maps[map];
     sort_rows(decl, rows);
     std::string text = render(decl, rows);
     if (!decl.keyed && decl.kind != KPL_MAP_HIST && decl.kind != KPL_MAP_LHIST) {

@@ -41,7 +41,9 @@ class Session final : public ScriptApi {
     Result<std::vector<KeyedValue>> rows(uint32_t map) override;
     Result<AggValue> value(uint32_t map, const std::vector<Datum>& key) override;
     Result<void> clear(uint32_t map) override;
+    Result<std::vector<KeyedValue>> take(uint32_t map) override;
     Result<std::string> text(uint32_t map) override;
+    std::string text_of(uint32_t map, std::vector<KeyedValue> rows) override;
     Result<std::vector<MapEntry>> entries(uint32_t map) override;
     Result<std::optional<std::vector<Datum>>> get(uint32_t map, const std::vector<Datum>& key) override;
     Result<void> set(uint32_t map, const std::vector<Datum>& key, const NamedValues& value) override;
@@ -93,7 +95,11 @@ class Session final : public ScriptApi {
     void say(const std::string& line);  // to stderr, after what the script wrote
     Result<void> print_unshown();
     Result<void> account();
+    std::vector<KeyedValue> decoded(uint32_t map, std::vector<AggRow> rows) const;
     Result<std::string> render_map(uint32_t map);
+    void tell_lost();  // what rings have lost since the last time
+    Result<void> account_rings();
+    Result<void> account_maps();
     bool wants_more() const { return !exit_code_ && !failure_ && !sink_.broken(); }  // events
     bool done() const { return !wants_more() || ended_; }
 
@@ -152,6 +158,7 @@ class Session final : public ScriptApi {
     bool ended_ = false;   // a signal, the command's end, the time limit
     bool running_ = false;  // the main chunk has ended: declarations are armed at once
     bool lost_ = false;
+    uint64_t told_lost_ = 0;  // events
 };
 
 }  // namespace kpl

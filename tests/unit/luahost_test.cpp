@@ -56,7 +56,9 @@ struct FakeSession : ScriptApi {
         return v;
     }
     Result<void> clear(uint32_t) override { return Error{Errc::system, "no module"}; }
+    Result<std::vector<KeyedValue>> take(uint32_t map) override { return rows(map); }
     Result<std::string> text(uint32_t) override { return std::string("drawn"); }
+    std::string text_of(uint32_t, std::vector<KeyedValue> rows) override { return std::to_string(rows.size()) + " drawn"; }
     NamedValues stored;
     Result<std::vector<MapEntry>> entries(uint32_t) override {
         return std::vector<MapEntry>{{{int64_t{7}}, {int64_t{1}, std::string("x")}}};
@@ -216,8 +218,12 @@ TEST_CASE_METHOD(Fixture, "maps are read from scripts") {
         for k, v in m:pairs() do print(k, v) end
         print(m:value(), m:value("x"), m:value { 1, "y" })
         print(m:top(1)[1].key, #m:top(1), m)
+        local old = m:take()
+        print(old:value("cat"), old:value("none"), old:top(1)[1].key, #old:top(), old)
+        for k, v in old:pairs() do print(k, v) end
     )"));
-    CHECK(session.output == "sh\t2\ncat\t9\n0\t1\t2\ncat\t1\tdrawn\n");
+    CHECK(session.output ==
+          "sh\t2\ncat\t9\n0\t1\t2\ncat\t1\tdrawn\n9\tnil\tcat\t2\t2 drawn\nsh\t2\ncat\t9\n");
 }
 
 TEST_CASE_METHOD(Fixture, "shared maps are read and written from scripts") {

@@ -141,9 +141,9 @@ TEST_CASE("histograms are drawn as bpftrace draws them") {
     value.slots[7] = 6;
     value.slots[12] = 3;  // [1K, 2K)
     const std::string text = draw_histogram(map, value);
-    CHECK(text.starts_with("[16, 32)               12 |" + std::string(52, '@') + "|\n"));
-    CHECK(text.find("[32, 64)                6 |" + std::string(26, '@') + std::string(26, ' ') + "|\n") != std::string::npos);
-    CHECK(text.find("[1K, 2K)                3 |") != std::string::npos);
+    CHECK(text.starts_with("[16, 32)              12 |" + std::string(52, '@') + "|\n"));
+    CHECK(text.find("[32, 64)               6 |" + std::string(26, '@') + std::string(26, ' ') + "|\n") != std::string::npos);
+    CHECK(text.find("[1K, 2K)               3 |") != std::string::npos);
     CHECK(std::count(text.begin(), text.end(), '\n') == 7);
 }
 
@@ -199,11 +199,11 @@ TEST_CASE("JSON has bpftrace's types") {
     CHECK(json_map(map_of(KPL_MAP_SUM, "s", true), {{key, five}}) ==
           "{\"type\":\"map\",\"data\":{\"@s\":{\"vfs_read,dd\":-7}}}\n");
     CHECK(json_map(map_of(KPL_MAP_STATS, "st", false), {{{}, five}}) ==
-          "{\"type\":\"stats\",\"data\":{\"@st\":{\"count\":5,\"average\":-1,\"total\":-7}}}\n");
+          "{\"type\":\"stats\",\"data\":{\"@st\":{\"count\":5,\"average\":-1,\"total\":-7,\"min\":-9,\"max\":2}}}\n");
     five.slots.assign(66, 0);
-    five.slots[0] = 1, five.slots[6] = 4;
+    five.slots[0] = 1, five.slots[2] = 4;
     CHECK(json_map(map_of(KPL_MAP_HIST, "h", false), {{{}, five}}) ==
-          "{\"type\":\"hist\",\"data\":{\"@h\":[{\"max\":0,\"count\":1},{\"min\":16,\"max\":32,\"count\":4}]}}\n");
+          "{\"type\":\"hist\",\"data\":{\"@h\":[{\"max\":-1,\"count\":1},{\"min\":0,\"max\":0,\"count\":0},{\"min\":1,\"max\":1,\"count\":4}]}}\n");
 }
 
 TEST_CASE("JSON replaces what is not UTF-8 and keeps large integers as strings") {
@@ -212,4 +212,34 @@ TEST_CASE("JSON replaces what is not UTF-8 and keeps large integers as strings")
     big.n = UINT64_MAX;
     CHECK(json_map(map_of(KPL_MAP_COUNT, "n", false), {{{}, big}}) ==
           "{\"type\":\"map\",\"data\":{\"@n\":\"18446744073709551615\"}}\n");
+}
+
+TEST_CASE("lhist labels whole K and M") {
+    MapDecl map = map_of(KPL_MAP_LHIST, "", false);
+    map.lo = -2048, map.hi = 1 << 21, map.step = (1 << 20) + 1024;
+    AggValue value;
+    value.slots.assign(4, 1);
+    const std::string text = draw_histogram(map, value);
+    CHECK(text.starts_with("(..., -2K) "));
+    CHECK(text.find("\n[2M, ...) ") != std::string::npos);
+}
+
+TEST_CASE("folded stacks") {
+    const MapDecl map = map_of(KPL_MAP_COUNT, "n", true);
+    AggValue three;
+    three.n = 3;
+    const StackDatum kernel{{{1, "vfs_read+0x1a"}, {2, "entry+0x6 [mod]"}}}, user{{{3, "0x55d0"}, {4, "0x55d8"}}, false};
+    CHECK(render_folded(map, {{{kernel}, three}}) == "entry_[k];vfs_read_[k] 3\n");
+    CHECK(render_folded(map, {{{std::string("a;b"), user, kernel}, three}}) == "a:b;0x55d8;0x55d0;entry_[k];vfs_read_[k] 3\n");
+    CHECK(render_folded(map, {{{std::string("x"), StackDatum{}}, three}}) == "x 3\n");
+    CHECK(render_folded(map_of(KPL_MAP_COUNT, "n", false), {{{}, three}}) == "n 3\n");
+}
+
+TEST_CASE("an aggregation that was never updated is untouched") {
+    AggValue value;
+    CHECK(untouched(value));
+    value.slots.assign(66, 0);
+    CHECK(untouched(value));
+    value.slots[1] = 1;
+    CHECK_FALSE(untouched(value));
 }

@@ -8,4 +8,4 @@ status 0
 line '{"type":"attached_probes","data":{"probes":1}}'
 lines 2 '^\{"type":"printf","data":"dd\\n"\}$'
 line '{"type":"map","data":{"@n":{"dd":2}}}'
-line '{"type":"hist","data":{"@h":[{"min":16,"max":32,"count":2}]}}'
+line '{"type":"hist","data":{"@h":[{"min":16,"max":31,"count":2}]}}'

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: MIT
+# take() and clear() while two CPUs update: what was taken and what is left add up to the hits.
+script reads.sh <<'SH'
+for cpu in 0 1; do taskset -c $cpu dd if=/dev/zero of=/dev/null bs=8 count=60000 2>/dev/null & done
+wait
+SH
+script take.lua <<'LUA'
+local n, keyed, st, cleared = count(), sum(), stats(), count()
+kprobe("read_zero", function(p, file, buf, size)
+  n:add(); keyed[{ cpu(), comm() }]:add(size); st:add(size); cleared:add()
+end)
+local taken, bytes, most, times, runs = 0, 0, 0, 0, 0
+local function take()
+  runs = runs + 1
+  local rows = keyed:take()
+  for _, v in rows:pairs() do bytes = bytes + v end
+  taken = taken + (n:take():value() or 0)
+  local v = st:take():value()
+  if v then most, times = math.max(most, v.max), times + v.count end
+end
+every(0.002, take)
+every(0.05, function() cleared:clear() end)
+at_exit(function()
+  take()
+  print(taken, bytes, times, most, runs > 2, cleared:value() < 120000)
+  print(n:value(), keyed:take():value { 0, "dd" }, #keyed:top())
+end)
+LUA
+run kprobe-lua --strict -c 'sh reads.sh' take.lua
+status 0
+line '120000	960000	120000	8	true	true'
+line '0	nil	0'
+# Losses are remembered over clears.
+script lost.lua <<'LUA'
+local n, i = count { max = 4 }, count()
+kprobe("read_zero", function(p, file, buf, size) n[size]:add() end)
+every(0.01, function() n:clear() end)
+LUA
+run kprobe-lua --strict -c 'for i in 1 2 3 4 5 6 7 8; do dd if=/dev/zero of=/dev/null bs=$i count=5 2>/dev/null; sleep 0.01; done; for i in 1 2 3 4 5 6 7 8; do taskset -c 0 dd if=/dev/zero of=/dev/null bs=$i count=5 2>/dev/null; done' lost.lua
+[ "$status" = 0 ] || err '^lost.lua:1: [0-9]+ updates lost: the map was full'
