@@ -45,6 +45,7 @@ Result<int> run_in_vm(const CommandLine& line) {
     spec.module_dir = module_directory();
     spec.add = line.vm_add;
     spec.verbose = options.verbose;
+    spec.single_thread = options.max_probes > Options{}.max_probes;  // thousands of functions are patched
     spec.lua_trees = luajit_directories();
     if (options.script == "-") {
         spec.input = std::string(std::istreambuf_iterator<char>(std::cin), {});

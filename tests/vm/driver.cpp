@@ -2,7 +2,7 @@
 // Runs the VM cases: one boot of a kernel for all of them, another one for those that come after a crash, a
 // hang or a case that left something in the kernel.
 //
-//   vm_tests --kernel 6.1 --cases DIR --lib lib.sh --runner runner.sh [--program FILE]… [--modules DIR]
+//   vm_tests --kernel 6.1 --cases DIR --lib lib.sh --runner runner.sh [--program FILE]… [--modules DIR] [--single-thread]
 //   [NAME…] vm_tests --host --cases DIR …           the cases run on this machine (and boot VMs of their own)
 //
 // A case passes when its script exits 0, the kernel's console shows no splat while it runs, and nothing of
@@ -35,6 +35,7 @@ struct Arguments {
     std::string kernel, cases, lib, runner, modules, root;
     std::vector<std::string> programs, names, files;
     bool host = false;
+    bool single_thread = false;  // for cases that patch thousands of functions
     int quiet_limit = 150;  // above every case's own limit, which the runner enforces
     int silence_limit = 60;
 };
@@ -117,6 +118,7 @@ GuestSpec spec_for(const Arguments& args, const std::vector<std::string>& cases,
     spec.argv = {"sh", args.runner, "guest", args.lib};
     spec.argv.insert(spec.argv.end(), cases.begin(), cases.end());
     spec.cwd = "/";
+    spec.single_thread = args.single_thread;
     spec.files = {args.runner, args.lib};
     spec.files.insert(spec.files.end(), cases.begin(), cases.end());
     spec.files.insert(spec.files.end(), args.files.begin(), args.files.end());
@@ -206,6 +208,8 @@ bool parse(int argc, char** argv, Arguments& args) {
         const std::string_view arg = argv[i];
         if (arg == "--host")
             args.host = true;
+        else if (arg == "--single-thread")
+            args.single_thread = true;
         else if (!arg.starts_with("--"))
             args.names.emplace_back(arg);
         else if (i + 1 == argc)
@@ -258,5 +262,6 @@ int main(int argc, char** argv) {
         fmt::print(stderr, "{}\n", outcomes.error().message());
         return 1;
     }
-    return report(args.host ? "vm.host" : "vm." + args.kernel, *outcomes) ? 0 : 1;
+    const std::string machine = args.single_thread ? "mass." : "";
+    return report(args.host ? "vm.host" : "vm." + machine + args.kernel, *outcomes) ? 0 : 1;
 }
