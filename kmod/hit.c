@@ -35,7 +35,7 @@ void kpl_hit_init(void)
 
 void kpl_hits_drain(void)
 {
-	synchronize_rcu();
+	synchronize_rcu_expedited();	/* the next line disturbs every CPU anyway */
 	kick_all_cpus_sync();
 }
 
