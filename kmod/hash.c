@@ -22,7 +22,7 @@ struct kpl_bucket {
 
 /* Followed by key and value. */
 struct kpl_entry {
-	u32 next;	/* in the chain or in the free list; 0: none */
+	u32 next;	/* in the chain or in the free list; 0: none. kpl_entry_take() may look at any time */
 	u32 bucket;	/* where it is chained, if in use */
 	u32 hash;	/* upper half of the key's hash */
 	u32 used;
@@ -151,14 +151,14 @@ static struct kpl_entry *kpl_insert(struct kpl_map *map, const u64 *key, struct 
 		return NULL;
 	}
 	entry = kpl_entry(map, at);
-	entry->next = 0;
+	WRITE_ONCE(entry->next, 0);
 	entry->hash = p->hash >> 32;
 	kpl_copy(kpl_entry_key(entry), key, map->key_size);
 	memset(kpl_entry_value(map, entry), 0, map->value_size);
 	WRITE_ONCE(entry->bucket, p->hash & map->hash.mask);
 	/* Whoever sees it in use sees its bucket: kpl_hash_entry(). */
 	smp_store_release(&entry->used, 1);
-	*p->link = at;
+	WRITE_ONCE(*p->link, at);
 	return entry;
 }
 
@@ -211,7 +211,7 @@ enum kpl_hash_result kpl_hash_delete(struct kpl_map *map, const u64 *key)
 		return KPL_HASH_BUSY;
 	if (p.entry) {
 		at = *p.link;
-		*p.link = p.entry->next;
+		WRITE_ONCE(*p.link, p.entry->next);
 		WRITE_ONCE(p.entry->used, 0);
 		kpl_entry_give(map, at);
 	}
@@ -232,7 +232,8 @@ enum kpl_hash_result kpl_hash_entry(struct kpl_map *map, u32 at, u64 *key, u64 *
 	if (!kpl_lock(map, bucket))
 		return KPL_HASH_BUSY;
 	/* It may have been freed, and used again elsewhere, before the lock was ours. */
-	if (entry->used && bucket == &map->hash.buckets[entry->bucket]) {
+	if (smp_load_acquire(&entry->used) &&
+	    bucket == &map->hash.buckets[READ_ONCE(entry->bucket)]) {
 		kpl_copy(key, kpl_entry_key(entry), map->key_size);
 		kpl_copy(value, kpl_entry_value(map, entry), map->value_size);
 		result = KPL_HASH_DONE;
