@@ -28,6 +28,7 @@ union kpl_param {
 	struct kpl_control control;
 	struct kpl_stats stats;
 	struct kpl_pid pid;
+	struct kpl_prog_native prog_native;
 };
 
 /* The session's lock is held; the result is copied back whatever it says. */

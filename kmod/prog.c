@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Programs: copied, verified, rewritten, bound to the session's maps, made
- * native by the kernel's own JIT.  Where that gives no native code, our
- * interpreter runs, never the kernel's.
+ * Programs: copied, verified, rewritten, bound to the session's maps.  Where
+ * there is no native code (native.c), our interpreter runs, never the kernel's.
  */
 #include <linux/bpf.h>
 #include <linux/filter.h>
@@ -30,57 +29,14 @@ static u64 kpl_run_interpreted(const void *hit, const struct bpf_insn *insns)
 	return kpl_interpret(insns, (struct kpl_hit *)hit, kpl_helpers);
 }
 
-/* Native code calls helpers by their distance from the kernel's call base. */
-static bool kpl_link_helpers(struct bpf_insn *insns, u32 nr)
-{
-	u32 i;
-
-	for (i = 0; i < nr; i++) {
-		s64 distance;
-
-		switch (insns[i].code) {
-		case BPF_LD | BPF_IMM | BPF_DW:
-			i++;
-			break;
-		case BPF_JMP | BPF_CALL:
-			distance = (s64)kpl_helpers[insns[i].imm] - (s64)__bpf_call_base;
-			if (distance != (s32)distance)
-				return false;
-			insns[i].imm = distance;
-		}
-	}
-	return true;
-}
-
-/* NULL where there is no native code to be had. */
-static struct bpf_prog *kpl_native(const struct bpf_insn *insns, u32 nr, u32 stack_depth)
-{
-	struct bpf_prog *fp = bpf_prog_alloc(bpf_prog_size(nr), GFP_KERNEL_ACCOUNT);
-	int err;
-
-	if (!fp)
-		return NULL;
-	fp->len = nr;
-	fp->type = BPF_PROG_TYPE_KPROBE;	/* any but "once was classic" */
-	fp->aux->stack_depth = stack_depth;
-	memcpy(fp->insnsi, insns, nr * sizeof(*insns));
-	if (kpl_link_helpers(fp->insnsi, nr)) {
-		fp = bpf_prog_select_runtime(fp, &err);
-		if (!err && fp->jited)
-			return fp;
-	}
-	bpf_prog_free(fp);
-	return NULL;
-}
-
 void kpl_prog_init(void)
 {
 	const struct bpf_insn insns[] = { BPF_MOV64_IMM(BPF_REG_0, 0), BPF_EXIT_INSN() };
-	struct bpf_prog *fp = kpl_native(insns, ARRAY_SIZE(insns), 0);
+	struct bpf_prog *fp = kpl_native_make(insns, ARRAY_SIZE(insns), 0, false);
 
 	if (fp) {
 		kpl_native_works = KPL_FEATURE_JIT;
-		bpf_prog_free(fp);
+		kpl_native_free(fp);
 	}
 }
 
@@ -96,6 +52,7 @@ struct kpl_loading {
 	u64 *map_values;
 	struct bpf_insn *code;		/* rewritten */
 	u32 nr_code;
+	u32 *out_pc;			/* where each instruction went, if that is asked for */
 };
 
 static void kpl_loading_free(struct kpl_loading *l)
@@ -106,6 +63,7 @@ static void kpl_loading_free(struct kpl_loading *l)
 	kvfree(l->map_values);
 	kvfree(l->v.ws);
 	kvfree(l->code);
+	kvfree(l->out_pc);
 }
 
 static int kpl_loading_copy(struct kpl_loading *l)
@@ -163,6 +121,11 @@ static void kpl_choose_helpers(struct kpl_session *s, struct kpl_loading *l)
 	}
 }
 
+static bool kpl_wants_places(const struct kpl_prog_load *arg)
+{
+	return arg->flags & KPL_PROG_F_PLACES;
+}
+
 static int kpl_loading_verify(struct kpl_session *s, struct kpl_loading *l)
 {
 	struct kpl_prog_load *arg = l->arg;
@@ -185,11 +148,13 @@ static int kpl_loading_verify(struct kpl_session *s, struct kpl_loading *l)
 		.ws = kvzalloc(kpl_verify_ws_size(arg->nr_insns), GFP_KERNEL),
 	};
 	l->code = kvmalloc_array(max, sizeof(*l->code), GFP_KERNEL_ACCOUNT);
-	if (!l->v.ws || !l->code)
+	if (kpl_wants_places(arg))
+		l->out_pc = kvmalloc_array(arg->nr_insns, sizeof(*l->out_pc), GFP_KERNEL_ACCOUNT);
+	if (!l->v.ws || !l->code || (kpl_wants_places(arg) && !l->out_pc))
 		return -ENOMEM;
 	err = kpl_verify(&l->v);
 	if (!err)
-		err = kpl_rewrite(&l->v, l->code, max, &l->nr_code, NULL);
+		err = kpl_rewrite(&l->v, l->code, max, &l->nr_code, l->out_pc);
 	if (err) {
 		arg->reject = l->v.reject;
 		arg->reject_pc = l->v.reject_pc;
@@ -203,7 +168,8 @@ static int kpl_loading_verify(struct kpl_session *s, struct kpl_loading *l)
 static void kpl_prog_free(struct kpl_session *s, struct kpl_prog *prog)
 {
 	if (prog->native)
-		bpf_prog_free(prog->native);
+		kpl_native_free(prog->native);
+	kvfree(prog->places);
 	kvfree(prog->code);
 	if (prog->sites)
 		kpl_sites_free(prog->sites);
@@ -214,7 +180,8 @@ static void kpl_prog_free(struct kpl_session *s, struct kpl_prog *prog)
 static struct kpl_prog *kpl_prog_make(struct kpl_session *s, struct kpl_loading *l)
 {
 	/* Native code takes several bytes for each of 8: an upper bound to account. */
-	u64 memory = 4ull * l->nr_code * sizeof(*l->code) + kpl_sites_memory(l->arg->nr_insns);
+	u64 memory = 4ull * l->nr_code * sizeof(*l->code) + kpl_sites_memory(l->arg->nr_insns) +
+		     (l->out_pc ? l->arg->nr_insns * sizeof(*l->out_pc) : 0);
 	struct kpl_prog *prog;
 
 	if (kpl_charge(s, memory))
@@ -237,8 +204,10 @@ static struct kpl_prog *kpl_prog_make(struct kpl_session *s, struct kpl_loading 
 		return NULL;
 	}
 	if (!(l->arg->flags & KPL_PROG_F_INTERPRET))
-		prog->native = kpl_native(l->code, l->nr_code, l->v.stack_depth);
+		prog->native = kpl_native_make(l->code, l->nr_code, l->v.stack_depth, l->out_pc);
 	if (prog->native) {
+		prog->places = kpl_native_places(prog->native, l->out_pc, prog->nr_insns);
+		l->out_pc = NULL;
 		prog->run = (kpl_run_fn)(void *)prog->native->bpf_func;
 		prog->insns = prog->native->insnsi;
 	} else {
@@ -252,7 +221,7 @@ static struct kpl_prog *kpl_prog_make(struct kpl_session *s, struct kpl_loading 
 
 static int kpl_prog_check(struct kpl_session *s, const struct kpl_prog_load *arg)
 {
-	if (arg->flags & ~KPL_PROG_F_INTERPRET || arg->reserved)
+	if (arg->flags & ~(KPL_PROG_F_INTERPRET | KPL_PROG_F_PLACES) || arg->reserved)
 		return -EINVAL;
 	if (arg->kind >= KPL_PROG_KINDS)
 		return -EINVAL;

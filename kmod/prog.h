@@ -16,6 +16,7 @@ struct kpl_prog {
 	const struct bpf_insn *insns;
 	struct bpf_prog *native;	/* NULL: interpreted */
 	struct bpf_insn *code;		/* interpreted: ours */
+	u32 *places;			/* of instructions in the native code; NULL: not kept */
 	struct kpl_sites *sites;	/* where it has stopped */
 	u32 kind;
 	u32 nr_insns;			/* as loaded */
@@ -54,6 +55,13 @@ struct kpl_prog *kpl_prog_get(struct kpl_session *s, u32 id);
 int kpl_prog_load(struct kpl_session *s, struct kpl_prog_load *arg);
 int kpl_prog_run(struct kpl_session *s, struct kpl_prog_run *arg);
 int kpl_prog_sites(struct kpl_session *s, struct kpl_prog_sites *arg);
+int kpl_prog_native(struct kpl_session *s, struct kpl_prog_native *arg);
+
+/* native.c; process context.  NULL where there is no native code to be had. */
+struct bpf_prog *kpl_native_make(const struct bpf_insn *insns, u32 nr, u32 stack_depth, bool places);
+void kpl_native_free(struct bpf_prog *fp);
+/* Turns where instructions went in `insns` into offsets in the native code; takes `out_pc`. */
+u32 *kpl_native_places(struct bpf_prog *fp, u32 *out_pc, u32 nr);
 
 /* stop.c: where and why programs stopped */
 struct kpl_sites *kpl_sites_alloc(u32 nr_insns);

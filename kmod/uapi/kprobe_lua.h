@@ -184,6 +184,7 @@ struct kpl_prog_load {
 	__u32 reserved;
 };
 #define KPL_PROG_F_INTERPRET	1u	/* never native code: for tests */
+#define KPL_PROG_F_PLACES	2u	/* remember where in the native code each instruction begins */
 
 /*
  * KPL_IOC_PROG_RUN: runs a loaded program once on prepared input, on this CPU,
@@ -217,6 +218,20 @@ struct kpl_prog_sites {
 	__u32 id;		/* in */
 	__u32 nr;		/* in: room; out: copied */
 	__u64 sites;		/* in: user pointer */
+};
+
+/*
+ * KPL_IOC_PROG_NATIVE: a copy of a program's native code, which holds addresses
+ * of the kernel: CAP_SYS_ADMIN.  ENODATA: places are wanted and were not kept.
+ */
+struct kpl_prog_native {
+	__u32 id;		/* in */
+	__u32 size;		/* in: bytes of room; out: bytes of native code, 0 if interpreted */
+	__u64 code;		/* in: user pointer; what has no room is left out */
+	__u64 places;		/* in: 0, or user pointer to nr_places __u32: offset of each instruction */
+	__u32 nr_places;	/* in: 0, or the program's nr_insns */
+	__u32 reserved;
+	__u64 addr;		/* out: of the native code */
 };
 
 /* --------------------------------------------------------------------- maps */
@@ -514,6 +529,7 @@ struct kpl_info {
 #define KPL_IOC_CONTROL		_IOW('K', 0x0a, struct kpl_control)
 #define KPL_IOC_STATS		_IOW('K', 0x0b, struct kpl_stats)
 #define KPL_IOC_PID		_IOWR('K', 0x0c, struct kpl_pid)
+#define KPL_IOC_PROG_NATIVE	_IOWR('K', 0x0d, struct kpl_prog_native)
 
 /*
  * poll() on the session's file: POLLIN when a ring passed its wake_at, a

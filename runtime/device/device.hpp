@@ -24,6 +24,13 @@ struct LoadedProgram {
 
 enum class Attached { Yes, Refused, Interrupted };
 
+// A program's native code, as the kernel has it.
+struct NativeCode {
+    uint64_t address = 0;
+    std::vector<uint8_t> bytes;    // none: it is interpreted
+    std::vector<uint32_t> places;  // offset in `bytes` of each instruction
+};
+
 class Device {
   public:
     // Opens /dev/kprobe-lua and checks the ABI. The error says what is missing and what to do.
@@ -41,6 +48,8 @@ class Device {
     // False: no such key (GET, DELETE), full (SET) or the end (NEXT).
     Result<bool> map_op(kpl_map_op& request) const;
     Result<LoadedProgram> load(kpl_prog_load request) const;
+    // Of a program of `insns` instructions that was loaded with KPL_PROG_F_PLACES.
+    Result<NativeCode> native(const LoadedProgram& program, size_t insns) const;
     // All or none. When refused, each element's `error` is set.
     Result<Attached> attach(std::span<kpl_attach> probes) const;
     // The number of a process of our namespace in the initial one; 0: there is no such process.

@@ -34,7 +34,7 @@ _PID, _MAX_PROBES, _STRICT, _VERBOSE, _QUIET, _REQUIRE, _INCLUDE, _DUMP.
 
 Exit status: 0 ended or ^C, 1 script or run-time error, 2 usage, or the script's own exit(n).)";
 
-const std::vector<std::string> stages = {"bc", "ir", "asm", "all"};
+const std::vector<std::string> stages = {"bc", "ir", "asm", "native", "all"};
 
 // Splits --vm and --vm-add off: what is left is the command line of the run inside the VM. Stops at the script.
 std::vector<std::string> without_vm(int argc, char** argv, const std::vector<std::string>& script_args, bool has_script) {
@@ -114,7 +114,7 @@ void define(CLI::App& app, Parsed& p) {
             ->check(CLI::Range(1, 65536)),
         "MAX_PROBES");
     app.add_flag("--check", p.options.check, "compile and verify only: no root, no module");
-    env(app.add_option("-d", p.dump, "print stages of the compiler: bc, ir, asm, all"), "DUMP")
+    env(app.add_option("-d", p.dump, "print stages of the compiler: bc, ir, asm, native, all"), "DUMP")
         ->option_text("STAGE[,...]")
         ->delimiter(',')
         ->allow_extra_args(false)

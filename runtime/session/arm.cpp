@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "session/dump.hpp"
 #include "session/session.hpp"
 
 namespace kpl {
@@ -99,11 +100,17 @@ Result<void> Session::load_program(HandlerProgram program) {
     request.data_size = program.data_size;
     request.scratch_size = program.scratch_size;
     request.budget = program.budget;
+    if (options_.dump.contains("native")) request.flags |= KPL_PROG_F_PLACES;
     auto loaded = device_->load(request);
     if (!loaded) return Error{Errc::system, program.name + ": " + loaded.error().text};
     if (options_.verbose)
         say(fmt::format("{}: {} slots, cost {}, {}", program.name, program.insns.size(), loaded->cost,
                         loaded->jited ? fmt::format("{} bytes of native code", loaded->native_len) : "interpreted"));
+    if (options_.dump.contains("native")) {
+        const NativeCode code = TRY(device_->native(*loaded, program.insns.size()));
+        const auto name_of = [this](uint64_t address) { return symbols_.name_of(address); };
+        sink_.write(fmt::format("-- {}: native code\n{}\n", program.name, TRY(print(program, code, name_of))));
+    }
     programs_.push_back({std::move(program), *loaded});
     return {};
 }

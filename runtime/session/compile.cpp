@@ -8,6 +8,7 @@
 
 #include "codegen/codegen.hpp"
 #include "core/core.h"
+#include "session/dump.hpp"
 
 namespace kpl {
 namespace {
@@ -149,7 +150,8 @@ Result<std::vector<CompiledHandler>> compile_unit(Unit& unit, Types& types, cons
     const size_t first = unit.built;
     if (options.dump.contains("bc"))
         for (size_t i = first; i < unit.handlers.size(); i++)
-            dump(fmt::format("-- {}: LuaJIT bytecode\n{}\n", unit.handlers[i].name, print(*TRY(unit.handlers[i].function->proto()))));
+            dump(fmt::format("-- {}: LuaJIT bytecode\n{}\n", unit.handlers[i].name,
+                             with_script_lines(print(*TRY(unit.handlers[i].function->proto())))));
 
     BuildOptions build_options;
     build_options.arch = &host_arch();
@@ -161,10 +163,10 @@ Result<std::vector<CompiledHandler>> compile_unit(Unit& unit, Types& types, cons
     for (size_t i = 0; i < built.functions.size(); i++) {
         const ir::Function& function = built.functions[i];
         const std::string& name = unit.handlers[first + i].name;
-        if (options.dump.contains("ir")) dump(fmt::format("-- {}: intermediate form\n{}\n", name, ir::print(function)));
+        if (options.dump.contains("ir")) dump(fmt::format("-- {}: intermediate form\n{}\n", name, with_script_lines(ir::print(function))));
         HandlerProgram program = TRY(generate(function));
         program.name = name;
-        if (options.dump.contains("asm")) dump(fmt::format("-- {}: handler bytecode\n{}\n", program.name, print(program)));
+        if (options.dump.contains("asm")) dump(fmt::format("-- {}: handler bytecode\n{}\n", program.name, with_script_lines(print(program))));
         const uint32_t cost = TRY(verify(program, maps, host_arch(), options.ring_bytes));
         if (options.check) dump(cost_text(program, cost));
         handlers.push_back({std::move(program), cost});

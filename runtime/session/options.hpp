@@ -31,7 +31,7 @@ struct Options {
     bool check = false;                    // --check: compile and verify only
     bool strict = false;                   // --strict
     bool verbose = false;                  // -v
-    std::set<std::string> dump;            // -d: bc, ir, asm
+    std::set<std::string> dump;            // -d: bc, ir, asm, native
     uint32_t ring_bytes = 1 << 20;         // of each CPU's ring
     uint32_t wake_latency_ms = 20;         // how long events may gather; 0: each one wakes
     uint32_t wake_fill = 25;               // percent of a ring: what gathers at most

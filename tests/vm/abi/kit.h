@@ -106,6 +106,7 @@ struct test {
 	void (*run)(void);
 };
 
-extern const struct test session_tests[], probe_tests[], trace_tests[], data_tests[], helper_tests[];
+extern const struct test session_tests[], probe_tests[], trace_tests[], data_tests[], helper_tests[],
+	native_tests[];
 
 #endif

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+/* The copy of a program's native code. */
+#define _GNU_SOURCE
+#include "kit.h"
+
+#include <sys/ioctl.h>
+
+#define MARK 0x12345678
+
+/* r0 = MARK stands behind a loop, so that guards stand before it. */
+#define MARKED PROG(MOVI(1, 3), ADDI(1, -1), JEQI(1, 0, 1), JA(-3), MOVI(0, MARK), RETURN(0))
+#define NR_MARKED 7
+static const struct kpl_label marked_loop = { .pc = 1, .type = { [1] = KPL_T_NUM } };
+
+static int load_marked(int fd, unsigned flags, struct kpl_prog_load *load)
+{
+	*load = (struct kpl_prog_load) {
+		.kind = KPL_PROG_PRE, .flags = flags, .labels = (uintptr_t)&marked_loop, .nr_labels = 1,
+	};
+	return load_with(fd, load, MARKED);
+}
+
+static void native_code(void)
+{
+	unsigned char code[4096];
+	uint32_t places[NR_MARKED], mark = MARK;
+	struct kpl_prog_load load;
+	int fd = session(), id = load_marked(fd, KPL_PROG_F_PLACES, &load);
+	struct kpl_prog_native native = {
+		.id = id, .size = sizeof(code), .code = (uintptr_t)code,
+		.places = (uintptr_t)places, .nr_places = NR_MARKED,
+	};
+	int i;
+
+	EQ(load.reject, 0);
+	EQ(ioctl(fd, KPL_IOC_PROG_NATIVE, &native), 0);
+	EQ(native.size, load.native_len);
+	OK(native.addr > (uint64_t)INT64_MAX);
+	for (i = 1; i < NR_MARKED; i++)
+		OK(places[i] > places[i - 1] && places[i] < native.size);
+	/* The fifth instruction's immediate is in its code, and nowhere before. */
+	OK(memmem(code + places[4], places[5] - places[4], &mark, sizeof(mark)));
+	OK(!memmem(code, places[4], &mark, sizeof(mark)));
+}
+
+static void native_code_refused(void)
+{
+	unsigned char code[8] = { 0 };
+	uint32_t places[NR_MARKED];
+	struct kpl_prog_load load;
+	int fd = session(), plain = load_marked(fd, 0, &load);
+	int slow = load_marked(fd, KPL_PROG_F_INTERPRET | KPL_PROG_F_PLACES, &load);
+	struct kpl_prog_native native = { .id = plain, .size = 4, .code = (uintptr_t)code };
+
+	/* What has no room is left out. */
+	EQ(ioctl(fd, KPL_IOC_PROG_NATIVE, &native), 0);
+	OK(native.size > 4);
+	EQ(code[4] | code[5] | code[6] | code[7], 0);
+	native.places = (uintptr_t)places;
+	native.nr_places = NR_MARKED;
+	FAILS(ENODATA, ioctl(fd, KPL_IOC_PROG_NATIVE, &native));
+	native.nr_places = NR_MARKED - 1;
+	FAILS(EINVAL, ioctl(fd, KPL_IOC_PROG_NATIVE, &native));
+	native = (struct kpl_prog_native) { .id = slow, .size = 4, .code = (uintptr_t)code };
+	EQ(ioctl(fd, KPL_IOC_PROG_NATIVE, &native), 0);
+	EQ(native.size, 0);
+	native.id = 77;
+	FAILS(EINVAL, ioctl(fd, KPL_IOC_PROG_NATIVE, &native));
+	native = (struct kpl_prog_native) { .id = plain, .reserved = 1 };
+	FAILS(EINVAL, ioctl(fd, KPL_IOC_PROG_NATIVE, &native));
+	native = (struct kpl_prog_native) { .id = plain, .size = 8, .code = 8 };
+	FAILS(EFAULT, ioctl(fd, KPL_IOC_PROG_NATIVE, &native));
+}
+
+const struct test native_tests[] = {
+	{ "native code", native_code },
+	{ "native code, refused", native_code_refused },
+	{ NULL, NULL },
+};
