@@ -1,10 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Runs in the VM: what each job adds to one read(2) of one byte, measured against its own boot's base.
-# usage: hits.sh DIRECTORY KPROBE_LUA READS MODULE JOB…
-cd "$1" || exit 1
-kprobe_lua=$2 reads=$3 module=$4
-shift 4
+# usage: hits.sh KPROBE_LUA READS MODULE JOB…
+kprobe_lua=$1 reads=$2 module=$3
+shift 3
 calls=40000
 
 row() { awk -v name="$1" -v with="$2" -v base="$base" 'BEGIN { printf "%-26s %6.0f\n", name, with - base }'; }
