@@ -34,15 +34,24 @@ class BtfFile {
     // Own types of that name whose kind is in `kinds` (a bit for each BTF_KIND), in the order of the file.
     std::vector<uint32_t> find(std::string_view name, uint32_t kinds) const;
 
+    // Copies the running kernel's BTF to where the next start finds it sooner.
+    void keep();
+
   private:
+    static btf* parse_cached(const std::string& path);
     struct Free {
         void operator()(btf* b) const;
     };
     BtfFile(btf* b, const BtfFile* base);
 
     std::unique_ptr<btf, Free> btf_;
+    uint32_t string_offset(std::string_view wanted) const;
+    std::vector<uint32_t> find_in_order(std::string_view wanted, uint32_t kinds) const;
+
     uint32_t first_id_ = 1, end_id_ = 1;
-    mutable NameIndex index_;  // of own types, by id - first_id; built with the first find()
+    bool keep_ = false;      // it came from the kernel, slowly
+    mutable int searches_ = 0;
+    mutable NameIndex index_;  // of own types, by id - first_id; built with the first find() that makes it worth it
 };
 
 constexpr uint32_t kind_bit(unsigned kind) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The table is read once, as text, and stays text: a line is "ffffffff81000000 T name" with "\t[module]"
-// behind. What needs more than one pass over it builds an index, and only then.
+// behind. What needs more than one pass over it builds an index, and only then. The first few questions by name are
+// answered from the kernel's memory, where that can be read: the text takes the kernel a while to write.
 #include "symbols/kallsyms.hpp"
 
 #include <fcntl.h>
@@ -12,9 +13,15 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <map>
+#include <sstream>
+#include <utility>
 
 #include "base/unique_fd.hpp"
+#include "symbols/boot_cache.hpp"
 #include "symbols/glob.hpp"
+#include "symbols/kernel_memory.hpp"
+#include "symbols/kernel_names.hpp"
 #include "symbols/name_index.hpp"
 #include "symbols/nearest.hpp"
 
@@ -35,6 +42,8 @@ uint32_t eight_digits(const char* digits) {
 }
 static_assert(std::endian::native == std::endian::little);
 
+bool is_text(char kind) { return kind == 't' || kind == 'T' || kind == 'w' || kind == 'W'; }
+
 struct Line {
     const char* digits;  // of the address: most lines are passed over without need of it
     char kind;
@@ -43,7 +52,7 @@ struct Line {
     uint64_t addr() const {
         return static_cast<uint64_t>(eight_digits(digits)) << 32 | eight_digits(digits + 8);
     }
-    bool is_text() const { return kind == 't' || kind == 'T' || kind == 'w' || kind == 'W'; }
+    bool is_text() const { return kpl::is_text(kind); }
     // Programs and trampolines that the kernel lists as if they were of a module: no probe can be put there.
     bool is_generated() const { return module == "bpf" || module.starts_with("__builtin__"); }
     bool is_function() const { return is_text() && !is_generated(); }
@@ -72,6 +81,10 @@ std::string loaded_modules() {
 // More searches by name than this are worth an index: memmem is so much faster than looking at each line.
 constexpr int searches_before_index = 16;
 
+constexpr const char* kernel_table = "/proc/kallsyms";
+constexpr const char* cache_name = "symbols";
+constexpr size_t most_kept = 64 << 10;
+
 // No function reaches further behind its symbol: what is beyond lies between modules.
 constexpr uint64_t max_cover = 1 << 20;
 
@@ -87,6 +100,11 @@ struct Kallsyms::Impl {
     bool hidden = false;
     std::string modules;  // loaded ones and their addresses, when the table was read
 
+    std::optional<KernelNames> names;  // until the text is read
+    bool names_tried = false;
+    std::map<std::string, std::vector<KernelNames::Found>, std::less<>> known;  // what they have said in this boot
+    bool known_read = false, known_more = false;
+
     int searches = 0;
     std::vector<uint32_t> functions;  // where the lines of functions begin; the index is over these
     NameIndex by_name;
@@ -97,6 +115,10 @@ struct Kallsyms::Impl {
     };
     std::vector<Start> by_addr;  // kernel addresses, ascending
 
+    const KernelNames* quick_names();
+    void read_known();
+    const std::vector<KernelNames::Found>* quick_find(std::string_view name);
+    Result<std::vector<Symbol>> find_in_text(std::string_view name, std::string_view module);
     Result<void> load();
     Result<void> load_addresses();  // an Error if they are hidden
     Result<void> read_all();
@@ -217,18 +239,77 @@ void Kallsyms::Impl::build_by_name() {
                   [&](uint32_t i) { return line_at(functions[i]).name; });
 }
 
-Result<std::vector<Symbol>> Kallsyms::find(std::string_view name, std::string_view module) {
-    TRY(impl_->load_addresses());
+const KernelNames* Kallsyms::Impl::quick_names() {
+    if (loaded || searches >= searches_before_index || path != kernel_table) return nullptr;
+    if (!names_tried) {
+        names_tried = true;
+        if (auto memory = KernelMemory::open()) {
+            auto shared = std::make_shared<const KernelMemory>(std::move(memory).value());
+            names = KernelNames::load(shared->vmcoreinfo(), [shared](uint64_t addr, std::span<uint8_t> into) {
+                return shared->read(addr, into);
+            });
+        }
+    }
+    return names ? &*names : nullptr;
+}
+
+// Lines as in /proc/kallsyms.
+void Kallsyms::Impl::read_known() {
+    if (std::exchange(known_read, true) || path != kernel_table) return;
+    const auto copy = cached(cache_name);
+    if (!copy) return;
+    std::istringstream lines(std::string(reinterpret_cast<const char*>(copy->data()), copy->size()));
+    uint64_t addr = 0;
+    char kind = 0;
+    for (std::string name; lines >> std::hex >> addr >> kind >> name;) known[name].push_back({addr, kind});
+}
+
+// All symbols of vmlinux of that name; nullptr: the text has to be asked, or there is none.
+const std::vector<KernelNames::Found>* Kallsyms::Impl::quick_find(std::string_view name) {
+    read_known();
+    if (const auto at = known.find(name); at != known.end()) return &at->second;
+    const KernelNames* quick = quick_names();
+    if (!quick) return nullptr;
+    searches++;
+    auto found = quick->find(name);
+    if (found.empty()) return nullptr;
+    known_more = true;
+    return &(known[std::string(name)] = std::move(found));
+}
+
+void Kallsyms::keep() {
+    if (!std::exchange(impl_->known_more, false)) return;
+    std::string lines;
+    for (const auto& [name, symbols] : impl_->known)
+        for (const auto& [addr, kind] : symbols) lines += fmt::format("{:016x} {} {}\n", addr, kind, name);
+    if (lines.size() <= most_kept) keep_cached(cache_name, {reinterpret_cast<const uint8_t*>(lines.data()), lines.size()});
+}
+
+Result<std::vector<Symbol>> Kallsyms::Impl::find_in_text(std::string_view name, std::string_view module) {
+    TRY(load_addresses());
     std::vector<Symbol> found;
     auto take = [&](const Line& line) {
         if (line.name == name && line.is_function() && line.is_in(module)) found.push_back(symbol_of(line));
     };
-    if (!impl_->by_name.built() && ++impl_->searches <= searches_before_index) {
-        impl_->search(name, take);
+    if (!by_name.built() && ++searches <= searches_before_index) {
+        search(name, take);
     } else {
-        impl_->build_by_name();
-        impl_->by_name.each_candidate(name, [&](uint32_t i) { take(impl_->line_at(impl_->functions[i])); });
+        build_by_name();
+        by_name.each_candidate(name, [&](uint32_t i) { take(line_at(functions[i])); });
     }
+    return found;
+}
+
+Result<std::vector<Symbol>> Kallsyms::find(std::string_view name, std::string_view module) {
+    std::vector<Symbol> found;
+    if (const auto* quick = module.empty() || module == "vmlinux" ? impl_->quick_find(name) : nullptr) {
+        for (const auto& [addr, kind] : *quick)
+            if (is_text(kind)) found.push_back({std::string(name), "", addr, kind});
+        if (!found.empty()) return found;
+    }
+    found = TRY(impl_->find_in_text(name, module));
+    const bool in_vmlinux = std::any_of(found.begin(), found.end(), [](const Symbol& s) { return s.module.empty(); });
+    if (in_vmlinux) std::erase_if(found, [](const Symbol& s) { return !s.module.empty(); });
     return found;
 }
 
@@ -297,6 +378,7 @@ Result<uint64_t> Kallsyms::next(uint64_t addr) {
 }
 
 Result<uint64_t> Kallsyms::address(std::string_view name) {
+    if (const auto* quick = impl_->quick_find(name)) return quick->front().addr;
     TRY(impl_->load_addresses());
     uint64_t found = 0;
     impl_->search(name, [&](const Line& line) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The kernel's symbols, from /proc/kallsyms.
+// The kernel's symbols, as /proc/kallsyms has them.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +26,9 @@ class Kallsyms {
     Kallsyms(Kallsyms&&) noexcept;
     Kallsyms& operator=(Kallsyms&&) noexcept;
 
-    // All text symbols of that name (several are duplicates that the user must tell apart). An error says why
-    // the table can't be used (addresses hidden by kptr_restrict, unreadable).
+    // All text symbols of that name (several are duplicates that the user must tell apart). Without a module, those
+    // of vmlinux, else those of all modules: the kernel's own order of search. An error says why the table can't be
+    // used (addresses hidden by kptr_restrict, unreadable).
     Result<std::vector<Symbol>> find(std::string_view name, std::string_view module = {});
     // Glob with * ? [a-z], text symbols, ascending by name.
     Result<std::vector<Symbol>> glob(std::string_view pattern, std::string_view module = {});
@@ -41,6 +42,8 @@ class Kallsyms {
     std::string name_of(uint64_t addr);
     // Names near to a misspelt one, best first, at most three.
     Result<std::vector<std::string>> near(std::string_view name);
+    // When there is time for it: leaves what was found where the next start finds it sooner.
+    void keep();
     // Forgets the table if modules have come, gone or moved since it was read: the next question reads it again.
     void refresh();
 

@@ -60,6 +60,10 @@ Result<void> TypeGraph::load() {
     return {};
 }
 
+void TypeGraph::keep() {
+    if (!parts_.empty()) parts_.front()->file.keep();
+}
+
 Result<bool> TypeGraph::load_module(const std::string& name) {
     for (const auto& part : parts_)
         if (part->module == name) return true;

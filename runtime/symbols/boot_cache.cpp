@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+#include "symbols/boot_cache.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+
+#include "base/unique_fd.hpp"
+
+namespace kpl {
+namespace {
+
+bool is_ours_alone(const std::string& dir) {
+    struct stat st {};
+    return ::lstat(dir.c_str(), &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == ::geteuid() && (st.st_mode & 077) == 0;
+}
+
+std::string base_directory() {
+    if (const char* given = std::getenv("KPROBE_LUA_CACHE")) return std::string(given) == "off" ? "" : given;
+    if (::geteuid() == 0) return "/run/kprobe-lua";
+    const char* own = std::getenv("XDG_RUNTIME_DIR");
+    return own ? std::string(own) + "/kprobe-lua" : "";
+}
+
+// Empty: there is none. `make`: creates it if need be.
+std::string directory(bool make) {
+    const std::string base = base_directory();
+    std::string boot;
+    std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
+    if (base.empty() || boot.empty()) return "";
+    const std::string dir = base + "/" + boot;
+    if (make) {
+        ::mkdir(base.c_str(), 0700);
+        ::mkdir(dir.c_str(), 0700);
+    }
+    return is_ours_alone(base) && is_ours_alone(dir) ? dir : "";
+}
+
+bool write_all(int fd, std::span<const uint8_t> bytes) {
+    while (!bytes.empty()) {
+        const ssize_t n = ::write(fd, bytes.data(), bytes.size());
+        if (n <= 0) return false;
+        bytes = bytes.subspan(static_cast<size_t>(n));
+    }
+    return true;
+}
+
+}  // namespace
+
+std::optional<Mapping> cached(const std::string& name) {
+    const std::string dir = directory(false);
+    if (dir.empty()) return std::nullopt;
+    const UniqueFd fd(::open((dir + "/" + name).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+    struct stat st {};
+    if (!fd || ::fstat(fd.get(), &st) < 0 || st.st_size == 0) return std::nullopt;
+    auto mapping = Mapping::create(fd.get(), 0, static_cast<size_t>(st.st_size), PROT_READ);
+    if (!mapping) return std::nullopt;
+    return std::move(mapping).value();
+}
+
+void keep_cached(const std::string& name, std::span<const uint8_t> bytes) {
+    const std::string dir = directory(true);
+    const std::string path = dir + "/" + name;
+    if (dir.empty()) return;
+    // Complete or not at all, whoever else does the same at the same time.
+    std::string fresh = path + ".XXXXXX";
+    const UniqueFd fd(::mkostemp(fresh.data(), O_CLOEXEC));
+    if (!fd) return;
+    if (!write_all(fd.get(), bytes) || std::rename(fresh.c_str(), path.c_str()) < 0) ::unlink(fresh.c_str());
+}
+
+}  // namespace kpl
