@@ -10,7 +10,7 @@
 #include "arch/arch.hpp"
 #include "arch/points.hpp"
 #include "inspect/debugfs.hpp"
-#include "inspect/kernel_memory.hpp"
+#include "symbols/kernel_memory.hpp"
 #include "inspect/kernel_tables.hpp"
 #include "inspect/kprobe_table.hpp"
 #include "symbols/blacklist.hpp"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "arch/points.hpp"
-#include "inspect/kernel_memory.hpp"
+#include "symbols/kernel_memory.hpp"
 #include "symbols/kallsyms.hpp"
 
 namespace kpl {

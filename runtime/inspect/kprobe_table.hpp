@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "inspect/kernel_memory.hpp"
+#include "symbols/kernel_memory.hpp"
 #include "symbols/kallsyms.hpp"
 #include "symbols/types.hpp"
 

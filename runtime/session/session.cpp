@@ -172,6 +172,8 @@ Result<void> Session::finish() {
     }
     sink_.flush_all();
     command_.reset();
+    types_.keep();
+    symbols_.keep();
     if (!sink_.failure().empty() && !failure_) failure_ = Error{Errc::system, "writing output: " + sink_.failure()};
     return {};
 }

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: MIT
+// A table such as scripts/kallsyms.c of Linux writes, in memory of our own.
+#include "symbols/kernel_names.hpp"
+
+#include <catch2/catch.hpp>
+#include <cstring>
+#include <map>
+
+#include "symbols/boot_cache.hpp"
+
+using namespace kpl;
+
+namespace {
+
+struct Table {
+    std::vector<std::pair<std::string, int32_t>> symbols;  // kind and name, offset
+    uint64_t base = 0xffffffff81000000;
+    uint64_t stext = 0xffffffff81000000;
+    std::string without;  // a line that VMCOREINFO lacks
+
+    std::map<uint64_t, std::vector<uint8_t>> memory;
+
+    void put(uint64_t addr, const void* bytes, size_t size) {
+        const auto* from = static_cast<const uint8_t*>(bytes);
+        memory[addr].assign(from, from + size);
+    }
+    // Tokens 1 to 255 are characters, but for 200 ("Tvfs_") and 201 ("read").
+    void write() {
+        std::string text;
+        uint16_t index[256];
+        for (int i = 0; i < 256; i++) {
+            index[i] = static_cast<uint16_t>(text.size());
+            text += i == 200 ? "Tvfs_" : i == 201 ? "read" : std::string(1, static_cast<char>(i ? i : '?'));
+            text += '\0';
+        }
+        text.resize(text.size() + 300);
+        std::vector<uint8_t> names;
+        std::vector<int32_t> offsets;
+        for (const auto& [name, offset] : symbols) {
+            std::string code = name;
+            if (code.starts_with("Tvfs_")) code = "\xc8" + code.substr(5);
+            if (const auto at = code.find("read"); at != std::string::npos) code.replace(at, 4, "\xc9");
+            if (code.size() >= 0x80) names.push_back(static_cast<uint8_t>(0x80 | (code.size() & 0x7f)));
+            names.push_back(static_cast<uint8_t>(code.size() >= 0x80 ? code.size() >> 7 : code.size()));
+            names.insert(names.end(), code.begin(), code.end());
+            offsets.push_back(offset);
+        }
+        names.resize(names.size() + (1 << 20));
+        const auto count = static_cast<uint32_t>(symbols.size());
+        put(0x1000, &count, sizeof count);
+        put(0x2000, text.data(), text.size());
+        put(0x8000, index, sizeof index);
+        put(0x10000, names.data(), names.size());
+        put(0x800000, offsets.data(), offsets.size() * 4);
+        put(0x900000, &base, sizeof base);
+    }
+    std::string vmcoreinfo() const {
+        std::string text = "OSRELEASE=6.1.0\n";
+        const std::pair<const char*, uint64_t> places[] = {
+            {"kallsyms_num_syms", 0x1000}, {"kallsyms_token_table", 0x2000}, {"kallsyms_token_index", 0x8000},
+            {"kallsyms_names", 0x10000},   {"kallsyms_offsets", 0x800000},   {"kallsyms_relative_base", 0x900000},
+            {"_stext", stext}};
+        char line[100];
+        for (const auto& [name, addr] : places) {
+            snprintf(line, sizeof line, "SYMBOL(%s)=%llx\n", name, static_cast<unsigned long long>(addr));
+            if (name != without) text += line;
+        }
+        return text;
+    }
+    std::optional<KernelNames> load() {
+        write();
+        return KernelNames::load(vmcoreinfo(), [this](uint64_t addr, std::span<uint8_t> into) {
+            auto after = memory.upper_bound(addr);
+            if (after == memory.begin()) return false;
+            const auto& [start, bytes] = *std::prev(after);
+            if (addr - start + into.size() > bytes.size()) return false;
+            memcpy(into.data(), bytes.data() + (addr - start), into.size());
+            return true;
+        });
+    }
+};
+
+std::vector<uint64_t> addresses(const KernelNames& names, const std::string& name) {
+    std::vector<uint64_t> found;
+    for (const auto& one : names.find(name)) found.push_back(one.addr);
+    return found;
+}
+
+Table usual() {
+    Table table;
+    table.symbols = {{"T_stext", 0}, {"Tvfs_read", 0x100}, {"tread", 0x200}, {"Tvfs_readv", 0x300}, {"dvfs_data", 0x400},
+                     {"t" + std::string(200, 'x'), 0x500}, {"tread", 0x600}, {"bx", 0x700}};
+    return table;
+}
+
+}  // namespace
+
+TEST_CASE("names in the kernel's own table") {
+    auto table = usual();
+    const auto names = table.load();
+    REQUIRE(names);
+    CHECK(addresses(*names, "vfs_read") == std::vector<uint64_t>{0xffffffff81000100});
+    CHECK(addresses(*names, "vfs_readv") == std::vector<uint64_t>{0xffffffff81000300});
+    CHECK(addresses(*names, "read") == std::vector<uint64_t>{0xffffffff81000200, 0xffffffff81000600});
+    CHECK(addresses(*names, std::string(200, 'x')) == std::vector<uint64_t>{0xffffffff81000500});
+    CHECK(names->find("vfs_data").at(0).kind == 'd');
+    CHECK(names->find("vfs_read").at(0).kind == 'T');
+    CHECK(addresses(*names, "x").size() == 1);
+    for (const char* absent : {"", "v", "vfs_", "vfs_rea", "vfs_reads", "Tvfs_read", "xx"}) CHECK(names->find(absent).empty());
+}
+
+TEST_CASE("addresses where per-CPU symbols are absolute") {
+    auto table = usual();
+    table.symbols.insert(table.symbols.begin(), {"Dper_cpu_start", 0x40});
+    for (auto& [name, offset] : table.symbols)
+        if (name != "Dper_cpu_start") offset = -1 - offset;
+    const auto names = table.load();
+    REQUIRE(names);
+    CHECK(addresses(*names, "vfs_read") == std::vector<uint64_t>{0xffffffff81000100});
+    CHECK(addresses(*names, "per_cpu_start") == std::vector<uint64_t>{0x40});
+}
+
+TEST_CASE("a table that can't be trusted is not used") {
+    auto table = usual();
+    SECTION("it is not said where it lies") { table.without = "kallsyms_names"; }
+    SECTION("_stext is elsewhere") { table.stext++; }
+    SECTION("_stext is not said") { table.without = "_stext"; }
+    SECTION("there is no _stext") { table.symbols[0].first = "Tother"; }
+    SECTION("there are no symbols") { table.symbols.clear(); }
+    CHECK_FALSE(table.load());
+}
+
+TEST_CASE("what is kept for the next start") {
+    char dir[] = "/tmp/kpl-cache-XXXXXX";
+    REQUIRE(mkdtemp(dir));
+    const std::string base = std::string(dir) + "/cache";
+    setenv("KPROBE_LUA_CACHE", base.c_str(), 1);
+    const std::string one = "one", other = "another";
+    const auto bytes = [](const std::string& text) { return std::span(reinterpret_cast<const uint8_t*>(text.data()), text.size()); };
+    const auto text = [](const std::optional<Mapping>& m) { return m ? std::string(m->data(), m->data() + m->size()) : "-"; };
+    CHECK_FALSE(cached("file"));
+    keep_cached("file", bytes(one));
+    CHECK(text(cached("file")) == one);
+    keep_cached("file", bytes(other));
+    CHECK(text(cached("file")) == other);
+    // Where others may write, nothing is believed.
+    REQUIRE(system(("chmod 777 " + base).c_str()) == 0);
+    CHECK_FALSE(cached("file"));
+    setenv("KPROBE_LUA_CACHE", "off", 1);
+    keep_cached("file", bytes(one));
+    CHECK_FALSE(cached("file"));
+    unsetenv("KPROBE_LUA_CACHE");
+    CHECK(system(("rm -r " + std::string(dir)).c_str()) == 0);
+}
