@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "output/printf.hpp"
 
+#include <algorithm>
 #include <cstdio>
 
 namespace kpl {
@@ -48,9 +49,11 @@ struct Spec {
     char conversion = 0;
 };
 
+// Widths and precisions; the compiler takes none over 99.
 size_t parse_number(std::string_view format, size_t& at) {
+    constexpr size_t most = 1000;
     size_t n = 0;
-    while (at < format.size() && format[at] >= '0' && format[at] <= '9') n = n * 10 + static_cast<size_t>(format[at++] - '0');
+    while (at < format.size() && format[at] >= '0' && format[at] <= '9') n = std::min(most, n * 10 + static_cast<size_t>(format[at++] - '0'));
     return n;
 }
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <map>
 
 #include "codegen/codegen.hpp"
@@ -77,6 +78,27 @@ std::array<int, 3> add_handlers(Grouping& grouping, const Place& place, const st
     return set;
 }
 
+// The constant that a register has at an instruction.
+uint32_t constant_at(const HandlerProgram& program, uint32_t pc, int reg) {
+    while (pc-- > 0) {
+        const bpf_insn& insn = program.insns[pc];
+        if (insn.dst_reg == reg && insn.code == (BPF_ALU64 | BPF_MOV | BPF_K)) return static_cast<uint32_t>(insn.imm);
+    }
+    return 0;
+}
+
+// The call at `pc` asks for a record that is larger than the ring, or anything, allows; else nothing.
+std::optional<std::string> record_error(const HandlerProgram& program, uint32_t pc, uint32_t max_record) {
+    const bpf_insn& call = program.insns[pc];
+    if (call.code != (BPF_JMP | BPF_CALL) || call.imm != KPL_H_rec_begin) return std::nullopt;
+    const uint32_t size = constant_at(program, pc, BPF_REG_3) + constant_at(program, pc, BPF_REG_4);
+    if (size <= max_record) return std::nullopt;
+    if (max_record == KPL_MAX_RECORD)
+        return fmt::format("this record can take {} bytes; {} is the most: shorter strings, as in str(p, 64), take less", size, max_record);
+    return fmt::format("this record can take {} bytes, more than half of a ring: --buffer {}K, or shorter strings", size,
+                       std::bit_ceil(2 * size) >> 10);
+}
+
 Result<uint32_t> verify(const HandlerProgram& program, const std::vector<kpl_map_desc>& maps, const Arch& arch,
                         uint32_t ring_bytes) {
     std::vector<uint64_t> workspace(kpl_verify_ws_size(static_cast<uint32_t>(program.insns.size())) / 8 + 1);
@@ -97,6 +119,7 @@ Result<uint32_t> verify(const HandlerProgram& program, const std::vector<kpl_map
     if (kpl_verify(&v) == 0) return v.cost;
     SourceLoc at;
     if (const PcNote* note = program.note_at(v.reject_pc)) at = note->at;
+    if (auto text = record_error(program, v.reject_pc, v.max_record)) return Error{Errc::script, *text, at};
     if (v.reject == KPL_REJECT_BUDGET)
         return Error{Errc::script,
                      fmt::format("handler costs {}, over its budget of {}: make it shorter, or give the probe a larger budget=",

@@ -175,10 +175,16 @@ bool Builder::check_format(std::string& format, const Values& values) {
     for (size_t i = 0; i < format.size(); i++) {
         plain += format[i];
         if (format[i] != '%') continue;
-        size_t at = i + 1;
+        size_t at = i + 1, digits = 0;
         while (at < format.size() &&
-               std::string_view("-+ #0.123456789").find(format[at]) != std::string_view::npos)
+               std::string_view("-+ #0.123456789").find(format[at]) != std::string_view::npos) {
+            digits = format[at] >= '0' && format[at] <= '9' ? digits + 1 : 0;
+            if (digits > 2) {  // string.format's own limit
+                fail(Err::FORMAT_CONVERSION, "widths and precisions over 99");
+                return false;
+            }
             plain += format[at++];
+        }
         while (at < format.size() && std::string_view("lhzjt").find(format[at]) != std::string_view::npos)
             at++;
         const char conversion = at < format.size() ? format[at] : '\0';

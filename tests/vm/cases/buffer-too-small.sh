@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: MIT
+# --buffer: what a record that can't fit is told, at compile time and without root.
+script large.lua <<'LUA'
+local seen = event()
+kprobe("vfs_read", function(p, file, buf)
+  seen {
+    a = str(file.f_path.dentry.d_name.name, 1500), b = ustr(buf, 1500) }
+end)
+LUA
+run kprobe-lua --check --buffer 4K large.lua
+status 1
+err '^large.lua:[34]: this record can take 30[0-9][0-9] bytes, more than half of a ring: --buffer 8K, or shorter strings$'
+one_error
+run kprobe-lua --check --buffer 8K large.lua
+status 0
+run kprobe-lua --buffer 1K large.lua
+status 2
+err '\-\-buffer takes 4K to 64M'
+run kprobe-lua --wake-fill 51 large.lua
+status 2
