@@ -106,6 +106,8 @@ LuaHost::LuaHost(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 LuaHost::LuaHost(LuaHost&&) noexcept = default;
 LuaHost::~LuaHost() = default;
 
+const char* LuaHost::lua_version() { return LUAJIT_VERSION; }
+
 Result<LuaHost> LuaHost::create(ScriptApi& api) {
     auto impl = std::make_unique<Impl>();
     impl->api = &api;

@@ -16,6 +16,7 @@ struct RecordBatch;
 
 class LuaHost {
   public:
+    static const char* lua_version();  // "LuaJIT 2.1.0-beta3"
     // The script's environment holds the names of `require "kprobe"`, `ffi` and `bit`.
     static Result<LuaHost> create(ScriptApi& api);
     LuaHost(LuaHost&&) noexcept;

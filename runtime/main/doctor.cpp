@@ -3,103 +3,128 @@
 
 #include <fmt/format.h>
 #include <sys/utsname.h>
-#include <unistd.h>
 
-#include <filesystem>
-#include <fstream>
-#include <functional>
-#include <iterator>
-#include <string>
-#include <vector>
+#include <algorithm>
+#include <cstdio>
 
 #include "device/device.hpp"
-#include "main/vm.hpp"
+#include "inspect/debugfs.hpp"
+#include "inspect/kernel_config.hpp"
+#include "luahost/host.hpp"
 
 namespace kpl {
 namespace {
 
-namespace fs = std::filesystem;
-
-std::string read_file(const std::string& path) {
-    std::ifstream file(path);
-    return {std::istreambuf_iterator<char>(file), {}};
+bool any(const std::vector<Finding>& findings, Health health) {
+    return std::any_of(findings.begin(), findings.end(), [health](const Finding& f) { return f.health == health; });
 }
 
-struct Check {
-    const char* what;
-    bool for_this_kernel;             // else for --vm
-    std::function<bool()> good;
-    std::function<std::string()> mend;  // shown when it is not
-};
+const char* mark(Health health) {
+    switch (health) {
+        case Health::good: return "ok";
+        case Health::poor: return "poor";
+        case Health::bad: return "no";
+        case Health::unknown: return "?";
+    }
+    return "";
+}
 
-std::string release() {
+void row(const char* name, const std::string& value) { fmt::print("  {:<12} {}\n", name, value.empty() ? "not known" : value); }
+
+std::string distribution(const Machine& machine) {
+    const std::string text = machine.read("/etc/os-release"), key = "PRETTY_NAME=\"";
+    const size_t at = text.find(key);
+    return at == text.npos ? "" : text.substr(at + key.size(), text.find('"', at + key.size()) - at - key.size());
+}
+
+std::string features(uint64_t bits) {
+    static constexpr std::pair<uint64_t, const char*> names[] = {{KPL_FEATURE_JIT, "jit"}, {KPL_FEATURE_KRETPROBE, "kretprobe"}, {KPL_FEATURE_FTRACE, "ftrace"}};
+    std::string out;
+    for (const auto& [bit, name] : names)
+        if (bits & bit) out += fmt::format("{}{}", out.empty() ? "" : " ", name);
+    return out.empty() ? "none" : out;
+}
+
+void program() {
+    fmt::print("program\n");
+    row("version", KPL_VERSION);
+    row("ABI", std::to_string(KPL_ABI_VERSION));
+    row("LuaJIT", LuaHost::lua_version());
+}
+
+void kernel(const Machine& machine) {
     utsname name{};
     ::uname(&name);
-    return name.release;
+    fmt::print("kernel\n");
+    row("release", fmt::format("{} {}", name.release, name.machine));
+    row("version", name.version);
+    row("system", distribution(machine));
+    const KernelConfig config = KernelConfig::read(machine.release);
+    row("config from", config.source().empty() ? "what the kernel shows" : config.source());
+    for (const ConfigRow& option : config_rows()) {
+        const auto has = config.has(option);
+        fmt::print("    CONFIG_{:<26} {}\n", option.name, !has ? "?" : *has ? "y" : "n");
+    }
+    row("lockdown", lockdown(machine));
+    const auto secure = secure_boot(machine);
+    row("secure boot", !secure ? "" : *secure ? "on" : "off");
+    row("tainted", machine.read("/proc/sys/kernel/tainted"));
 }
 
-bool exists(const std::string& path) {
-    std::error_code error;
-    return fs::exists(path, error);
+void module_rows(const Machine& machine) {
+    fmt::print("module\n");
+    row("file", machine.exists(machine.module_file()) ? machine.module_file() : "none for this kernel");
+    row("loaded", machine.exists("/sys/module/kprobe_lua") ? "yes" : "no");
+    const auto device = Device::open();
+    if (!device) return row("device", device.error().text);
+    const auto info = device->info();
+    if (!info) return row("device", info.error().text);
+    row("ABI", std::to_string(info->abi));
+    row("features", features(info->features));
+    row("CPUs", std::to_string(info->nr_cpus));
 }
 
-bool has_kprobes() {
-    const std::string symbols = read_file("/proc/kallsyms");
-    return symbols.find(" register_kprobe\n") != std::string::npos;
-}
-
-bool locked_down() {
-    const std::string state = read_file("/sys/kernel/security/lockdown");
-    return !state.empty() && state.find("[none]") == std::string::npos;
-}
-
-bool vm_kernel_ready() {
-    std::error_code error;
-    for (const auto& entry : fs::directory_iterator(module_directory(), error))
-        if (exists(entry.path() / "kprobe_lua.ko") && exists("/boot/vmlinuz-" + entry.path().filename().string())) return true;
-    return false;
-}
-
-bool in_path(const std::string& program) {
-    for (const char* dir : {"/usr/bin/", "/usr/local/bin/"})
-        if (::access((dir + program).c_str(), X_OK) == 0) return true;
-    return false;
-}
-
-std::vector<Check> checks() {
-    const std::string module = module_directory() + "/" + release() + "/kprobe_lua.ko";
-    auto text = [](std::string s) { return [s] { return s; }; };
-    return {
-        {"root", true, [] { return ::geteuid() == 0; }, text("run as root: sudo kprobe-lua …")},
-        {"kernel has kprobes", true, has_kprobes, text("boot a kernel with CONFIG_KPROBES=y (Debian's have it)")},
-        {"kernel loads modules", true, [] { return exists("/proc/modules"); }, text("boot a kernel with CONFIG_MODULES=y")},
-        {"kernel has BTF", true, [] { return exists("/sys/kernel/btf/vmlinux"); }, text("boot a kernel with CONFIG_DEBUG_INFO_BTF=y; without it arguments have no types")},
-        {"kernel is not locked down", true, [] { return !locked_down(); }, text("disable Secure Boot, or boot without lockdown=")},
-        {"kernel headers", true, [] { return exists("/lib/modules/" + release() + "/build"); }, text("apt-get install linux-headers-" + release())},
-        {"module is built", true, [module] { return exists(module); }, text("make")},
-        {"module is loaded", true, [] { return exists(KPL_DEVICE); }, text("insmod " + module)},
-        {"module opens, ABI fits", true, [] { return Device::open().ok(); },
-         [] { auto device = Device::open(); return device ? std::string() : device.error().text; }},
-        {"qemu for --vm", false, [] { return in_path("qemu-system-x86_64"); }, text("apt-get install qemu-system-x86")},
-        {"a kernel with a module for --vm", false, vm_kernel_ready, text("apt-get install linux-image-cloud-amd64 linux-headers-cloud-amd64 && make")},
-    };
+void settings(const Machine& machine) {
+    fmt::print("settings\n");
+    for (const char* path : {"/proc/sys/debug/kprobes-optimization", "/proc/sys/kernel/ftrace_enabled", "/proc/sys/net/core/bpf_jit_enable",
+                             "/proc/sys/net/core/bpf_jit_harden", "/proc/sys/kernel/kptr_restrict", "/proc/sys/kernel/perf_event_paranoid",
+                             "/proc/sys/kernel/unprivileged_bpf_disabled"})
+        fmt::print("  {:<36} {}\n", std::string(path).substr(10), machine.read(path).empty() ? "not known" : machine.read(path));
+    const auto enabled = probes_enabled();
+    fmt::print("  {:<36} {}\n", "kprobes", !enabled ? "not known" : *enabled ? "enabled" : "disabled");
+    const auto probes = read_probe_list();
+    fmt::print("  {:<36} {}\n", "kprobes of the system", probes ? std::to_string(probes->size()) : "not known");
 }
 
 }  // namespace
 
-int doctor() {
-    fmt::print("kprobe-lua on kernel {}\n", release());
-    bool this_kernel = true, vm = true;
-    for (const Check& check : checks()) {
-        const bool good = check.good();
-        (check.for_this_kernel ? this_kernel : vm) &= good;
-        fmt::print("{:<4} {}{}\n", good ? "ok" : "no", check.what, good ? "" : ": " + check.mend());
+std::string print_findings(const std::vector<Finding>& findings) {
+    std::string out;
+    for (size_t i = 0; i < findings.size(); i++) {
+        const Finding& finding = findings[i];
+        out += fmt::format("{:<5} {}\n", mark(finding.health), finding.what);
+        const bool again = i + 1 < findings.size() && findings[i + 1].mend == finding.mend;
+        if (finding.health != Health::good && !again) out += fmt::format("        {}\n", finding.mend);
     }
-    fmt::print("{}\n", this_kernel ? "This kernel can be probed." : vm ? "This kernel can't be probed; --vm can be used." : "Nothing can be probed yet.");
-    return this_kernel ? 0 : 1;
+    return out;
+}
+
+int doctor() {
+    const Machine machine = Machine::here();
+    const auto here = diagnose(machine), vm = diagnose_vm(machine);
+    fmt::print("kprobe-lua {} on kernel {}\n{}\nin a throwaway VM (--vm)\n{}\n", KPL_VERSION, machine.release, print_findings(here), print_findings(vm));
+    const bool bad = any(here, Health::bad);
+    const char* otherwise = any(vm, Health::bad) ? "Nothing can be probed yet." : "This kernel can't be probed yet; --vm can be used.";
+    fmt::print("{}\n", bad ? otherwise : any(here, Health::poor) ? "This kernel can be probed, if less well than it could be." : "This kernel can be probed.");
+    return bad ? 1 : 0;
 }
 
 int info() {
+    const Machine machine = Machine::here();
+    program();
+    kernel(machine);
+    module_rows(machine);
+    settings(machine);
     return 0;
 }
 

@@ -1,13 +1,21 @@
 // SPDX-License-Identifier: MIT
-// doctor: what this machine lacks for probing its own kernel or a VM's, and the command that mends it.
+// doctor and --info.
 #pragma once
+
+#include <string>
+#include <vector>
+
+#include "main/diagnosis.hpp"
 
 namespace kpl {
 
-// Prints one line for each check. 0 when this kernel can be probed, else 1.
+// Prints what is well and what is not. 0 when nothing of this kernel is in the way of probing, else 1.
 int doctor();
 
-// --info: prints kernel, module and ABI. Always 0.
+// --info: prints versions, ABI, features and settings, to be pasted into a bug report. Always 0.
 int info();
+
+// One line for each finding, and its remedy below it; of those with one remedy, below the last.
+std::string print_findings(const std::vector<Finding>& findings);
 
 }  // namespace kpl

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: MIT
+// What the kernel's files say, by their lines.
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "inspect/debugfs.hpp"
+#include "inspect/functions.hpp"
+#include "symbols/kernel_memory.hpp"
+#include "inspect/kernel_rules.hpp"
+#include "inspect/kernel_tables.hpp"
+#include "inspect/print_lists.hpp"
+#include "inspect/system_probes.hpp"
+
+using namespace kpl;
+namespace fs = std::filesystem;
+
+namespace {
+
+struct Directory {
+    Directory() {
+        char name[] = "/tmp/kpl-inspect-XXXXXX";
+        path = mkdtemp(name);
+    }
+    ~Directory() { fs::remove_all(path); }
+    void put(const std::string& name, const std::string& text) {
+        fs::create_directories(fs::path(path + "/" + name).parent_path());
+        std::ofstream(path + "/" + name, std::ios::binary) << text;
+    }
+    std::string path;
+};
+
+}  // namespace
+
+TEST_CASE("a line of the list of probes") {
+    const auto plain = parse_probe_line("ffffffffa414d3d9  k  vfs_write+0x9    [OPTIMIZED]");
+    REQUIRE(plain);
+    CHECK(plain->addr == 0xffffffffa414d3d9);
+    CHECK_FALSE(plain->is_return);
+    CHECK(plain->place == "vfs_write+0x9");
+    CHECK(plain->module.empty());
+    CHECK(plain->optimized);
+    CHECK_FALSE(plain->disabled);
+    const auto module = parse_probe_line("ffffffffc0414010  r  ext4_sync_fs+0x0  ext4  [DISABLED][FTRACE]");
+    REQUIRE(module);
+    CHECK(module->is_return);
+    CHECK(module->module == "ext4");
+    CHECK(module->disabled);
+    CHECK(module->ftrace);
+    CHECK_FALSE(module->optimized);
+    const auto gone = parse_probe_line("ffffffffc0414010  k  ext4_sync_fs+0x0   [GONE]");
+    REQUIRE(gone);
+    CHECK(gone->gone);
+    CHECK_FALSE(parse_probe_line(""));
+    CHECK_FALSE(parse_probe_line("ffffffffc0414010  x  a"));
+    CHECK_FALSE(parse_probe_line("nothing k a"));
+}
+
+TEST_CASE("a line of the traced functions") {
+    const auto one = parse_traced_line("vfs_read (1) R I     M \ttramp: 0xffffffffc04c3000 (kprobe_ftrace_handler+0x0/0x1b0) ->kprobe_ftrace_handler+0x0/0x1b0");
+    REQUIRE(one);
+    CHECK(one->name == "vfs_read");
+    CHECK(one->users == 1);
+    CHECK(one->callback == "kprobe_ftrace_handler");
+    CHECK(one->callback_module.empty());
+    const auto module = parse_traced_line("ext4_sync_fs [ext4] (1)   \ttramp: 0xffffffffc0331000 (kpl_hit+0x0/0x1b0 [kprobe_lua]) ->kpl_hit+0x0/0x1b0 [kprobe_lua]");
+    REQUIRE(module);
+    CHECK(module->module == "ext4");
+    CHECK(module->callback == "kpl_hit");
+    CHECK(module->callback_module == "kprobe_lua");
+    const auto two = parse_traced_line("vfs_read (2) R     \t->arch_ftrace_ops_list_func+0x0/0x1e0");
+    REQUIRE(two);
+    CHECK(two->users == 2);
+    CHECK(two->callback.empty());
+    CHECK_FALSE(parse_traced_line("vfs_read"));
+}
+
+TEST_CASE("what is not there has a remedy") {
+    const auto list = read_probe_list("/nonexistent");
+    REQUIRE_FALSE(list);
+    CHECK(list.error().text.starts_with("/nonexistent/list: "));
+    CHECK(list.error().text.find(::geteuid() == 0 ? "mount -t debugfs debugfs /sys/kernel/debug" : "sudo kprobe-lua") != std::string::npos);
+    CHECK_FALSE(probes_enabled("/nonexistent"));
+}
+
+TEST_CASE("kernel memory from a file that is none") {
+    Directory directory;
+    directory.put("kcore", "no ELF");
+    const auto memory = KernelMemory::open(directory.path + "/kcore");
+    REQUIRE_FALSE(memory);
+    CHECK(memory.error().text == directory.path + "/kcore: not a core file of a 64-bit kernel");
+    const auto none = KernelMemory::open(directory.path + "/none");
+    REQUIRE_FALSE(none);
+    CHECK(none.error().text.ends_with("this kernel was built without CONFIG_PROC_KCORE"));
+}
+
+TEST_CASE("the kernel's rules, by its symbols and release") {
+    Directory directory;
+    const std::string head = "ffffffff81000000 T _stext\nffffffff81000010 t vfs_read\n";
+    const auto rules = [&](const std::string& symbols, const char* release) {
+        directory.put("kallsyms", head + symbols);
+        Kallsyms kallsyms(directory.path + "/kallsyms");
+        auto found = kernel_rules(kallsyms, release);
+        REQUIRE(found);
+        return *found;
+    };
+    const auto old = rules("ffffffff81000020 T __x86_indirect_thunk_rax\nffffffff81000020 T __indirect_thunk_start\nffffffff81000100 T __indirect_thunk_end\n",
+                           "6.1.0-56-cloud-amd64");
+    CHECK(old.jump_tables);
+    CHECK(old.thunks.begin == 0xffffffff81000020);
+    CHECK(old.thunks.end == 0xffffffff81000100);
+    CHECK_FALSE(old.boosts_groups);
+    CHECK_FALSE(old.refuses_traps);
+    CHECK_FALSE(old.optprobes);
+    CHECK_FALSE(old.preemption);
+    const auto now = rules("ffffffff81000020 T __x86_indirect_thunk_rax\nffffffff81000200 D optprobe_template_entry\nffffffff81000200 T preempt_schedule_irq\n",
+                           "6.12.117+deb12-cloud-amd64");
+    CHECK_FALSE(now.jump_tables);
+    CHECK(now.boosts_groups);
+    CHECK(now.refuses_traps);
+    CHECK(now.optprobes);
+    CHECK(now.preemption);
+    CHECK(rules("", "6.9.1").jump_tables);
+    CHECK_FALSE(rules("ffffffff81000020 T ibt_save\n", "6.9.1").jump_tables);
+    CHECK(rules("", "6.9.1").refuses_traps);
+    CHECK_FALSE(rules("", "6.9.1").boosts_groups);
+}
+
+TEST_CASE("forbidden parts of functions") {
+    Directory directory;
+    directory.put("kallsyms", "ffffffff81000000 T _stext\nffffffff81000010 t secret\nffffffff81000100 t secret.cold\nffffffff81000200 t plain\n");
+    directory.put("blacklist", "0xffffffff81000010-0xffffffff81000040\tsecret\n");
+    Kallsyms symbols(directory.path + "/kallsyms");
+    const auto blacklist = Blacklist::read(directory.path + "/blacklist");
+    REQUIRE(blacklist);
+    const auto ranges = [&](const char* name, uint64_t addr) {
+        auto found = forbidden_ranges(symbols, *blacklist, {name, {}, addr, 't'}, 0x20);
+        REQUIRE(found);
+        return *found;
+    };
+    REQUIRE(ranges("secret", 0xffffffff81000010).size() == 1);
+    // A part that was split off shares the fate of its function.
+    REQUIRE(ranges("secret.cold", 0xffffffff81000100).size() == 1);
+    CHECK(ranges("secret.cold", 0xffffffff81000100)[0].has(0xffffffff8100011f));
+    CHECK(ranges("plain", 0xffffffff81000200).empty());
+}
+
+TEST_CASE("sections of a module") {
+    Directory directory;
+    directory.put("m/sections/.text", "0xffffffffc0001000\n");
+    directory.put("m/sections/.exit.text", "0xffffffffc0001800\n");
+    directory.put("m/sections/.data", "0xffffffffc0003000\n");
+    const AddressRange text = module_section("m", 0xffffffffc0001234, directory.path);
+    CHECK(text.begin == 0xffffffffc0001000);
+    CHECK(text.end == 0xffffffffc0001800);
+    CHECK(module_section("m", 0xffffffffc0003000, directory.path).end == UINT64_MAX);
+    CHECK(module_section("absent", 0xffffffffc0003000, directory.path).end == 0);
+}
+
+TEST_CASE("lists as text") {
+    SystemProbe probe;
+    probe.addr = 0xffffffff81000010;
+    probe.kind = "kprobe";
+    probe.place = "vfs_read+0x9";
+    probe.state = "optimized";
+    probe.owner = "ext4";
+    probe.missed = 3;
+    CHECK(print_probes({probe}) ==
+          "ADDRESS           KIND       STATE      MISSED  PLACE         OWNER\n"
+          "ffffffff81000010  kprobe     optimized       3  vfs_read+0x9  ext4\n");
+    CHECK(json_probes({probe}) ==
+          "{\"type\":\"probe\",\"data\":{\"address\":\"0xffffffff81000010\",\"kind\":\"kprobe\",\"place\":\"vfs_read+0x9\",\"state\":\"optimized\","
+          "\"owner\":\"ext4\",\"pids\":[],\"missed\":3}}\n");
+    CHECK(print_functions({{"a", "", 1, 't'}, {"a", "", 2, 't'}, {"b", "m", 3, 't'}}, nullptr) == "a\nm:b\n");
+    CHECK(print_blacklist({{0x10, 0x30, "secret"}}) == "0000000000000010      32  secret\n");
+}
