@@ -179,8 +179,10 @@ Result<Resolved> resolve_targets(const ProbeDecl& probe, Kallsyms& symbols, cons
             done = resolve_address(std::get<uint64_t>(target), r);
         if (done) continue;
         Error error = std::move(done).error();
-        if (error.code == Errc::script) error.at = probe.at;
-        return error;
+        if (error.code != Errc::script) return error;
+        error.at = probe.at;
+        if (!probe.optional) return error;
+        r.result.missing.push_back(std::move(error));
     }
     if (addresses) drop_repeated(r.result);
     return std::move(r.result);

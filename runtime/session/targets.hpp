@@ -38,6 +38,7 @@ struct LeftOut {
 struct Resolved {
     std::vector<Place> places;
     LeftOut left_out;
+    std::vector<Error> missing;  // targets of an optional probe that are nowhere
 };
 
 // All places of a declaration. The error names the target that can't be resolved and what is near to it.

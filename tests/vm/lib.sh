@@ -15,6 +15,8 @@
 #   quiet_err          stderr is empty
 #   one_error          stderr is one line
 #   target COMMAND     loads tests/vm/target if need be and has it call its functions; prints what came of it
+#   target_lua         writes target.lua: target.call(COMMAND) the same from a script, target.value(), and
+#                      target.steps{ fn, … }, which calls one function after the other once probes are armed, then exits
 #   left_nothing       no probe of ours in the kernel, the module is not in use
 #   skip WHY · fail WHY
 # $KPL_ROOT is the source tree (examples/ is there), $KPL_MODULE the module's file for this kernel.
@@ -93,6 +95,33 @@ target() {
     [ -d /sys/module/kpl_target ] || insmod "$KPL_TARGET" || fail "can't load $KPL_TARGET"
     [ $# = 0 ] || echo "$*" > /sys/module/kpl_target/parameters/run || fail "target $*"
     cat /sys/module/kpl_target/parameters/result
+}
+
+target_lua() {
+    target > /dev/null
+    cat > target.lua << 'LUA'
+local M, dir = {}, "/sys/module/kpl_target/parameters/"
+function M.call(what)
+  local f = assert(io.open(dir .. "run", "w"))
+  f:setvbuf "no"
+  assert(f:write(what))
+  f:close()
+end
+function M.value()
+  local f = assert(io.open(dir .. "result"))
+  local text = f:read "*a"
+  f:close()
+  return (text:gsub("%s+$", ""))
+end
+function M.steps(list)
+  local i = 0
+  every(0.05, function()
+    i = i + 1
+    if list[i] then list[i]() else exit() end
+  end)
+end
+return M
+LUA
 }
 
 one_error() { [ "$(wc -l < err)" = 1 ] || fail "not one line on stderr"; }

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: MIT
+# A glob takes what can be probed and says what it left out, and why; when nothing is left, that is an error.
+target_lua
+script some.lua <<'LUA'
+local target = require "target"
+local some = kprobe { { "kpl_target:kpl_t_f00*", "kpl_t_f000", "kpl_t_f01?" }, pre = function() end }
+target.steps { function() target.call "functions 400" end, function() print(some:stats().hits, some.state) end }
+LUA
+run kprobe-lua some.lua
+status 0
+quiet_err
+line '40	ftrace'
+script freed.lua <<'LUA'
+kprobe("x86_*", function() end)
+LUA
+run kprobe-lua -c true --max-probes=2000 freed.lua
+status 0
+err '^freed.lua:1: [0-9]+ probed; left out: .*[0-9]+ freed after boot'
+run kprobe-lua -q -c true --max-probes=2000 freed.lua
+quiet_err
+refuses() {
+    echo "$2" > wrong.lua
+    run kprobe-lua wrong.lua
+    status 1
+    one_error
+    err "^wrong.lua:1: $1"
+}
+refuses "no function that matches 'do_int3\*' can be probed: [0-9]+ blacklisted$" 'kprobe("do_int3*", function() end)'
+refuses "no function matches 'no_such_\*'$" 'kprobe("no_such_*", function() end)'
+refuses "'start_kernel' is start-up code: the kernel has freed it$" 'kprobe("start_kernel", function() end)'
+refuses "'kpl_t_f\*' stands for 200 places: more than 1000 probes|.*" 'kprobe("kpl_t_nothing", function() end)'
+run kprobe-lua --max-probes=199 -e 'kprobe("kpl_t_f*", function() end)'
+status 1
+one_error
+err "^-e:1: 'kpl_t_f\*' stands for 200 places: more than 199 probes must be asked for: narrow it, or run with --max-probes=200$"
+# all that is wrong is said, and nothing is armed
+script wrong.lua <<'LUA'
+kprobe("vfs_read", function() end)
+kprobe("do_int3", function() end)
+kprobe("no_such_function", function() end)
+LUA
+run kprobe-lua wrong.lua
+status 1
+err '^wrong.lua:3: no function'
+sed -i 3d wrong.lua
+echo 'kretprobe { "do_debug*", optional = true, ret = function() end }' >> wrong.lua
+echo 'kretprobe { "exc_debug", ret = function() end }' >> wrong.lua
+run kprobe-lua wrong.lua
+status 1
+err "^wrong.lua:2: can't probe do_int3: the kernel's blacklist forbids it"
+err "^wrong.lua:4: can't probe exc_debug: the kernel's blacklist forbids it"
+left_nothing
