@@ -6,7 +6,7 @@ KERNEL ?= newest
 
 workload = for file in /etc/hostname /nonexistent /etc/passwd /no/such/file; do cat $$file; sleep 0.3; done >/dev/null 2>&1
 
-.PHONY: all packages configure demo check clean
+.PHONY: all packages configure demo check fuzz clean
 
 all: configure
 	@echo "==> building kprobe-lua, its tests, and the module for each kernel whose headers are installed"
@@ -29,6 +29,19 @@ demo: packages
 check: packages
 	@$(MAKE) --no-print-directory all
 	@tests/check $(BUILD)
+
+# Long: random functions against LuaJIT, and programs that are nearly right against the verifier.
+FUNCTIONS ?= 100000
+SEED ?= 1
+
+fuzz: packages
+	@$(MAKE) --no-print-directory configure
+	@echo "==> building the fuzzers"
+	@ninja -C $(BUILD) differential_test verifier_fuzz
+	@echo "==> $(FUNCTIONS) random functions, compiled and in LuaJIT"
+	@KPL_FUNCTIONS=$(FUNCTIONS) KPL_SEED=$(SEED) $(BUILD)/tests/unit/differential_test
+	@echo "==> 5,000,000 programs through the verifier"
+	@$(BUILD)/tests/fuzz/verifier_fuzz 5000000 $(SEED)
 
 clean:
 	rm -rf $(BUILD)

@@ -20,7 +20,9 @@
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
+#include <iostream>
 #include <regex>
+#include <set>
 #include <sstream>
 
 #include "ir/build/diagnostics.hpp"
@@ -252,4 +254,88 @@ TEST_CASE("what no handler has used yet takes the layout that a later one gives 
     )") == "");
     REQUIRE(lab.again(R"(kprobe("other", function(p, a) ev { x = "s" } c[a]:add() m[{ a, a }] = a end))") == "");
     CHECK(lab.hit() == std::vector<std::string>{"0", "ev x=s"});
+}
+
+// ---- LuaJIT's opcodes
+
+namespace {
+
+void add_opcodes(const Proto& proto, std::set<Op>& ops) {
+    for (const Insn& insn : proto.code) ops.insert(insn.op);
+    for (const GcConst& constant : proto.gc)
+        if (const auto* child = std::get_if<std::shared_ptr<const Proto>>(&constant)) add_opcodes(**child, ops);
+}
+
+// Those of a handler and of the functions that it captures.
+void add_opcodes(const FunctionRef& function, std::set<Op>& ops, std::set<const void*>& visited) {
+    if (!visited.insert(function.identity()).second) return;
+    const auto proto = function.proto();
+    if (!proto) return;
+    add_opcodes(**proto, ops);
+    for (uint32_t i = 0; i < (*proto)->upvalues.size(); i++) {
+        const Captured value = function.upvalue(i);
+        if (const auto* inner = std::get_if<std::shared_ptr<const FunctionRef>>(&value)) add_opcodes(**inner, ops, visited);
+    }
+}
+
+// A function whose code is made here.
+struct MadeFunction : FunctionRef {
+    std::shared_ptr<Proto> made = std::make_shared<Proto>();
+    Result<std::shared_ptr<const Proto>> proto() const override { return std::shared_ptr<const Proto>(made); }
+    Captured upvalue(uint32_t) const override { return Nil{}; }
+    Captured global(const std::string&) const override { return Nil{}; }
+    const void* identity() const override { return this; }
+};
+
+// What the compiler says to a function whose one instruction is `op`.
+std::string errors_of(Op op) {
+    auto function = std::make_shared<MadeFunction>();
+    Proto& p = *function->made;
+    p.chunk = "@t.lua";
+    p.frame_size = 8;
+    p.upvalues.push_back({"up", 0, true, true, false});
+    p.num = {1};
+    p.code = {{Op::FUNCF, 0, 0, 0}, {op, 3, 0, 0x8000}, {Op::RET0, 0, 0, 1}, {Op::RET0, 0, 0, 1}};
+    p.lines = {1, 1, 1, 1};
+    Lab lab;
+    Unit unit;
+    unit.handlers.emplace_back();
+    unit.handlers[0].function = function;
+    BuildOptions options;
+    options.arch = &host_arch();
+    const auto built = build(unit, lab.types(), options);
+    return built ? "" : built.error().text;
+}
+
+}  // namespace
+
+// The opcodes of a row's handlers; whether they were refused.
+static bool row_opcodes(const LuaRow& row, std::set<Op>& ops) {
+    Lab lab;
+    set_up(lab, row);
+    const bool refused = !lab.compile(row.script).empty();
+    std::set<const void*> visited;
+    for (const HandlerDecl& handler : lab.unit().handlers) add_opcodes(*handler.function, ops, visited);
+    return refused;
+}
+
+TEST_CASE("every opcode is used by a row, or refused") {
+    std::set<Op> used, in_refused;
+    for (const LuaRow& row : read_rows("lua_accept")) CHECK_FALSE(row_opcodes(row, used));
+    for (const LuaRow& row : read_rows("lua_refuse"))
+        if (!row_opcodes(row, in_refused)) FAIL_CHECK(row.name);
+    std::string covered, refused;
+    size_t covers = 0, refuses = 0;
+    for (size_t i = 0; i < static_cast<size_t>(Op::count_); i++) {
+        const Op op = static_cast<Op>(i);
+        const std::string name(op_name(op));
+        (used.contains(op) ? covers : refuses)++;
+        (used.contains(op) ? covered : refused) += " " + name;
+        if (used.contains(op) || in_refused.contains(op)) continue;
+        // No Lua code of this LuaJIT has it in a dump.
+        INFO(name);
+        CHECK(errors_of(op) == "t.lua:1: LuaJIT's " + name + " is not available in handlers");
+    }
+    std::cout << fmt::format("opcodes: {} used by handlers that are accepted:{}\n{} refused:{}\n", covers, covered, refuses, refused);
+    CHECK(covers > 60);
 }

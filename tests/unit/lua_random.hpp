@@ -25,7 +25,8 @@ class LuaGenerator {
   public:
     LuaGenerator(uint64_t seed, Coverage& coverage) : random_(seed), coverage_(coverage) {}
 
-    RandomFunction make() {
+    // The handler prints its variables, or keeps them in p.data.
+    RandomFunction make(bool keep = false) {
         line("local x0, x1, x2 = ", {literal(), literal(), variable('I')});
         line("local u0, u1 = ", {unsigned_literal(), unsigned_literal()});
         line("local f0, f1 = ", {boolean(1), {"false", "false", 'B'}});
@@ -33,6 +34,11 @@ class LuaGenerator {
         line("local n0 = ", {{"nil", "nil", 'N'}});
         block(3, 6);
         line("if n0 then x0 = x0 + n0 end");
+        if (keep) {
+            for (const char* name : {"x0", "x1", "x2", "u0", "u1", "f0", "f1", "s0", "s1", "n0"})
+                out_.handler += std::string("p.data.") + name + " = " + name + "\n";
+            return out_;
+        }
         out_.handler +=
             "printf(\"%d %d %d %u %u %s %s %s %s %d %d\", x0, x1, x2, u0, u1, f0, f1, s0, s1, #s0, n0 or "
             "-1)\n";
@@ -198,9 +204,11 @@ class LuaGenerator {
                                                  "bit.ror"};
         const Text x = number(type, depth - 1);
         switch (below(4)) {
-            case 0:
-                return call(two[below(3)], x, number(type == 'U' && chance(40) ? 'I' : type, depth - 1),
-                            type);
+            case 0: {
+                const Text y = number(type == 'U' && chance(40) ? 'I' : type, depth - 1);
+                const char* name = two[below(3)];
+                return chance(50) ? call(name, x, y, type) : call(name, y, x, type);
+            }
             case 1: {
                 const std::string name = chance(50) ? "bit.bnot" : "bit.bswap";
                 seen(name, std::string{x.type});

@@ -29,8 +29,7 @@ bool jumps_always(Op op) {
 
 // May jump, else falls through (LOOP's operand is a hint for the JIT, no jump).
 bool jumps_or_falls(Op op) {
-    return op == Op::FORI || op == Op::JFORI || op == Op::FORL || op == Op::IFORL || op == Op::ITERL ||
-           op == Op::IITERL;
+    return op == Op::FORI || op == Op::FORL || op == Op::ITERL;
 }
 
 std::vector<uint32_t> successors(const Proto& p, uint32_t pc) {
@@ -156,9 +155,7 @@ bool special_effects(const Proto& p, const Insn& i, Effects& e) {
             e.def(i.a);
             return true;
         case Op::FORI:
-        case Op::JFORI:
         case Op::FORL:
-        case Op::IFORL:
             e.use_range(i.a, 3);
             e.def(i.a);
             e.def(i.a + 3u);

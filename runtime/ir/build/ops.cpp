@@ -44,7 +44,7 @@ OpTable::OpTable() {
     set({Op::UGET}, &Builder::op_uget);
     set({Op::USETV, Op::USETS, Op::USETN, Op::USETP}, &Builder::op_uset);
     set({Op::UCLO, Op::JMP}, &Builder::op_jump);
-    set({Op::LOOP, Op::ILOOP}, &Builder::op_nothing);
+    set({Op::LOOP}, &Builder::op_nothing);
     set({Op::FNEW}, &Builder::op_fnew);
     set({Op::GGET}, &Builder::op_gget);
     set({Op::GSET}, &Builder::op_gset);
@@ -63,12 +63,12 @@ OpTable::OpTable() {
     set({Op::CALLMT}, &Builder::op_callmt);
     set({Op::RET, Op::RET0, Op::RET1}, &Builder::op_ret);
     set({Op::RETM}, &Builder::op_retm);
-    set({Op::FORI, Op::JFORI}, &Builder::op_for_init);
-    set({Op::FORL, Op::IFORL}, &Builder::op_for_loop);
+    set({Op::FORI}, &Builder::op_for_init);
+    set({Op::FORL}, &Builder::op_for_loop);
     refuse({Op::POW}, Err::POWER);
     refuse({Op::CAT}, Err::CONCAT);
     refuse({Op::VARG}, Err::VARARG);
-    refuse({Op::ITERC, Op::ITERN, Op::ITERL, Op::IITERL, Op::ISNEXT}, Err::GENERIC_FOR);
+    refuse({Op::ITERC, Op::ITERN, Op::ITERL, Op::ISNEXT}, Err::GENERIC_FOR);
 }
 
 namespace {
