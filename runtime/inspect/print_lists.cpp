@@ -35,12 +35,6 @@ std::string owner_text(const SystemProbe& probe) {
     return sessions.empty() ? text : text + " (" + sessions + ")";
 }
 
-// The C declaration, or nothing where BTF is silent.
-std::string declaration(const Symbol& symbol, Types& types) {
-    const auto signature = types.function(symbol.name, symbol.module);
-    return signature && *signature ? (*signature)->text : "";
-}
-
 }  // namespace
 
 std::string print_probes(const std::vector<SystemProbe>& probes) {
@@ -84,7 +78,7 @@ std::string print_functions(const std::vector<Symbol>& functions, Types* types) 
         const std::string name = target_name(symbol);
         if (name == last) continue;
         out += name + "\n";
-        if (const std::string text = types ? declaration(symbol, *types) : ""; !text.empty()) out += "    " + text + "\n";
+        if (const std::string text = types ? c_declaration(symbol, *types) : ""; !text.empty()) out += "    " + text + "\n";
         last = name;
     }
     return out;
@@ -94,10 +88,25 @@ std::string json_functions(const std::vector<Symbol>& functions, Types* types) {
     std::string out;
     for (const Symbol& symbol : functions) {
         Json data = {{"name", target_name(symbol)}, {"address", address(symbol.addr)}};
-        if (const std::string text = types ? declaration(symbol, *types) : ""; !text.empty()) data["declaration"] = text;
+        if (const std::string text = types ? c_declaration(symbol, *types) : ""; !text.empty()) data["declaration"] = text;
         out += line("probeable", std::move(data));
     }
     return out;
+}
+
+std::string print_target(std::string_view kind, const std::string& place, const std::string& declaration) {
+    return fmt::format("{} {}\n{}", kind, place, declaration.empty() ? "" : "    " + declaration + "\n");
+}
+
+std::string json_target(std::string_view kind, const std::string& place, uint64_t addr, const std::string& declaration) {
+    Json data = {{"kind", kind}, {"place", place}, {"address", address(addr)}};
+    if (!declaration.empty()) data["declaration"] = declaration;
+    return line("target", std::move(data));
+}
+
+std::string c_declaration(const Symbol& symbol, Types& types) {
+    const auto signature = types.function(symbol.name, symbol.module);
+    return signature && *signature ? (*signature)->text : "";
 }
 
 }  // namespace kpl

@@ -178,6 +178,7 @@ void settle(const CLI::App& app, CommandLine& line, Parsed& p, int argc, char** 
     const std::vector<std::string> script_args = rest;
     if (!rest.empty() && rest.front() == "--") rest.erase(rest.begin());
     o.args = rest;
+    o.list = p.list;
     if (app.count("--vm") == 0) {
         if (!line.vm_add.empty()) fail(line, "--vm-add needs --vm");
         return;

@@ -28,6 +28,7 @@ struct Options {
     Buffering buffering = Buffering::Batch;  // -B
     std::optional<double> timeout;         // --timeout, seconds
     uint32_t max_probes = 1000;            // --max-probes
+    bool list = false;                     // -l: say what would be attached, and end
     bool check = false;                    // --check: compile and verify only
     bool strict = false;                   // --strict
     bool verbose = false;                  // -v

@@ -49,6 +49,7 @@ Result<int> Session::main() {
     if (options_.pid && !options_.check && ::kill(static_cast<pid_t>(*options_.pid), 0) != 0 && errno == ESRCH)
         return Error{Errc::system, fmt::format("no process {}", *options_.pid)};
     TRY(run_script());
+    if (options_.list) return list();
     loop_.emplace(TRY(Loop::create()));
     for (auto& [seconds, fn] : early_timers_) add_timer(seconds, std::move(fn));
     if (!exit_code_) {

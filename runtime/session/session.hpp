@@ -86,6 +86,7 @@ class Session final : public ScriptApi {
     // session.cpp
     Result<int> main();
     Result<void> run_script();
+    Result<int> list();  // list.cpp
     Result<void> events();
     Result<void> finish();
     bool deliver();

@@ -92,6 +92,18 @@ line vfs_read
 out '^    ssize_t vfs_read\(struct file \*file, char \*buf, size_t count, loff_t \*pos\)$'
 run kprobe-lua -l 'no_such_*'
 status 1
+run kprobe-lua -l four.lua # what a script would attach
+status 0
+line 'kprobe vfs_read'
+line 'kprobe vfs_write+0x9'
+line 'kretprobe vfs_mkdir'
+lines 5 .
+run kprobe-lua -lv -e 'kprobe("vfs_rea[d]", function() end)'
+status 0
+line 'kprobe vfs_read'
+lines 1 '^    ssize_t vfs_read\(struct file \*file, '
+run kprobe-lua -l -e 'print(arg[0])'
+status 1
 run kprobe-lua list nonsense
 status 2
 err "^kprobe-lua: there is no list of 'nonsense'"
