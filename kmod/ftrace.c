@@ -69,8 +69,7 @@ static void kpl_trace_add(struct kpl_trace *t, struct kpl_probe *pr)
 	pr->same = slot->first;
 	slot->site = pr->site;
 	slot->first = pr;
-	pr->plain = !pr->when.mask && pr->handler[KPL_SIDE_FIRST].looks != KPL_LOOKS_AT_ALL &&
-		    !pr->handler[KPL_SIDE_FIRST].prog->reads_ip;
+	pr->filters = pr->when.mask || pr->handler[KPL_SIDE_FIRST].prog->reads_ip;
 	pr->trace = t;
 	pr->trace_at = t->nr_probes;
 	t->probes[t->nr_probes++] = pr;

@@ -105,7 +105,7 @@ static __always_inline bool kpl_skipped(const struct kpl_probe *pr)
 static __always_inline void kpl_look(struct kpl_ctx *ctx, const struct kpl_probe *pr)
 {
 	ctx->probe = pr;
-	ctx->hit.scratch = (unsigned long)this_cpu_read(pr->session->cpu->scratch);
+	ctx->hit.scratch = (unsigned long)this_cpu_read(pr->cpu->scratch);
 	ctx->hit.func = pr->func;
 	ctx->hit.addr = pr->addr;
 	ctx->hit.bad_addr = 0;
@@ -285,9 +285,12 @@ static __always_inline void kpl_run_traced(const struct kpl_probe *pr, struct kp
 		kpl_stopped(pr, KPL_SIDE_FIRST, result);
 }
 
-/* The handler sees what it would at a kprobe; ftrace has the registers back as they were. */
-static __always_inline void kpl_look_traced(const struct kpl_probe *pr, struct kpl_ctx *ctx,
-					    struct pt_regs *regs)
+/*
+ * A filter, or a handler that reads the instruction pointer: it sees what it
+ * would at a kprobe, and ftrace has its registers back as they were.
+ */
+static noinline void kpl_look_traced(const struct kpl_probe *pr, struct kpl_ctx *ctx,
+				     struct pt_regs *regs)
 {
 	unsigned long ip = instruction_pointer(regs);
 
@@ -306,10 +309,13 @@ static __always_inline void kpl_handle_traced(const struct kpl_probe *pr, struct
 	if (kpl_over(pr) || !kpl_begin(ctx, pr, KPL_SIDE_FIRST))
 		return;
 	ctx->hit.regs = (unsigned long)regs;
-	if (pr->plain)
-		kpl_run_traced(pr, ctx);
-	else
+	if (unlikely(pr->filters)) {
 		kpl_look_traced(pr, ctx, regs);
+	} else {
+		if (pr->handler[KPL_SIDE_FIRST].looks == KPL_LOOKS_AT_ALL)
+			kpl_look(ctx, pr);
+		kpl_run_traced(pr, ctx);
+	}
 	kpl_end();
 }
 

@@ -12,6 +12,7 @@
 
 struct kpl_probe;
 struct kpl_prog;
+struct kpl_ring;
 struct kpl_session;
 
 /* How a hit ended, and what happened on the way.  One cache line for each CPU. */
@@ -51,6 +52,7 @@ struct kpl_ctx {
 	bool busy;
 	bool entered;			/* this return instance's entry handler ran */
 	const struct kpl_probe *probe;	/* for handlers that look */
+	struct kpl_ring *ring;		/* that has the pending record */
 	struct kpl_hit hit;
 };
 

@@ -46,6 +46,7 @@ static struct kpl_probe *kpl_probe_alloc(struct kpl_session *s, u64 instances)
 		return ERR_PTR(-ENOMEM);
 	}
 	pr->session = s;
+	pr->cpu = s->cpu;
 	pr->charged = charged;
 	pr->outcomes = alloc_percpu_gfp(struct kpl_outcomes, GFP_KERNEL_ACCOUNT);
 	if (!pr->outcomes) {

@@ -17,13 +17,14 @@ struct kpl_probe {
 
 	/* Read at each hit. */
 	struct kpl_session *session;
+	struct kpl_session_cpu __percpu *cpu;	/* the session's */
 	struct kpl_outcomes __percpu *outcomes;
 	struct kpl_handler handler[KPL_HANDLERS];
 	u64 func, addr;
 	struct kpl_when when;
 
 	/* An ftrace probe's. */
-	bool plain;		/* no `when`, and its handler looks at nothing that ftrace does not bring */
+	bool filters;		/* has a `when`, or a handler that reads the instruction pointer */
 	struct kpl_trace *trace;
 	struct kpl_probe *same;	/* the next one at this function in the same trace */
 	unsigned long site;	/* where ftrace calls from */

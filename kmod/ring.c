@@ -19,7 +19,7 @@
 
 static __always_inline struct kpl_ring *kpl_ring_of(const struct kpl_ctx *ctx)
 {
-	return this_cpu_read(ctx->probe->session->cpu->ring);
+	return this_cpu_read(ctx->probe->cpu->ring);
 }
 
 /*
@@ -51,7 +51,8 @@ static __always_inline void kpl_ring_wake(struct kpl_ctx *ctx, struct kpl_ring *
 
 u64 kpl_h_rec_begin(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 {
-	struct kpl_ring *ring = kpl_ring_of(kpl_ctx_of(r1));
+	struct kpl_ctx *ctx = kpl_ctx_of(r1);
+	struct kpl_ring *ring = kpl_ring_of(ctx);
 	u32 need = sizeof(struct kpl_rec) + (u32)r3 + (u32)r4;
 	struct kpl_ring_head *h = ring->head;
 	u64 head = h->head, sent = h->sent;
@@ -70,6 +71,7 @@ u64 kpl_h_rec_begin(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 	rec->event = r2;
 	rec->seq = sent;
 	rec->time = ktime_get_mono_fast_ns();
+	ctx->ring = ring;
 	ring->rec = rec;
 	ring->fixed = r3;
 	ring->used = sizeof(*rec) + (u32)r3;
@@ -79,7 +81,7 @@ u64 kpl_h_rec_begin(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 
 u64 kpl_h_rec_str(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 {
-	struct kpl_ring *ring = kpl_ring_of(kpl_ctx_of(r1));
+	struct kpl_ring *ring = kpl_ctx_of(r1)->ring;
 	const struct kpl_str *str = (const struct kpl_str *)r4;
 	struct kpl_rec_str *slot = (void *)r2 + r3;
 	u32 len = min_t(u32, str->len, r5), i;
@@ -100,7 +102,7 @@ u64 kpl_h_rec_str(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 u64 kpl_h_rec_end(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 {
 	struct kpl_ctx *ctx = kpl_ctx_of(r1);
-	struct kpl_ring *ring = kpl_ring_of(ctx);
+	struct kpl_ring *ring = ctx->ring;
 	struct kpl_ring_head *h = ring->head;
 	u64 head = h->head + ring->used;
 
@@ -116,7 +118,7 @@ u64 kpl_h_rec_end(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 /* Nothing was sent: the sequence goes on as if it had not begun. */
 u64 kpl_h_rec_drop(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 {
-	struct kpl_ring_head *h = kpl_ring_of(kpl_ctx_of(r1))->head;
+	struct kpl_ring_head *h = kpl_ctx_of(r1)->ring->head;
 
 	WRITE_ONCE(h->reserved_head, h->head);
 	return 0;

@@ -75,8 +75,10 @@ u64 kpl_h_str_copy(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 }
 
 /* A limit other than those for which a name takes two words. */
-static noinline u64 kpl_comm_odd(struct kpl_str *to, u32 limit, const u64 *name, u32 len)
+static noinline u64 kpl_comm_odd(struct kpl_str *to, u32 limit, u64 first, u64 second, u32 len)
 {
+	const u64 name[2] = { first, second };
+
 	len = min(len, limit);
 	memset(to->bytes, 0, KPL_STR_SIZE(limit) - sizeof(*to));
 	memcpy(to->bytes, name, len);
@@ -93,24 +95,23 @@ u64 kpl_h_comm(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 {
 	const u64 *comm = (const u64 *)current->comm;
 	struct kpl_str *to = (struct kpl_str *)r1;
-	u64 name[2] = { comm[0], comm[1] & ~(0xffull << 56) };	/* ends even while it is set */
-	u64 bits = kpl_zero_bits(name[0]);
+	u64 first = comm[0], second = 0, bits = kpl_zero_bits(first);
 	u32 len;
 
-	static_assert(sizeof(current->comm) == sizeof(name));
+	static_assert(sizeof(current->comm) == 2 * sizeof(*comm));
 	if (bits) {
 		len = kpl_bytes_before(bits);
-		name[0] = kpl_before(name[0], bits);
-		name[1] = 0;
+		first = kpl_before(first, bits);
 	} else {
-		bits = kpl_zero_bits(name[1]);
+		second = comm[1] & ~(0xffull << 56);	/* ends even while it is set */
+		bits = kpl_zero_bits(second);
 		len = 8 + kpl_bytes_before(bits);
-		name[1] = kpl_before(name[1], bits);
+		second = kpl_before(second, bits);
 	}
 	if (unlikely(r2 - 9 > 7 || len > r2))
-		return kpl_comm_odd(to, r2, name, len);
+		return kpl_comm_odd(to, r2, first, second, len);
 	*(u64 *)to = len;	/* and reserved */
-	((u64 *)to->bytes)[0] = name[0];
-	((u64 *)to->bytes)[1] = name[1];
+	((u64 *)to->bytes)[0] = first;
+	((u64 *)to->bytes)[1] = second;
 	return len;
 }
