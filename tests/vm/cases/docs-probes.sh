@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: MIT
+# limit: 120
+# Every example of docs/probes.md runs.
+awk '/^```lua$/ { n++; on = 1; next } /^```$/ { on = 0 } on { print > ("example" n ".lua") }' "$KPL_ROOT/docs/probes.md"
+[ -f example10.lua ] || fail 'too few examples'
+offset=
+for file in example?.lua example1?.lua; do
+    if grep -q OFFSET "$file"; then
+        for offset in 5 6 7 8 9 10 11; do
+            sed "s/OFFSET/$offset/" "$file" > placed.lua
+            kprobe-lua -c true placed.lua > /dev/null 2>&1 && break
+        done
+        mv placed.lua "$file"
+    fi
+    run kprobe-lua -c 'cat /proc/uptime > /dev/null; sleep 0.3' "$file"
+    [ "$status" = 0 ] || fail "$file: exit status $status: $(cat "$file")"
+    no_err 'refused'
+done
