@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "session/loop.hpp"
 #include "session/progress.hpp"
@@ -161,7 +162,7 @@ void Session::take_attached(std::vector<PlannedProbe> planned, const std::vector
         if (requests[i].error != 0) continue;
         ProbeRange& range = ranges_[planned[i].declaration];
         if (range.count++ == 0) range.first = probes_.size();
-        if (!planned[i].place.module.empty()) in_modules_.push_back(probes_.size());
+        if (!planned[i].place.module.empty()) in_modules_[planned[i].place.module].push_back(probes_.size());
         probes_.push_back({std::move(planned[i]), requests[i].id});
     }
 }
@@ -227,31 +228,30 @@ Result<void> Session::detach_from(size_t before) {
     return {};
 }
 
-// Says once of each declaration that its probes in a module went with it.
+// Says once of each declaration that its probes in a module went with it. One probe of a module tells of all.
 Result<void> Session::tell_gone() {
-    std::vector<kpl_probe_stats> stats(in_modules_.size());
-    for (size_t i = 0; i < stats.size(); i++) stats[i].id = probes_[in_modules_[i]].id;
-    if (stats.empty()) return {};
-    TRY(device_->stats(stats));
-    std::vector<size_t> left;
-    for (size_t i = 0; i < stats.size(); i++) {
-        const PlannedProbe& plan = probes_[in_modules_[i]].plan;
-        if (stats[i].state != KPL_STATE_GONE) {
-            left.push_back(in_modules_[i]);
-            continue;
-        }
-        if (ranges_[plan.declaration].told_gone) continue;
-        ranges_[plan.declaration].told_gone = true;
-        say(Error{Errc::script,
-                  fmt::format("{}: the module was unloaded, the probe is gone; declare it again when the module is back",
-                              plan.place.text()),
-                  declared_[plan.declaration].at}.message());
+    for (auto& [module, probes] : in_modules_) {
+        kpl_probe_stats stats{};
+        stats.id = probes_[probes.back()].id;
+        TRY(device_->stats({&stats, 1}));
+        if (stats.state == KPL_STATE_DETACHED) probes.pop_back();
+        if (stats.state != KPL_STATE_GONE) continue;
+        for (const size_t i : std::exchange(probes, {})) tell_gone(probes_[i].plan);
     }
-    in_modules_ = std::move(left);
+    std::erase_if(in_modules_, [](const auto& entry) { return entry.second.empty(); });
     return {};
 }
 
+void Session::tell_gone(const PlannedProbe& plan) {
+    if (declared_[plan.declaration].detached || std::exchange(ranges_[plan.declaration].told_gone, true)) return;
+    say(Error{Errc::script,
+              fmt::format("{}: the module was unloaded, the probe is gone; declare it again when the module is back",
+                          plan.place.text()),
+              declared_[plan.declaration].at}.message());
+}
+
 Result<void> Session::control(std::span<const uint32_t> declarations, kpl_control_op op) {
+    if (probes_over_) return {};  // callbacks still get what was sent before
     std::vector<uint32_t> ids;
     for (const uint32_t declaration : declarations) {
         ProbeDecl& probe = declared_[declaration];

@@ -160,6 +160,7 @@ Result<void> Session::finish() {
     running_ = false;
     TRY(tell_gone());
     TRY(detach_from(0));
+    probes_over_ = true;
     if (delivery_ && wants_more()) {
         auto drained = delivery_->drain_all();
         if (!drained) failure_ = drained.error();

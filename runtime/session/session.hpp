@@ -2,6 +2,7 @@
 // Session: one run of a script, the pipeline of docs/architecture.md from top to bottom.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -126,6 +127,7 @@ class Session final : public ScriptApi {
     Result<void> report_left_out(size_t first);
     Result<void> detach_from(size_t before);
     Result<void> tell_gone();
+    void tell_gone(const PlannedProbe& plan);
     std::span<const ArmedProbe> probes_of(uint32_t declaration) const;
 
     const Options& options_;
@@ -148,7 +150,7 @@ class Session final : public ScriptApi {
     std::optional<uint32_t> pid_;  // of -p, in the initial namespace
     std::vector<ArmedProbe> probes_;
     std::vector<ProbeRange> ranges_;   // by declaration
-    std::vector<size_t> in_modules_;  // of probes_: those that may go with their module
+    std::map<std::string, std::vector<size_t>> in_modules_;  // of probes_: those that may go with their module
     std::vector<CallbackId> at_exit_;
     std::vector<std::pair<double, std::function<void()>>> early_timers_;  // of the main chunk
     StopReporter stops_;
@@ -157,6 +159,7 @@ class Session final : public ScriptApi {
     std::optional<int> handler_exit_;  // of exit() in a handler
     std::optional<Error> failure_;
     bool ended_ = false;   // a signal, the command's end, the time limit
+    bool probes_over_ = false;  // all are detached, for the script's end
     bool running_ = false;  // the main chunk has ended: declarations are armed at once
     bool lost_ = false;
     uint64_t told_lost_ = 0;  // events
