@@ -13,14 +13,12 @@ sleep 5
 : > /tmp/err
 base=$("$reads" $calls)
 echo "base $base"
-if [ -f "$module" ]; then
-    for mode in 0:count-at-entry 1:count-at-return 2:latency 3:empty 4:offset 5:post; do
-        insmod "$module" mode="${mode%%:*}"
-        sleep 1
-        row "module ${mode#*:}" "$("$reads" $calls)"
-        rmmod "$(basename "$module" .ko)"
-    done
-fi
+for job in ftrace empty count offset post return latency; do
+    insmod "$module" job=$job
+    sleep 1
+    row "by-hand-$job" "$("$reads" $calls)"
+    rmmod "$(basename "$module" .ko)"
+done
 for job in "$@"; do
     "$kprobe_lua" -v --buffer 32M "$job" > /tmp/out 2> /tmp/err &
     pid=$!
@@ -39,5 +37,5 @@ for job in "$@"; do
     wait $pid
     row "$(basename "$job" .lua)" "$with"
     # A figure that was had by losing events is none.
-    grep -E '^events:.* [1-9][0-9]* lost|[1-9][0-9]* (stopped|skipped|missed)' /tmp/err
+    if grep -E '^events:.* [1-9][0-9]* lost|[1-9][0-9]* (stopped|skipped|missed)' /tmp/err; then exit 1; fi
 done
