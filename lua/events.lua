@@ -22,9 +22,11 @@ local Batch = ffi.typeof "struct kpl_batch *"
 local header = ffi.sizeof "struct kpl_rec"
 
 -- ---------------------------------------------------------------- symbols
--- Names by the halves of their address: a double does not hold all of it.
+-- Names by the halves of their address: a double does not hold all of it. Addresses of processes that come and go are
+-- many, so it starts afresh now and then.
+local most_names = 100000
 local function name_cache(resolve)
-  local cache = {}
+  local cache, size = {}, 0
   return function(high, low)
     local names = cache[high]
     if not names then
@@ -34,7 +36,11 @@ local function name_cache(resolve)
     local name = names[low]
     if not name then
       name = resolve(high, low)
-      names[low] = name
+      if size == most_names then
+        names, size = {}, 0
+        cache = { [high] = names }
+      end
+      names[low], size = name, size + 1
     end
     return name
   end

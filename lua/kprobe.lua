@@ -227,8 +227,8 @@ Taken.__tostring = function(taken) return taken.text end
 
 -- Empties the aggregation and returns what was in it: no update is lost between.
 function Map:take()
-  local rows, text = core.take(self.id)
-  return setmetatable({ rows = rows, text = text }, Taken)
+  local rows, text, output = core.take(self.id)
+  return setmetatable({ rows = rows, text = text, output = output }, Taken)
 end
 
 local function same_key(a, b)
@@ -417,7 +417,11 @@ function kprobe.exit(code)
   core.exit(tonumber(code or 0))
 end
 
+-- An aggregation alone is printed in the format of the output.
 function kprobe.print(...)
+  local class = select("#", ...) == 1 and type(...) == "table" and getmetatable(...)
+  if class == Map then return core.emit(core.output((...).id)) end
+  if class == Taken then return core.emit((...).output) end
   local parts = {}
   for i = 1, select("#", ...) do parts[i] = tostring((select(i, ...))) end
   core.write(table.concat(parts, "\t") .. "\n")

@@ -308,14 +308,23 @@ int rows(lua_State* L) {
     });
 }
 
-// The rows, and their text.
+void push_string(lua_State* L, const std::string& text) { lua_pushlstring(L, text.data(), text.size()); }
+
+// The rows, their text, and what print() writes of them.
 int take(lua_State* L) {
     return guarded(L, [&](LuaHost::Impl& host) -> Result<int> {
         std::vector<KeyedValue> rows = TRY(host.api->take(map_id(L)));
         push_rows(L, host.api->map(map_id(L)), rows);
-        const std::string text = host.api->text_of(map_id(L), std::move(rows));
-        lua_pushlstring(L, text.data(), text.size());
-        return 2;
+        push_string(L, host.api->text_of(map_id(L), rows));
+        push_string(L, host.api->output_of(map_id(L), std::move(rows)));
+        return 3;
+    });
+}
+
+int output(lua_State* L) {
+    return guarded(L, [&](LuaHost::Impl& host) -> Result<int> {
+        push_string(L, host.api->output_of(map_id(L), TRY(host.api->rows(map_id(L)))));
+        return 1;
     });
 }
 
@@ -432,6 +441,13 @@ int write(lua_State* L) {
     return 0;
 }
 
+int emit(lua_State* L) {
+    size_t size = 0;
+    const char* text = luaL_checklstring(L, 1, &size);
+    LuaHost::Impl::of(L).api->emit({text, size});
+    return 0;
+}
+
 int now(lua_State* L) {
     timespec ts{};
     ::clock_gettime(CLOCK_MONOTONIC, &ts);
@@ -441,7 +457,7 @@ int now(lua_State* L) {
 
 constexpr luaL_Reg functions[] = {
     {"map", declare_map}, {"event", declare_event}, {"probe", declare_probe}, {"control", control}, {"state", state},
-    {"stats", stats},     {"rows", rows},           {"value", value},         {"clear", clear},     {"take", take}, {"text", text},
+    {"stats", stats},     {"rows", rows},           {"value", value},         {"clear", clear},     {"take", take}, {"output", output}, {"emit", emit}, {"text", text},
     {"entries", entries}, {"get", get},             {"set", set},           {"erase", erase},
     {"layout", record_layout}, {"symbol", symbol_name}, {"frame", frame_name}, {"batch_room", batch_room},
     {"every", every},         {"at_exit", at_exit},     {"exit", exit_script}, {"write", write},

@@ -89,6 +89,13 @@ Result<void> Session::create_maps() {
     return {};
 }
 
+Result<Rings> Session::make_rings() const {
+    auto rings = Rings::create(*device_, options_.ring_bytes);
+    if (rings) return rings;
+    return Error{Errc::system, fmt::format("{}: {} CPUs have a ring of {}K each; a smaller --buffer takes less",
+                                           rings.error().text, device_->cpus(), options_.ring_bytes >> 10)};
+}
+
 // Loads one handler, whose number in the unit is the next one of programs_.
 Result<void> Session::load_program(HandlerProgram program) {
     relocate_maps(program.insns, [&](uint32_t map) { return maps_[map].made.id; });
@@ -127,7 +134,7 @@ Result<void> Session::arm() {
     const size_t first = std::exchange(planned_, declared_.size());
     if (options_.check) return {};
     if (!delivery_ && !(unit_.events.empty() && unit_.printfs.empty()))
-        delivery_.emplace(TRY(Rings::create(*device_, options_.ring_bytes)),
+        delivery_.emplace(TRY(make_rings()),
                           Delivery::Parts{*host_, unit_, decoder_, [this](std::string_view text) { write(text); }});
     TRY(create_maps());
     TRY(set_early());

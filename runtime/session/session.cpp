@@ -124,7 +124,7 @@ Result<void> Session::events() {
 // to --wake-fill or they have waited for --wake-latency; after a pause, the first one wakes. True: look again by then.
 bool Session::deliver() {
     const uint64_t latency = options_.wake_latency_ms * ms;
-    auto drained = delivery_->drain(std::max(latency, longest_turn));
+    auto drained = delivery_->drain(longest_turn);
     if (!drained) {
         if (!failure_) failure_ = drained.error();
         return false;
@@ -337,15 +337,18 @@ Result<void> Session::clear(uint32_t map) {
     return {};
 }
 
-void Session::write(std::string_view text) {
-    const bool ok = options_.format == Format::Json ? sink_.write(json_printf(text)) : sink_.write(text);
-    if (!ok && delivery_) delivery_->stop();
+void Session::emit(std::string_view output) {
+    if (!sink_.write(output) && delivery_) delivery_->stop();
 }
 
-Result<std::string> Session::render_map(uint32_t map) {
+void Session::write(std::string_view text) {
+    emit(options_.format == Format::Json ? json_printf(text) : text);
+}
+
+// Nothing, when nothing was ever added.
+std::string Session::formatted(uint32_t map, std::vector<KeyedValue> rows) const {
     const MapDecl& decl = unit_.maps[map];
-    auto rows = TRY(this->rows(map));
-    if (rows.empty() || (!decl.keyed && untouched(rows[0].value))) return std::string();
+    if (rows.empty() || (!decl.keyed && untouched(rows[0].value))) return {};
     sort_rows(decl, rows);
     switch (options_.format) {
         case Format::Json: return json_map(decl, rows);
@@ -353,6 +356,12 @@ Result<std::string> Session::render_map(uint32_t map) {
         case Format::Text: break;
     }
     return render(decl, rows);
+}
+
+Result<std::string> Session::render_map(uint32_t map) { return formatted(map, TRY(rows(map))); }
+
+std::string Session::output_of(uint32_t map, std::vector<KeyedValue> rows) {
+    return options_.format == Format::Text ? text_of(map, std::move(rows)) + "\n" : formatted(map, std::move(rows));
 }
 
 Result<std::string> Session::text(uint32_t map) { return text_of(map, TRY(rows(map))); }

@@ -45,6 +45,8 @@ class Session final : public ScriptApi {
     Result<std::vector<KeyedValue>> take(uint32_t map) override;
     Result<std::string> text(uint32_t map) override;
     std::string text_of(uint32_t map, std::vector<KeyedValue> rows) override;
+    std::string output_of(uint32_t map, std::vector<KeyedValue> rows) override;
+    void emit(std::string_view output) override;
     Result<std::vector<MapEntry>> entries(uint32_t map) override;
     Result<std::optional<std::vector<Datum>>> get(uint32_t map, const std::vector<Datum>& key) override;
     Result<void> set(uint32_t map, const std::vector<Datum>& key, const NamedValues& value) override;
@@ -98,6 +100,7 @@ class Session final : public ScriptApi {
     Result<void> print_unshown();
     Result<void> account();
     std::vector<KeyedValue> decoded(uint32_t map, std::vector<AggRow> rows) const;
+    std::string formatted(uint32_t map, std::vector<KeyedValue> rows) const;
     Result<std::string> render_map(uint32_t map);
     void tell_lost();  // what rings have lost since the last time
     Result<void> account_rings();
@@ -118,6 +121,7 @@ class Session final : public ScriptApi {
     Result<std::vector<PlannedProbe>> plan_one(uint32_t number, size_t others);
     Result<void> plan_pending(std::vector<PlannedProbe>& planned);
     Result<void> create_maps();
+    Result<Rings> make_rings() const;
     Result<void> load_program(HandlerProgram program);
 
     // attach.cpp

@@ -49,6 +49,8 @@ struct LabScript : ScriptApi {
     Result<std::vector<KeyedValue>> take(uint32_t) override { return std::vector<KeyedValue>(); }
     Result<std::string> text(uint32_t) override { return std::string(); }
     std::string text_of(uint32_t, std::vector<KeyedValue>) override { return {}; }
+    std::string output_of(uint32_t, std::vector<KeyedValue>) override { return {}; }
+    void emit(std::string_view) override {}
     Result<std::vector<MapEntry>> entries(uint32_t) override { return std::vector<MapEntry>(); }
     Result<std::optional<std::vector<Datum>>> get(uint32_t, const std::vector<Datum>&) override {
         return std::optional<std::vector<Datum>>();

@@ -59,6 +59,8 @@ struct FakeSession : ScriptApi {
     Result<std::vector<KeyedValue>> take(uint32_t map) override { return rows(map); }
     Result<std::string> text(uint32_t) override { return std::string("drawn"); }
     std::string text_of(uint32_t, std::vector<KeyedValue> rows) override { return std::to_string(rows.size()) + " drawn"; }
+    std::string output_of(uint32_t, std::vector<KeyedValue> rows) override { return std::to_string(rows.size()) + " printed\n"; }
+    void emit(std::string_view text) override { output += text; }
     NamedValues stored;
     Result<std::vector<MapEntry>> entries(uint32_t) override {
         return std::vector<MapEntry>{{{int64_t{7}}, {int64_t{1}, std::string("x")}}};
@@ -221,9 +223,10 @@ TEST_CASE_METHOD(Fixture, "maps are read from scripts") {
         local old = m:take()
         print(old:value("cat"), old:value("none"), old:top(1)[1].key, #old:top(), old)
         for k, v in old:pairs() do print(k, v) end
+        print(m) print(old) print(m, 1) print(nil)
     )"));
     CHECK(session.output ==
-          "sh\t2\ncat\t9\n0\t1\t2\ncat\t1\tdrawn\n9\tnil\tcat\t2\t2 drawn\nsh\t2\ncat\t9\n");
+          "sh\t2\ncat\t9\n0\t1\t2\ncat\t1\tdrawn\n9\tnil\tcat\t2\t2 drawn\nsh\t2\ncat\t9\n2 printed\n2 printed\ndrawn\t1\nnil\n");
 }
 
 TEST_CASE_METHOD(Fixture, "shared maps are read and written from scripts") {

@@ -18,3 +18,9 @@ status 2
 err '\-\-buffer takes 4K to 64M'
 run kprobe-lua --wake-fill 51 large.lua
 status 2
+# What there is no memory for.
+echo 'local e = event() kprobe("read_zero", function() e { a = 1 } end) local m = map { max = 1000000 }
+kprobe("read_zero", function() m[comm()] = str(0, 3000) end)' > memory.lua
+run kprobe-lua --buffer 64M -c true memory.lua
+status 1
+err '^memory.lua:1: map: Cannot allocate memory: it has room for 1000000 entries; a smaller max= takes less memory$'

@@ -9,3 +9,20 @@ line '{"type":"attached_probes","data":{"probes":1}}'
 lines 2 '^\{"type":"printf","data":"dd\\n"\}$'
 line '{"type":"map","data":{"@n":{"dd":2}}}'
 line '{"type":"hist","data":{"@h":[{"min":16,"max":31,"count":2}]}}'
+# What a script prints itself is an object of its type, too.
+script print.lua <<'LUA'
+local n, sizes, none = count(), sum(), count()
+kprobe("read_zero", function(p, file, buf, size) n[comm()]:add(); sizes:add(size) end)
+at_exit(function()
+  print(n)
+  print(sizes:take())
+  print(none)
+  print("n:", n)
+end)
+LUA
+run kprobe-lua -f json -c 'dd if=/dev/zero of=/dev/null bs=8 count=2 2>/dev/null' print.lua
+status 0
+line '{"type":"map","data":{"@n":{"dd":2}}}'
+line '{"type":"map","data":{"@sizes":16}}'
+line '{"type":"printf","data":"n:\t@n[dd]: 2\n"}'
+lines 4 .
