@@ -2,7 +2,7 @@
 # When events are delivered: after a pause at once, then in batches bounded by time and by how full a ring is.
 script delay.lua <<'LUA'
 local seen, n = event(), 0
-kprobe("read_zero", function() seen { pid = pid() } end)
+kprobe("read_zero", function() seen { pid = pid(), comm = comm() } end)
 seen:each(function(e)
   n = n + 1
   print(n, now() - e.time < 300000000 and "soon" or "late")
