@@ -147,7 +147,10 @@ std::string Session::attach_errors(const std::vector<PlannedProbe>& planned, con
             (requests[i].kind == KPL_PROBE_FTRACE ? left.untraceable : left.refused)++;
             continue;
         }
-        const std::string why = fmt::format("can't probe {}: {}", plan.place.text(), attach_reason(requests[i], paths_));
+        const bool freed = is_about_place(requests[i]) && StartUpCode(symbols_).covers(requests[i].addr);
+        const std::string why = fmt::format("can't probe {}: {}", plan.place.text(),
+                                            freed ? "it is start-up code, which the kernel has freed"
+                                                  : attach_reason(requests[i], paths_));
         if (probe.optional)
             say("warning: " + Error{Errc::script, why, probe.at}.message() + " (optional: skipped)");
         else

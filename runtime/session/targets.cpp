@@ -2,8 +2,10 @@
 #include "session/targets.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <charconv>
+#include <optional>
 #include <unordered_set>
 
 namespace kpl {
@@ -54,24 +56,16 @@ struct Resolver {
     Kallsyms& symbols;
     const Blacklist* blacklist;
     Resolved result{};
-    uint64_t init_begin = 0, init_end = 0;  // what the kernel frees when it has started
+    std::optional<StartUpCode> start_up{};
 
-    bool is_freed(uint64_t address) {
-        if (!init_end) {
-            const auto begin = symbols.address("_sinittext"), end = symbols.address("__init_end");
-            const bool known = begin && end && *begin && *end;
-            init_begin = known ? *begin : 1;
-            init_end = known ? *end : 1;
-        }
-        return address >= init_begin && address < init_end;
-    }
     // Only by globs: what is asked for by name, the kernel itself refuses, with its reason.
     void offer(const Symbol& symbol, uint64_t offset) {
         Place place = place_of(symbol, offset);
         place.by_glob = true;
+        if (!start_up) start_up.emplace(symbols);
         if (!is_function_of_its_own(symbol.name))
             result.left_out.parts++;
-        else if (is_freed(place.address))
+        else if (start_up->covers(place.address))
             result.left_out.freed++;
         else if (blacklist && blacklist->covers(place.address))
             result.left_out.blacklisted++;
@@ -92,6 +86,8 @@ void drop_repeated(Resolved& resolved) {
 }
 
 Error unknown(const std::string& text, const Spec& spec, Kallsyms& symbols) {
+    if (!spec.module.empty() && spec.module != "vmlinux" && ::access(("/sys/module/" + spec.module).c_str(), F_OK) != 0)
+        return {Errc::script, fmt::format("'{}': the module {} is not loaded (modprobe {})", text, spec.module, spec.module)};
     std::string message = fmt::format("no function '{}' in this kernel", text);
     if (auto near = symbols.near(spec.symbol); near && !near->empty())
         message += fmt::format("; near to it: {}", fmt::join(*near, ", "));
@@ -104,6 +100,12 @@ Error ambiguous(const std::string& text, const std::vector<Symbol>& found) {
         list += fmt::format("{}{:#x}{}", list.empty() ? "" : ", ", s.addr, s.module.empty() ? "" : " [" + s.module + "]");
     return {Errc::script, fmt::format("'{}' stands for {} functions: {}; give the address, or module:symbol", text,
                                       found.size(), list)};
+}
+
+Result<void> check_offset(const std::string& text, const Spec& spec, const Symbol& function, Kallsyms& symbols) {
+    const uint64_t end = TRY(symbols.next(function.addr));
+    if (!end || function.addr + spec.offset < end) return {};
+    return Error{Errc::script, fmt::format("'{}' is behind the function, which has {:#x} bytes", text, end - function.addr)};
 }
 
 Result<void> resolve_glob(const std::string& text, const Spec& spec, Resolver& r) {
@@ -122,8 +124,7 @@ Result<void> resolve_name(const std::string& text, Resolver& r) {
     const auto found = TRY(r.symbols.find(spec.symbol, spec.module));
     if (found.empty()) return unknown(text, spec, r.symbols);
     if (found.size() > 1) return ambiguous(text, found);
-    if (r.is_freed(found[0].addr))
-        return Error{Errc::script, fmt::format("'{}' is start-up code: the kernel has freed it", text)};
+    if (spec.offset) TRY(check_offset(text, spec, found[0], r.symbols));
     r.result.places.push_back(place_of(found[0], spec.offset));
     return {};
 }
@@ -146,6 +147,11 @@ Result<void> resolve_unaddressed(const std::string& text, Resolver& r) {
 }
 
 }  // namespace
+
+StartUpCode::StartUpCode(Kallsyms& symbols) {
+    const auto begin = symbols.address("_sinittext"), end = symbols.address("__init_end");
+    if (begin && end && *begin) begin_ = *begin, end_ = *end;
+}
 
 std::string Place::text() const {
     std::string text = module.empty() ? function : module + ":" + function;

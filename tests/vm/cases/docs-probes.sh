@@ -6,7 +6,7 @@ awk '/^```lua$/ { n++; on = 1; next } /^```$/ { on = 0 } on { print > ("example"
 offset=
 for file in example?.lua example1?.lua; do
     if grep -q OFFSET "$file"; then
-        for offset in 5 6 7 8 9 10 11; do
+        for offset in 9 5 6 7 8 10 11; do
             sed "s/OFFSET/$offset/" "$file" > placed.lua
             kprobe-lua -c true placed.lua > /dev/null 2>&1 && break
         done

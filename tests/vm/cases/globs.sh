@@ -27,8 +27,9 @@ refuses() {
 }
 refuses "no function that matches 'do_int3\*' can be probed: [0-9]+ blacklisted$" 'kprobe("do_int3*", function() end)'
 refuses "no function matches 'no_such_\*'$" 'kprobe("no_such_*", function() end)'
-refuses "'start_kernel' is start-up code: the kernel has freed it$" 'kprobe("start_kernel", function() end)'
-refuses "'kpl_t_f\*' stands for 200 places: more than 1000 probes|.*" 'kprobe("kpl_t_nothing", function() end)'
+refuses "can't probe start_kernel: it is start-up code, which the kernel has freed$" 'kprobe("start_kernel", function() end)'
+refuses "'no_such:vfs_read': the module no_such is not loaded" 'kprobe("no_such:vfs_read", function() end)'
+refuses "'vfs_read\+0x10000' is behind the function, which has 0x[0-9a-f]+ bytes$" 'kprobe("vfs_read+0x10000", function() end)'
 run kprobe-lua --max-probes=199 -e 'kprobe("kpl_t_f*", function() end)'
 status 1
 one_error

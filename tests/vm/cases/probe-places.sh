@@ -31,7 +31,7 @@ target.steps {
 LUA
 # the first instruction after the function's entry, whatever the compiler made of it
 offset=
-for try in 5 6 7 8 9 10 11 12 13; do
+for try in 9 5 6 7 8 10 11 12 13; do
     sed "s/OFFSET/$try/" places.lua > placed.lua
     run kprobe-lua placed.lua
     [ "$status" != 0 ] || { offset=$try && break; }
