@@ -250,3 +250,37 @@ TEST_CASE_METHOD(Fixture, "more fields than a function has locals") {
     CHECK(delivery->drain_all().value() == 1);
     CHECK(script.output == "26565\n");
 }
+
+// Long enough for LuaJIT to have compiled the way of a record.
+TEST_CASE_METHOD(Fixture, "compiled: exit() is the last record, wherever it comes") {
+    run("n = 0; e = event(); e:each(function(r) n = n + 1 if r.n == 1501 then exit() end end)");
+    for (uint64_t i = 1; i <= 2000; i++) {
+        send(0, 0, i, i);
+        if (i % 250 == 0) delivery->drain_all().value();
+    }
+    run("print(n)");
+    CHECK(script.output == "1501\n");
+    CHECK(delivery->delivered() == 1501);
+    CHECK(left() == 499);
+}
+
+TEST_CASE_METHOD(Fixture, "compiled: fields that come and go, numbers of both kinds") {
+    run("there, sum, strings, e = 0, 0, {}, event()"
+        " local function take(r) if r.n then there = there + 1 sum = sum + tonumber(r.n % 1000LL) end"
+        "   if r.s then strings[r.s] = (strings[r.s] or 0) + 1 end end"
+        " e:each(take) e:each_batch(function(b) for i, r in b:iter() do take(r) end end)");
+    Layout& layout = script.unit.events[0].record;
+    layout.fields = {field("n", FieldKind::U64, 0, true), field("s", FieldKind::String, 8, true)};
+    layout.size = 24;
+    layout.presence_offset = 16;
+    uint64_t expected = 0, there = 0, named = 0;
+    for (uint64_t i = 0; i < 3000; i++) {
+        test::MadeRecord record(layout);
+        if (i % 3) record.number(0, (i % 5 ? 0 : uint64_t{1} << 60) + i % 7), there++, expected += ((i % 5 ? 0 : uint64_t{1} << 60) + i % 7) % 1000;
+        if (i % 4) record.string(1, i % 8 ? "some" : "other"), named++;
+        REQUIRE(rings[i % 2]->send(0, i, record.bytes()));
+        if (i % 100 == 99) CHECK(delivery->drain_all().value() == 100);
+    }
+    run("print(there, sum, strings.some + (strings.other or 0))");
+    CHECK(script.output == std::to_string(2 * there) + "\t" + std::to_string(2 * expected) + "\t" + std::to_string(2 * named) + "\n");
+}
