@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "arch/disasm.hpp"
 
-#include <capstone/capstone.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <memory>
+
+#include "arch/capstone.hpp"
 
 namespace kpl {
 namespace {
@@ -14,26 +15,27 @@ namespace {
 class Disassembler {
   public:
     static Result<Disassembler> open(const Arch& arch) {
-        Disassembler d;
-        const cs_err error = cs_open(static_cast<cs_arch>(arch.capstone_arch),
+        Disassembler d(TRY(Capstone::load()));
+        const cs_err error = d.lib_->cs_open(static_cast<cs_arch>(arch.capstone_arch),
                                      static_cast<cs_mode>(arch.capstone_mode), &d.handle_);
         if (error != CS_ERR_OK)
             return Error{Errc::system,
-                         fmt::format("no disassembler for {}: {}", arch.name, cs_strerror(error))};
-        if (arch.capstone_arch == CS_ARCH_X86) cs_option(d.handle_, CS_OPT_SYNTAX, CS_OPT_SYNTAX_ATT);
-        cs_option(d.handle_, CS_OPT_DETAIL, CS_OPT_ON);
-        d.insn_ = cs_malloc(d.handle_);
+                         fmt::format("no disassembler for {}: {}", arch.name, d.lib_->cs_strerror(error))};
+        if (arch.capstone_arch == CS_ARCH_X86) d.lib_->cs_option(d.handle_, CS_OPT_SYNTAX, CS_OPT_SYNTAX_ATT);
+        d.lib_->cs_option(d.handle_, CS_OPT_DETAIL, CS_OPT_ON);
+        d.insn_ = d.lib_->cs_malloc(d.handle_);
         d.arch_ = arch.capstone_arch;
         return d;
     }
     Disassembler(Disassembler&& other) noexcept
-        : handle_(std::exchange(other.handle_, 0)),
+        : lib_(other.lib_),
+          handle_(std::exchange(other.handle_, 0)),
           insn_(std::exchange(other.insn_, nullptr)),
           arch_(other.arch_) {}
     Disassembler& operator=(Disassembler&&) = delete;
     ~Disassembler() {
-        if (insn_) cs_free(insn_, 1);
-        if (handle_) cs_close(&handle_);
+        if (insn_) lib_->cs_free(insn_, 1);
+        if (handle_) lib_->cs_close(&handle_);
     }
 
     // The instruction at the start of `code`; nullopt if there is none.
@@ -41,7 +43,7 @@ class Disassembler {
         const uint8_t* at = code.data();
         size_t left = code.size();
         uint64_t next = addr;
-        if (!cs_disasm_iter(handle_, &at, &left, &next, insn_)) return std::nullopt;
+        if (!lib_->cs_disasm_iter(handle_, &at, &left, &next, insn_)) return std::nullopt;
         NativeInsn out{addr, code.first(insn_->size), insn_->mnemonic, target()};
         if (insn_->op_str[0]) out.text += fmt::format(" {}", insn_->op_str);
         return out;
@@ -51,10 +53,10 @@ class Disassembler {
     size_t step() const { return arch_ == CS_ARCH_ARM64 ? 4 : 1; }
 
   private:
-    Disassembler() = default;
+    explicit Disassembler(const Capstone* lib) : lib_(lib) {}
 
     std::optional<uint64_t> target() const {
-        if (!cs_insn_group(handle_, insn_, CS_GRP_JUMP) && !cs_insn_group(handle_, insn_, CS_GRP_CALL))
+        if (!lib_->cs_insn_group(handle_, insn_, CS_GRP_JUMP) && !lib_->cs_insn_group(handle_, insn_, CS_GRP_CALL))
             return std::nullopt;
         const cs_detail& detail = *insn_->detail;
         // The last operand: cbz and tbz of arm64 name what they test first.
@@ -69,6 +71,7 @@ class Disassembler {
         return std::nullopt;
     }
 
+    const Capstone* lib_;
     csh handle_ = 0;
     cs_insn* insn_ = nullptr;
     int arch_ = 0;

@@ -21,6 +21,9 @@ struct NativeInsn {
     std::optional<uint64_t> target;  // of a direct jump or call
 };
 
+// The library's file, which is loaded when first needed: who runs the program elsewhere takes it along.
+const char* disassembler_library();
+
 // All of `code`, which lies at `addr`. Bytes that are no instruction come out as ".byte …", one by one (x86)
 // or by fours; nothing is left out.
 Result<std::vector<NativeInsn>> disassemble(const Arch& arch, std::span<const uint8_t> code, uint64_t addr);

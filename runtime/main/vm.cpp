@@ -7,6 +7,7 @@
 #include <iostream>
 #include <iterator>
 
+#include "arch/disasm.hpp"
 #include "guest/guest.hpp"
 
 namespace kpl {
@@ -47,6 +48,8 @@ Result<int> run_in_vm(const CommandLine& line) {
     spec.verbose = options.verbose;
     spec.single_thread = options.max_probes > Options{}.max_probes;  // thousands of functions are patched
     spec.lua_trees = luajit_directories();
+    // Loaded only when something is disassembled: the program itself does not name it.
+    if (fs::exists(disassembler_library())) spec.files.push_back(disassembler_library());
     if (options.script == "-") {
         spec.input = std::string(std::istreambuf_iterator<char>(std::cin), {});
     } else if (!options.code && line.inspect.empty()) {
