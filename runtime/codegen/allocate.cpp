@@ -170,7 +170,7 @@ class Allocator {
         return result;
     }
 
-    void set_entry(mir::Block& block, const std::vector<bool>& live,
+    void set_entry(mir::Block& block, const RegSet& live,
                    const std::vector<uint32_t>& slots) const {
         const size_t vregs = function_.vregs.size();
         for (size_t i = 0; i < vregs; i++)

@@ -67,8 +67,6 @@ uint32_t frequency(const mir::Block& block) {
 
 namespace {
 
-using Set = std::vector<bool>;
-
 class Finder {
   public:
     explicit Finder(const mir::Function& function)
@@ -110,32 +108,28 @@ class Finder {
     }
 
     // What is live at the start of a block, given what is at its end.
-    Set through(const mir::Block& block, Set live) const {
+    RegSet through(const mir::Block& block, RegSet live) const {
         for (size_t i = block.insts.size(); i-- > 0;) {
             const Inst& inst = block.insts[i];
-            if (written(inst) != untracked) live[written(inst)] = false;
-            for_each_read(inst, [&](size_t read) { live[read] = true; });
+            if (written(inst) != untracked) live.erase(written(inst));
+            for_each_read(inst, [&](size_t read) { live.insert(read); });
         }
         return live;
     }
 
-    Set live_out(const mir::Block& block) const {
-        Set live(count_);
-        mir::for_each_successor(block, [&](mir::BlockId to) {
-            const Set& in = result_.live_in[to];
-            for (size_t i = 0; i < in.size(); i++)
-                if (in[i]) live[i] = true;
-        });
+    RegSet live_out(const mir::Block& block) const {
+        RegSet live(count_);
+        mir::for_each_successor(block, [&](mir::BlockId to) { live.insert(result_.live_in[to]); });
         return live;
     }
 
     void find_live_in() {
-        result_.live_in.assign(function_.blocks.size(), Set(count_));
+        result_.live_in.assign(function_.blocks.size(), RegSet(count_));
         for (bool changed = true; changed;) {
             changed = false;
             for (size_t i = function_.layout.size(); i-- > 0;) {
                 mir::BlockId id = function_.layout[i];
-                Set live = through(function_.blocks[id], live_out(function_.blocks[id]));
+                RegSet live = through(function_.blocks[id], live_out(function_.blocks[id]));
                 if (live == result_.live_in[id]) continue;
                 result_.live_in[id] = std::move(live);
                 changed = true;
@@ -149,9 +143,7 @@ class Finder {
         constexpr uint32_t dead = 0;
         std::vector<uint32_t> open(count_, dead);
         std::array<uint32_t, 6> machine{};
-        Set out = live_out(block);
-        for (size_t i = 0; i < out.size(); i++)
-            if (out[i]) open[i] = end;
+        live_out(block).for_each([&](size_t i) { open[i] = end; });
         const uint32_t weight = frequency(block);
 
         for (size_t i = block.insts.size(); i-- > 0;) {

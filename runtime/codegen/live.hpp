@@ -3,6 +3,8 @@
 #pragma once
 
 #include <array>
+#include <bit>
+#include <cstdint>
 #include <vector>
 
 #include "codegen/mir.hpp"
@@ -32,11 +34,32 @@ class LiveRange {
     std::vector<Span> spans_;
 };
 
+// Virtual registers and spill slots.
+class RegSet {
+  public:
+    explicit RegSet(size_t count = 0) : words_((count + 63) / 64) {}
+    bool operator[](size_t i) const { return words_[i / 64] >> i % 64 & 1; }
+    void insert(size_t i) { words_[i / 64] |= uint64_t{1} << i % 64; }
+    void erase(size_t i) { words_[i / 64] &= ~(uint64_t{1} << i % 64); }
+    void insert(const RegSet& other) {
+        for (size_t w = 0; w < words_.size(); w++) words_[w] |= other.words_[w];
+    }
+    template <class F>
+    void for_each(F f) const {
+        for (size_t w = 0; w < words_.size(); w++)
+            for (uint64_t rest = words_[w]; rest; rest &= rest - 1) f(w * 64 + static_cast<size_t>(std::countr_zero(rest)));
+    }
+    bool operator==(const RegSet&) const = default;
+
+  private:
+    std::vector<uint64_t> words_;
+};
+
 struct Liveness {
     std::vector<LiveRange> ranges;           // by virtual register, then by spill slot
     LiveRange calls;                         // where r0 to r5 are lost
     std::array<LiveRange, 6> machine;        // r0 to r5: moved in and out around calls, lost in them
-    std::vector<std::vector<bool>> live_in;  // by block, then as ranges
+    std::vector<RegSet> live_in;             // by block, then as ranges
     std::vector<uint32_t> weight;            // by virtual register: what its being spilled costs
 };
 
