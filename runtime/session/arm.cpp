@@ -2,6 +2,7 @@
 // From declarations to armed probes: plan, compile, create maps, load, attach. All of it, or none.
 #include <fmt/format.h>
 
+#include <chrono>
 #include <utility>
 
 #include "session/dump.hpp"
@@ -128,9 +129,12 @@ Result<void> Session::arm() {
     if (!options_.check) TRY(open_device());  // first: without the module, nothing else is worth saying
     std::vector<PlannedProbe> planned;
     TRY(plan_pending(planned));
+    const auto began = std::chrono::steady_clock::now();
     auto compiled = TRY(compile_unit(
         unit_, types_, options_, [this](const std::string& text) { sink_.write(text); },
         [this](const Warning& w) { say("warning: " + Error{Errc::script, w.text, w.at}.message()); }));
+    const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - began;
+    if (options_.verbose) say(fmt::format("compiled {} handler{} in {:.1f} ms", compiled.size(), compiled.size() == 1 ? "" : "s", took.count()));
     const size_t first = std::exchange(planned_, declared_.size());
     if (options_.check) return {};
     if (!delivery_ && !(unit_.events.empty() && unit_.printfs.empty()))

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <cstring>
 #include <map>
 #include <optional>
@@ -99,6 +100,14 @@ class Lab {
     // More of the script, as the REPL gives it: its new handlers join what was compiled before.
     std::string again(const std::string& code) { return compile(code); }
 
+    // Milliseconds that the session's compiler takes for what the code declares.
+    double compile_time(const std::string& code) {
+        REQUIRE(plan(code) == "");
+        const auto began = std::chrono::steady_clock::now();
+        REQUIRE(compile_unit(script_.unit, types_, Options{}, [](const std::string&) {}, [](const Warning&) {}).ok());
+        return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - began).count();
+    }
+
     // Runs every handler once, in the order of declaration: what it printed, sent and why it stopped, a line
     // each.
     std::vector<std::string> hit() {
@@ -153,8 +162,8 @@ class Lab {
     const Unit& unit() const { return script_.unit; }
 
   private:
-    // Runs the code, plans the probes that it declares, and builds the whole unit.
-    std::string declare(const std::string& code) {
+    // Runs the code, and plans the probes that it declares.
+    std::string plan(const std::string& code) {
         if (auto ran = host_->run_string(code, "@t.lua", {}); !ran.ok()) return ran.error().message();
         Unit& unit = script_.unit;
         for (; planned_ < script_.probes.size(); planned_++) {
@@ -168,6 +177,12 @@ class Lab {
             auto planned = plan_probe(probe, planned_, {place}, unit, types_);
             if (!planned.ok()) return planned.error().message();
         }
+        return {};
+    }
+
+    std::string declare(const std::string& code) {
+        if (std::string errors = plan(code); !errors.empty()) return errors;
+        Unit& unit = script_.unit;
         BuildOptions options;
         options.arch = &host_arch();
         auto built = build(unit, types_, options);
