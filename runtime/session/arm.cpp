@@ -26,9 +26,7 @@ Result<void> Session::open_device() {
     if (device_) return {};
     device_ = TRY(Device::open());
     loop_->watch(device_->fd(), [] {});
-    auto blacklist = Blacklist::read();
-    if (blacklist) blacklist_ = std::move(blacklist).value();
-    paths_ = {(device_->features() & KPL_FEATURE_FTRACE) != 0, blacklist_ ? &*blacklist_ : nullptr};
+    paths_.ftrace = (device_->features() & KPL_FEATURE_FTRACE) != 0;
     if (!options_.pid) return {};
     pid_ = TRY(device_->initial_pid(*options_.pid));
     if (!*pid_) return Error{Errc::system, fmt::format("no process {}", *options_.pid)};

@@ -16,21 +16,25 @@ namespace {
 
 constexpr uint64_t landing_pad = 4;  // bytes that may stand before ftrace's site at a function's entry
 
-bool blacklisted(const Paths& paths, uint64_t address) { return paths.blacklist && paths.blacklist->covers(address); }
+bool blacklisted(const Paths& paths, uint64_t address) {
+    const Blacklist* list = paths.blacklist.get();
+    return list && list->covers(address);
+}
 
 // ftrace serves a pre handler alone, at a function's entry. The module itself finds out whether there is a site.
 // It does not know the blacklist: without it, nothing is left to ftrace.
 bool may_take_ftrace(const ProbeDecl& probe, const PlannedProbe& plan, const Paths& paths) {
-    if (probe.kind == ProbeKind::Kretprobe || probe.via == "kprobe" || !paths.ftrace || !paths.blacklist) return false;
+    if (probe.kind == ProbeKind::Kretprobe || probe.via == "kprobe" || !paths.ftrace) return false;
     const bool pre_alone = plan.handlers[0] >= 0 && plan.handlers[1] < 0 && plan.handlers[2] < 0;
-    return pre_alone && plan.place.offset <= landing_pad && !blacklisted(paths, plan.place.address);
+    if (!pre_alone || plan.place.offset > landing_pad) return false;
+    return paths.blacklist.get() && !blacklisted(paths, plan.place.address);
 }
 
 // Where ftrace must do, what stands against it.
 Result<void> check_ftrace(const ProbeDecl& probe, const std::vector<Place>& places, const Paths& paths) {
     if (!paths.ftrace)
         return Error{Errc::script, "via = \"ftrace\": this kernel has no ftrace that the module can use; leave via out", probe.at};
-    if (!paths.blacklist)
+    if (!paths.blacklist.get())
         return Error{Errc::script,
                      fmt::format("via = \"ftrace\": ftrace does not know which code no probe may stand in, and {} can't be "
                                  "read: mount -t debugfs debugfs /sys/kernel/debug", Blacklist::usual_path),

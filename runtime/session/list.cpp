@@ -15,11 +15,11 @@ const char* kind_name(ProbeKind kind) {
 }  // namespace
 
 Result<int> Session::list() {
-    const auto blacklist = Blacklist::read();
+    const BlacklistOnDemand blacklist;
     size_t count = 0;
     for (const ProbeDecl& probe : declared_) {
         if (probe.detached) continue;
-        const Resolved found = TRY(resolve_targets(probe, symbols_, blacklist ? &*blacklist : nullptr, true));
+        const Resolved found = TRY(resolve_targets(probe, symbols_, blacklist, true));
         for (const Error& error : found.missing) say("warning: " + error.message() + " (optional: skipped)");
         for (const Place& place : found.places) {
             Types* types = options_.verbose ? &types_ : nullptr;

@@ -149,7 +149,6 @@ class Session final : public ScriptApi {
     std::vector<ArmedMap> maps_;
     std::vector<EarlySet> early_sets_;
     std::vector<ArmedProgram> programs_;  // by the number of their handler in the unit
-    std::optional<Blacklist> blacklist_;
     Paths paths_;
     std::optional<uint32_t> pid_;  // of -p, in the initial namespace
     std::vector<ArmedProbe> probes_;

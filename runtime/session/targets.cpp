@@ -54,7 +54,7 @@ Place place_of(const Symbol& symbol, uint64_t offset) {
 // One resolution under way.
 struct Resolver {
     Kallsyms& symbols;
-    const Blacklist* blacklist;
+    const BlacklistOnDemand& blacklist;
     Resolved result{};
     std::optional<StartUpCode> start_up{};
 
@@ -63,11 +63,12 @@ struct Resolver {
         Place place = place_of(symbol, offset);
         place.by_glob = true;
         if (!start_up) start_up.emplace(symbols);
+        const Blacklist* forbidden = blacklist.get();
         if (!is_function_of_its_own(symbol.name))
             result.left_out.parts++;
         else if (start_up->covers(place.address))
             result.left_out.freed++;
-        else if (blacklist && blacklist->covers(place.address))
+        else if (forbidden && forbidden->covers(place.address))
             result.left_out.blacklisted++;
         else
             result.places.push_back(std::move(place));
@@ -174,7 +175,7 @@ std::string LeftOut::text() const {
     return text;
 }
 
-Result<Resolved> resolve_targets(const ProbeDecl& probe, Kallsyms& symbols, const Blacklist* blacklist, bool addresses) {
+Result<Resolved> resolve_targets(const ProbeDecl& probe, Kallsyms& symbols, const BlacklistOnDemand& blacklist, bool addresses) {
     Resolver r{symbols, blacklist};
     for (const auto& target : probe.targets) {
         const auto* name = std::get_if<std::string>(&target);

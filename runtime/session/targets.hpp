@@ -52,8 +52,8 @@ struct Resolved {
 };
 
 // All places of a declaration. The error names the target that can't be resolved and what is near to it.
-// `blacklist` is NULL where it can't be read: then the kernel decides. Without `addresses`, names are taken as they
+// Where the blacklist can't be read, the kernel decides. Without `addresses`, names are taken as they
 // are: for compiling where nothing will be attached.
-Result<Resolved> resolve_targets(const ProbeDecl& probe, Kallsyms& symbols, const Blacklist* blacklist, bool addresses);
+Result<Resolved> resolve_targets(const ProbeDecl& probe, Kallsyms& symbols, const BlacklistOnDemand& blacklist, bool addresses);
 
 }  // namespace kpl

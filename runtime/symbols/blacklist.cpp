@@ -50,4 +50,12 @@ bool Blacklist::covers(uint64_t address) const {
     return after != ranges_.begin() && reach_[static_cast<size_t>(after - ranges_.begin()) - 1] > address;
 }
 
+const Blacklist* BlacklistOnDemand::get() const {
+    if (!tried_) {
+        tried_ = true;
+        if (auto list = Blacklist::read()) list_ = std::move(list).value();
+    }
+    return list_ ? &*list_ : nullptr;
+}
+
 }  // namespace kpl

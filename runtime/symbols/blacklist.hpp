@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,16 @@ class Blacklist {
   private:
     std::vector<BlacklistRange> ranges_;
     std::vector<uint64_t> reach_;  // of the ranges up to each: how far the farthest goes, for they may overlap
+};
+
+// The list, read when it is first needed: the kernel takes a while to write it, and most scripts do without.
+class BlacklistOnDemand {
+  public:
+    const Blacklist* get() const;  // nullptr: it can't be read
+
+  private:
+    mutable bool tried_ = false;
+    mutable std::optional<Blacklist> list_;
 };
 
 }  // namespace kpl
