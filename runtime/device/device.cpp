@@ -106,6 +106,9 @@ Result<bool> Device::map_op(kpl_map_op& request) const {
 
 Result<LoadedProgram> Device::load(kpl_prog_load request) const {
     if (::ioctl(fd(), KPL_IOC_PROG_LOAD, &request) < 0) {
+        if (errno == E2BIG)
+            return Error{Errc::system, "more handlers than the module takes (" + std::to_string(KPL_MAX_PROGS) +
+                                           "): give one declaration several targets"};
         if (errno != EACCES) return errno_error("loading a handler", errno);
         return Error{Errc::system, "the module refused the handler at instruction " + std::to_string(request.reject_pc) +
                                        " (reason " + std::to_string(request.reject) + ")"};
