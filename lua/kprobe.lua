@@ -199,14 +199,16 @@ end
 -- The value of one key, or of an aggregation without a key: a number, or a table for stats and histograms.
 function Map:value(key) return core.value(self.id, key_elements(key)) end
 
--- for key, value in m:pairs(): a tuple key is a table.
-function Map:pairs()
-  local rows, i = core.rows(self.id), 0
+local function each_row(rows)
+  local i = 0
   return function()
     i = i + 1
     if rows[i] then return rows[i].key, rows[i].value end
   end
 end
+
+-- for key, value in m:pairs(): a tuple key is a table.
+function Map:pairs() return each_row(core.rows(self.id)) end
 
 local function top(rows, n)
   local sorted = {}
@@ -245,15 +247,7 @@ function Taken:value(key)
   end
 end
 
-function Taken:pairs()
-  local i = 0
-  return function()
-    i = i + 1
-    local row = self.rows[i]
-    if row then return row.key, row.value end
-  end
-end
-
+function Taken:pairs() return each_row(self.rows) end
 function Taken:top(n) return top(self.rows, n) end
 
 local handler_only = "%s is for handlers; user space reads with value and pairs"
@@ -316,13 +310,7 @@ end
 -- Deletes a key; false when there was none.
 function Shared:delete(key) return core.erase(self.id, key_elements(key)) end
 
-function Shared:pairs()
-  local entries, i = core.entries(self.id), 0
-  return function()
-    i = i + 1
-    if entries[i] then return entries[i].key, entries[i].value end
-  end
-end
+function Shared:pairs() return each_row(core.entries(self.id)) end
 
 function Shared:clear() core.clear(self.id) end
 
@@ -417,11 +405,13 @@ function kprobe.exit(code)
   core.exit(tonumber(code or 0))
 end
 
--- An aggregation alone is printed in the format of the output.
+-- A map alone is printed in the format of the output.
 function kprobe.print(...)
   local class = select("#", ...) == 1 and type(...) == "table" and getmetatable(...)
   if class == Map then return core.emit(core.output((...).id)) end
   if class == Taken then return core.emit((...).output) end
+  local output = class == Shared and core.entries_output((...).id)
+  if output then return core.emit(output) end
   local parts = {}
   for i = 1, select("#", ...) do parts[i] = tostring((select(i, ...))) end
   core.write(table.concat(parts, "\t") .. "\n")

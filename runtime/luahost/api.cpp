@@ -321,6 +321,15 @@ int take(lua_State* L) {
     });
 }
 
+int entries_output(lua_State* L) {
+    return guarded(L, [&](LuaHost::Impl& host) -> Result<int> {
+        const auto output = TRY(host.api->entries_output(map_id(L)));
+        if (!output) return 0;
+        push_string(L, *output);
+        return 1;
+    });
+}
+
 int output(lua_State* L) {
     return guarded(L, [&](LuaHost::Impl& host) -> Result<int> {
         push_string(L, host.api->output_of(map_id(L), TRY(host.api->rows(map_id(L)))));
@@ -457,7 +466,7 @@ int now(lua_State* L) {
 
 constexpr luaL_Reg functions[] = {
     {"map", declare_map}, {"event", declare_event}, {"probe", declare_probe}, {"control", control}, {"state", state},
-    {"stats", stats},     {"rows", rows},           {"value", value},         {"clear", clear},     {"take", take}, {"output", output}, {"emit", emit}, {"text", text},
+    {"stats", stats},     {"rows", rows},           {"value", value},         {"clear", clear},     {"take", take}, {"output", output}, {"entries_output", entries_output}, {"emit", emit}, {"text", text},
     {"entries", entries}, {"get", get},             {"set", set},           {"erase", erase},
     {"layout", record_layout}, {"symbol", symbol_name}, {"frame", frame_name}, {"batch_room", batch_room},
     {"every", every},         {"at_exit", at_exit},     {"exit", exit_script}, {"write", write},

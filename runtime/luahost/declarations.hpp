@@ -80,6 +80,7 @@ class ScriptApi {
     virtual std::string text_of(uint32_t map, std::vector<KeyedValue> rows) = 0;
     // What print(map) writes: the text, or lines of the format that was asked for. And its way out.
     virtual std::string output_of(uint32_t map, std::vector<KeyedValue> rows) = 0;
+    virtual Result<std::optional<std::string>> entries_output(uint32_t map) = 0;  // of a map(); nothing: its text
     virtual void emit(std::string_view output) = 0;
 
     // map(): shared with handlers. A value has the fields of its layout; without a struct value, one.

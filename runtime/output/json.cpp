@@ -75,6 +75,28 @@ std::string key_name(const std::vector<Datum>& key) {
     return name;
 }
 
+Json value_of(const Datum& datum) {
+    struct Visitor {
+        Json operator()(const Nil&) const { return nullptr; }
+        Json operator()(bool b) const { return b; }
+        Json operator()(int64_t n) const { return integer(n); }
+        Json operator()(uint64_t n) const { return count(n); }
+        Json operator()(const std::string& s) const { return s; }
+        Json operator()(const PointerDatum& p) const { return to_text(p); }
+        Json operator()(const SymbolDatum& s) const { return s.text; }
+        Json operator()(const StackDatum& s) const { return to_text(s); }
+    };
+    return std::visit(Visitor{}, datum);
+}
+
+Json value_of(const MapDecl& map, const std::vector<Datum>& fields) {
+    if (!map.struct_value) return fields.empty() ? Json() : value_of(fields[0]);
+    Json object = Json::object();
+    for (size_t i = 0; i < fields.size(); i++)
+        if (!std::holds_alternative<Nil>(fields[i])) object[map.value.fields[i].name] = value_of(fields[i]);
+    return object;
+}
+
 }  // namespace
 
 std::string json_printf(std::string_view text) { return line("printf", std::string(text)); }
@@ -82,6 +104,12 @@ std::string json_printf(std::string_view text) { return line("printf", std::stri
 std::string json_attached(size_t probes) { return line("attached_probes", {{"probes", probes}}); }
 
 std::string json_lost(uint64_t events) { return line("lost_events", {{"events", count(events)}}); }
+
+std::string json_entries(const MapDecl& map, const std::vector<std::pair<std::vector<Datum>, std::vector<Datum>>>& entries) {
+    Json values = Json::object();
+    for (const auto& [key, value] : entries) values[key_name(key)] = value_of(map, value);
+    return line("map", {{"@" + map.name, std::move(values)}});
+}
 
 std::string json_map(const MapDecl& map, const std::vector<KeyedValue>& rows) {
     Json values = Json::object();

@@ -17,5 +17,7 @@ std::string json_attached(size_t probes);                   // {"type": "attache
 std::string json_lost(uint64_t events);                     // {"type": "lost_events", "data": {"events": 3}}
 // "map", "stats" or "hist": {"type": "map", "data": {"@reads": {"cat": 5}}}; a tuple key is joined by commas.
 std::string json_map(const MapDecl& map, const std::vector<KeyedValue>& rows);
+// "map", of a map(): {"type": "map", "data": {"@last": {"cat": {"pid": 5}}}}; keys and values by their layouts.
+std::string json_entries(const MapDecl& map, const std::vector<std::pair<std::vector<Datum>, std::vector<Datum>>>& entries);
 
 }  // namespace kpl

@@ -46,6 +46,7 @@ class Session final : public ScriptApi {
     Result<std::string> text(uint32_t map) override;
     std::string text_of(uint32_t map, std::vector<KeyedValue> rows) override;
     std::string output_of(uint32_t map, std::vector<KeyedValue> rows) override;
+    Result<std::optional<std::string>> entries_output(uint32_t map) override;
     void emit(std::string_view output) override;
     Result<std::vector<MapEntry>> entries(uint32_t map) override;
     Result<std::optional<std::vector<Datum>>> get(uint32_t map, const std::vector<Datum>& key) override;

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <utility>
 
+#include "output/json.hpp"
 #include "session/session.hpp"
 
 namespace kpl {
@@ -70,6 +71,13 @@ Result<std::vector<MapEntry>> Session::entries(uint32_t map) {
     for (uint64_t cursor = 0; TRY(map_op(map, KPL_MAP_NEXT, key, value, &cursor));)
         entries.push_back({decoder_.fixed(unit_.maps[map].key, bytes_of(key)), decoder_.fixed(unit_.maps[map].value, bytes_of(value))});
     return entries;
+}
+
+Result<std::optional<std::string>> Session::entries_output(uint32_t map) {
+    if (options_.format != Format::Json) return std::optional<std::string>();
+    std::vector<std::pair<std::vector<Datum>, std::vector<Datum>>> all;
+    for (MapEntry& entry : TRY(entries(map))) all.emplace_back(std::move(entry.key), std::move(entry.value));
+    return std::optional(json_entries(unit_.maps[map], all));
 }
 
 Result<std::optional<std::vector<Datum>>> Session::get(uint32_t map, const std::vector<Datum>& key) {

@@ -51,6 +51,7 @@ struct LabScript : ScriptApi {
     Result<std::string> text(uint32_t) override { return std::string(); }
     std::string text_of(uint32_t, std::vector<KeyedValue>) override { return {}; }
     std::string output_of(uint32_t, std::vector<KeyedValue>) override { return {}; }
+    Result<std::optional<std::string>> entries_output(uint32_t) override { return std::optional<std::string>(); }
     void emit(std::string_view) override {}
     Result<std::vector<MapEntry>> entries(uint32_t) override { return std::vector<MapEntry>(); }
     Result<std::optional<std::vector<Datum>>> get(uint32_t, const std::vector<Datum>&) override {

@@ -60,6 +60,7 @@ struct FakeSession : ScriptApi {
     Result<std::string> text(uint32_t) override { return std::string("drawn"); }
     std::string text_of(uint32_t, std::vector<KeyedValue> rows) override { return std::to_string(rows.size()) + " drawn"; }
     std::string output_of(uint32_t, std::vector<KeyedValue> rows) override { return std::to_string(rows.size()) + " printed\n"; }
+    Result<std::optional<std::string>> entries_output(uint32_t) override { return std::optional<std::string>(); }
     void emit(std::string_view text) override { output += text; }
     NamedValues stored;
     Result<std::vector<MapEntry>> entries(uint32_t) override {

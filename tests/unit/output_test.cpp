@@ -243,3 +243,13 @@ TEST_CASE("an aggregation that was never updated is untouched") {
     value.slots[1] = 1;
     CHECK_FALSE(untouched(value));
 }
+
+TEST_CASE("JSON of a shared map") {
+    MapDecl map = map_of(KPL_MAP_HASH, "m", true);
+    CHECK(json_entries(map, {{{int64_t{5}}, {true}}, {{std::string("a"), SymbolDatum{1, "f"}}, {UINT64_MAX}}}) ==
+          "{\"type\":\"map\",\"data\":{\"@m\":{\"5\":true,\"a,f\":\"18446744073709551615\"}}}\n");
+    map.struct_value = true;
+    map.value.fields = {field("n", FieldKind::I64, 0), field("gone", FieldKind::I64, 8), field("s", FieldKind::String, 16, 8)};
+    CHECK(json_entries(map, {{{int64_t{1}}, {int64_t{-2}, Nil{}, std::string("\xff")}}}) ==
+          "{\"type\":\"map\",\"data\":{\"@m\":{\"1\":{\"n\":-2,\"s\":\"\xef\xbf\xbd\"}}}}\n");
+}

@@ -11,12 +11,16 @@ line '{"type":"map","data":{"@n":{"dd":2}}}'
 line '{"type":"hist","data":{"@h":[{"min":16,"max":31,"count":2}]}}'
 # What a script prints itself is an object of its type, too.
 script print.lua <<'LUA'
-local n, sizes, none = count(), sum(), count()
-kprobe("read_zero", function(p, file, buf, size) n[comm()]:add(); sizes:add(size) end)
+local n, sizes, none, last = count(), sum(), count(), map()
+kprobe("read_zero", function(p, file, buf, size)
+  n[comm()]:add(); sizes:add(size)
+  last[comm()] = { size = size, func = p.func }
+end)
 at_exit(function()
   print(n)
   print(sizes:take())
   print(none)
+  print(last)
   print("n:", n)
 end)
 LUA
@@ -25,4 +29,5 @@ status 0
 line '{"type":"map","data":{"@n":{"dd":2}}}'
 line '{"type":"map","data":{"@sizes":16}}'
 line '{"type":"printf","data":"n:\t@n[dd]: 2\n"}'
-lines 4 .
+line '{"type":"map","data":{"@last":{"dd":{"func":"read_zero","size":8}}}}'
+lines 5 .
