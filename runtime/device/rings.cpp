@@ -103,10 +103,6 @@ void Rings::arm(uint64_t fill) {
     }
 }
 
-bool Rings::holding_back() const {
-    return std::any_of(rings_.begin(), rings_.end(), [](const Ring& ring) { return ring.tail < ring.limit; });
-}
-
 RingCounts Rings::counts() const {
     RingCounts counts;
     for (const Ring& ring : rings_) {

@@ -50,9 +50,6 @@ class Rings {
     // Asks to be woken at the next record (`fill` 0), or when a ring holds `fill` bytes.
     void arm(uint64_t fill);
 
-    // Complete records were left because an older one was still being written.
-    bool holding_back() const;
-
     RingCounts counts() const;
 
   private:

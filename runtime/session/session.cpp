@@ -226,7 +226,7 @@ Result<void> Session::account_rings() {
     const uint64_t left = counts.sent - delivery_->delivered() - counts.lost;
     const char* by = failure_ ? "the error" : sink_.broken() ? "the closed output" : "exit()";
     lost_ |= counts.lost != 0;
-    if (counts.lost || left || options_.verbose)
+    if (counts.lost || (left && !sink_.broken()) || options_.verbose)
         say(fmt::format("events: {} sent = {} delivered + {} lost{}", counts.sent, delivery_->delivered(), counts.lost,
                         left ? fmt::format(" + {} left by {}", left, by) : ""));
     return {};

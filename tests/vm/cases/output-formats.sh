@@ -56,6 +56,7 @@ kprobe("read_zero", function() printf("a line\n") end)
 LUA
 run sh -c 'kprobe-lua -c "dd if=/dev/zero of=/dev/null bs=1 count=3000 2>/dev/null; sleep 0.3; dd if=/dev/zero of=/dev/null bs=1 count=10 2>/dev/null; sleep 20" forever.lua | head -n 1'
 line 'a line'
+quiet_err
 # What scripts start does not inherit that SIGPIPE is handled.
 script child.lua <<'LUA'
 os.execute "yes | head -n 1; echo status $?"
