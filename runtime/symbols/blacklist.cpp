@@ -53,7 +53,7 @@ bool Blacklist::covers(uint64_t address) const {
 const Blacklist* BlacklistOnDemand::get() const {
     if (!tried_) {
         tried_ = true;
-        if (auto list = Blacklist::read()) list_ = std::move(list).value();
+        if (auto list = Blacklist::read(path_)) list_ = std::move(list).value();
     }
     return list_ ? &*list_ : nullptr;
 }

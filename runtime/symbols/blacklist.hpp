@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/result.hpp"
@@ -34,9 +35,11 @@ class Blacklist {
 // The list, read when it is first needed: the kernel takes a while to write it, and most scripts do without.
 class BlacklistOnDemand {
   public:
+    explicit BlacklistOnDemand(std::string path = Blacklist::usual_path) : path_(std::move(path)) {}
     const Blacklist* get() const;  // nullptr: it can't be read
 
   private:
+    std::string path_;
     mutable bool tried_ = false;
     mutable std::optional<Blacklist> list_;
 };

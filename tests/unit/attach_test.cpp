@@ -12,12 +12,14 @@ using namespace kpl;
 
 namespace {
 
-Blacklist one_forbidden() {
+// A list that forbids 0x1000 to 0x1100, or none that can be read.
+Paths paths(bool ftrace, bool list) {
     const std::string path = "attach_test.tmp";
-    std::ofstream(path) << "0x1000-0x1100\tforbidden\n";
-    auto list = Blacklist::read(path);
+    if (list) std::ofstream(path) << "0x1000-0x1100\tforbidden\n";
+    Paths made{ftrace, BlacklistOnDemand(path)};
+    REQUIRE((made.blacklist.get() != nullptr) == list);  // read now
     std::remove(path.c_str());
-    return std::move(list).value();
+    return made;
 }
 
 const std::vector<ArmedProgram> programs = [] {
@@ -61,7 +63,6 @@ const Row rows[] = {
 }  // namespace
 
 TEST_CASE("attach: the way in") {
-    const Blacklist list = one_forbidden();
     for (const Row& row : rows) {
         INFO(row.what);
         ProbeDecl probe;
@@ -69,7 +70,7 @@ TEST_CASE("attach: the way in") {
         probe.via = row.via;
         PlannedProbe plan = plan_at(row.address, row.offset);
         plan.handlers[1] = row.post;
-        const kpl_attach request = attach_request(probe, plan, programs, {row.ftrace, row.list ? &list : nullptr}, {});
+        const kpl_attach request = attach_request(probe, plan, programs, paths(row.ftrace, row.list), {});
         CHECK(request.kind == row.expected_kind);
         CHECK(request.flags == row.expected_flags);
         CHECK(request.addr == row.address + row.offset);
@@ -88,7 +89,7 @@ TEST_CASE("attach: filters and flags") {
     probe.when.tid = 8;
     PlannedProbe plan = plan_at(0x2000);
     plan.place.by_glob = true;
-    const kpl_attach request = attach_request(probe, plan, programs, {}, 7);
+    const kpl_attach request = attach_request(probe, plan, programs, paths(false, false), 7);
     CHECK(request.flags == (KPL_ATTACH_F_DISABLED | KPL_ATTACH_F_OPTIONAL));
     CHECK(request.when.mask == (KPL_WHEN_PID | KPL_WHEN_TID));
     CHECK(request.when.pid == 7);
@@ -96,37 +97,35 @@ TEST_CASE("attach: filters and flags") {
 
     probe.when.mask = KPL_WHEN_PID;
     probe.when.pid = 7;
-    CHECK(check_attachable(probe, {}, {}, 7));
-    CHECK(check_attachable(probe, {}, {}, {}));
-    CHECK_FALSE(check_attachable(probe, {}, {}, 8));
+    CHECK(check_attachable(probe, {}, paths(false, false), 7));
+    CHECK(check_attachable(probe, {}, paths(false, false), {}));
+    CHECK_FALSE(check_attachable(probe, {}, paths(false, false), 8));
 }
 
 TEST_CASE("attach: ftrace or nothing") {
-    const Blacklist list = one_forbidden();
     ProbeDecl probe;
     probe.via = "ftrace";
     const std::vector<Place> entry{plan_at(0x2000).place}, inside{plan_at(0x2000, 9).place};
-    CHECK(check_attachable(probe, entry, {true, &list}, {}));
-    CHECK_FALSE(check_attachable(probe, inside, {true, &list}, {}));
-    CHECK_FALSE(check_attachable(probe, entry, {false, &list}, {}));
-    CHECK_FALSE(check_attachable(probe, entry, {true, nullptr}, {}));
+    CHECK(check_attachable(probe, entry, paths(true, true), {}));
+    CHECK_FALSE(check_attachable(probe, inside, paths(true, true), {}));
+    CHECK_FALSE(check_attachable(probe, entry, paths(false, true), {}));
+    CHECK_FALSE(check_attachable(probe, entry, paths(true, false), {}));
 }
 
 TEST_CASE("attach: refusals in words") {
-    const Blacklist list = one_forbidden();
     kpl_attach request{};
     request.error = -EINVAL;
     request.addr = 0x1010;
-    CHECK(attach_reason(request, {true, &list}).find("blacklist") != std::string::npos);
+    CHECK(attach_reason(request, paths(true, true)).find("blacklist") != std::string::npos);
     request.addr = 0x2000;
-    CHECK(attach_reason(request, {true, &list}).find("blacklist") == std::string::npos);
+    CHECK(attach_reason(request, paths(true, true)).find("blacklist") == std::string::npos);
     request.kind = KPL_PROBE_FTRACE;
-    CHECK(attach_reason(request, {true, &list}).find("available_filter_functions") != std::string::npos);
+    CHECK(attach_reason(request, paths(true, true)).find("available_filter_functions") != std::string::npos);
     CHECK(is_about_place(request));
     for (const int error : {ENOMEM, EBUSY, E2BIG, EINTR}) {
         request.error = -error;
         CHECK_FALSE(is_about_place(request));
-        CHECK_FALSE(attach_reason(request, {}).empty());
+        CHECK_FALSE(attach_reason(request, paths(false, false)).empty());
     }
 }
 
