@@ -34,6 +34,7 @@ constexpr Arch arm64 = {
     .sp = 248,
     .regs_size = 336,
     .stack_arg = 0,  // the return address is in the link register
+    .jump = 0,
     .capstone_arch = CS_ARCH_ARM64,
     .capstone_mode = CS_MODE_LITTLE_ENDIAN,
     .points = arm64_points,

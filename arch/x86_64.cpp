@@ -36,6 +36,7 @@ constexpr Arch x86_64 = {
     .sp = 152,
     .regs_size = 168,
     .stack_arg = 8,  // above the return address
+    .jump = 0xe9,
     .capstone_arch = CS_ARCH_X86,
     .capstone_mode = CS_MODE_64,
     .points = x86_points,

@@ -2,6 +2,7 @@
 #include "inspect/inspector.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
@@ -13,7 +14,6 @@
 namespace kpl {
 namespace {
 
-constexpr uint64_t page = 4096;
 constexpr uint64_t beyond = 16;  // bytes behind the function: its last instruction may reach into them
 
 std::optional<uint64_t> number(std::string_view text) {
@@ -23,6 +23,17 @@ std::optional<uint64_t> number(std::string_view text) {
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
     if (text.empty() || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
     return value;
+}
+
+// What is left of a page behind the last function: it belongs to it by the kernel's rules, and to nothing by anybody else's.
+void drop_zeros(FunctionView& view) {
+    const auto last = std::find_if(view.code.rbegin(), view.code.rend(), [](uint8_t byte) { return byte != 0; });
+    if (last - view.code.rbegin() < 16) return;  // may be an operand, or padding between functions
+    const uint64_t end = view.symbol.addr + static_cast<uint64_t>(view.code.rend() - last);
+    std::erase_if(view.points, [end](const ProbePoint& point) { return point.addr >= end; });
+    if (view.points.empty()) return;
+    view.size = view.points.back().addr + view.points.back().length - view.symbol.addr;
+    view.code.resize(view.size);
 }
 
 bool is_text(const Symbol& symbol) { return std::string_view("tTwW").find(symbol.kind) != std::string_view::npos; }
@@ -79,12 +90,16 @@ Result<Symbol> Inspector::find(const std::string& target, uint64_t& wanted) {
 // As kallsyms tells the kernel itself: to the next symbol, or to the end of the text.
 Result<uint64_t> Inspector::size_of(const Symbol& symbol) {
     const uint64_t next = TRY(symbols_->next(symbol.addr));
-    const uint64_t page_end = (symbol.addr | (page - 1)) + 1;
-    if (symbol.module.empty()) return (next ? next : page_end) - symbol.addr;
-    // A module's text ends with its last page, whatever symbols its data have.
-    const AddressRange section = module_section(symbol.module, symbol.addr);
-    const uint64_t text_end = section.end == UINT64_MAX ? page_end : ((section.end - 1) | (page - 1)) + 1;
-    return (next ? std::min(next, text_end) : page_end) - symbol.addr;
+    if (symbol.module.empty()) {
+        const auto page = static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+        return next ? next - symbol.addr : page - symbol.addr % page;
+    }
+    const auto used = [this](uint64_t page) {
+        std::vector<uint8_t> bytes(64);  // what begins a page of text is no run of zeros
+        return memory_.read(page, bytes) && std::any_of(bytes.begin(), bytes.end(), [](uint8_t byte) { return byte != 0; });
+    };
+    const uint64_t end = module_text_end(symbol.module, symbol.addr, used);
+    return (next ? std::min(next, end) : end) - symbol.addr;
 }
 
 Result<std::vector<uint8_t>> Inspector::code_of(const Symbol& symbol, uint64_t size) const {
@@ -141,6 +156,7 @@ Result<FunctionView> Inspector::function(const Symbol& symbol) {
         if (!probe.gone && !probe.disabled && !probe.ftrace) facts.probes.push_back(probe.addr);
     view.points = analyse(host_arch(), facts);
     view.code.resize(view.size);
+    drop_zeros(view);
     return view;
 }
 

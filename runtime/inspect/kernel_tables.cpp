@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "inspect/kernel_tables.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
@@ -87,7 +89,8 @@ Result<SpecialInsns> read_vmlinux_tables(const KernelMemory& memory, Kallsyms& s
 
 SpecialInsns read_module_tables(const KernelMemory& memory, const std::string& module, AddressRange text,
                                 const std::string& sysfs) {
-    constexpr uint64_t page = 4096, longest = 1 << 20;
+    constexpr uint64_t longest = 1 << 20;
+    const auto page = static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
     SpecialInsns out;
     const auto sections = sections_of(module, sysfs);
     for (auto section = sections.begin(); section != sections.end(); ++section) {
@@ -104,11 +107,17 @@ SpecialInsns read_module_tables(const KernelMemory& memory, const std::string& m
     return out;
 }
 
-AddressRange module_section(const std::string& module, uint64_t addr, const std::string& sysfs) {
-    const auto sections = sections_of(module, sysfs);
-    auto next = sections.upper_bound(addr);
-    if (next == sections.begin()) return {};
-    return {std::prev(next)->first, next == sections.end() ? UINT64_MAX : next->first};
+uint64_t module_text_end(const std::string& module, uint64_t addr, const std::function<bool(uint64_t page)>& used,
+                         const std::string& sysfs) {
+    const auto page = static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+    uint64_t end = (addr | (page - 1)) + 1;
+    // What has other rights than text begins a page of its own, and may follow directly. Otherwise the area is the
+    // text's alone, and a page without memory follows it.
+    uint64_t limit = UINT64_MAX;
+    for (const auto& [begin, name] : sections_of(module, sysfs))
+        if (begin >= end && begin % page == 0) limit = std::min(limit, begin);
+    while (end < limit && limit != UINT64_MAX && used(end)) end += page;
+    return end;
 }
 
 }  // namespace kpl

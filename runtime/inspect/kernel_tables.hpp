@@ -3,6 +3,7 @@
 // BUG and WARN. Those of vmlinux lie between symbols, a module's in sections that sysfs gives the addresses of.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -24,7 +25,9 @@ Result<SpecialInsns> read_vmlinux_tables(const KernelMemory& memory, Kallsyms& s
 // `text`: where the module's instructions are; what points elsewhere is no entry.
 SpecialInsns read_module_tables(const KernelMemory& memory, const std::string& module, AddressRange text,
                                 const std::string& sysfs = "/sys/module");
-// From a module's sections in sysfs: the one that begins at or before `addr`, to the begin of the next.
-AddressRange module_section(const std::string& module, uint64_t addr, const std::string& sysfs = "/sys/module");
+// Where the area ends that holds a module's text at `addr`: with the last of its pages.
+// `used`: whether anything but zeros is in the page that begins there.
+uint64_t module_text_end(const std::string& module, uint64_t addr, const std::function<bool(uint64_t page)>& used,
+                         const std::string& sysfs = "/sys/module");
 
 }  // namespace kpl

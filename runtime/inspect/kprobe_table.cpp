@@ -7,6 +7,8 @@
 
 #include <algorithm>
 
+#include "arch/arch.hpp"
+
 
 namespace kpl {
 namespace {
@@ -124,8 +126,7 @@ class Walk {
         KernelPatch patch{at<uint64_t>(probe, layout_.addr.offset), {}};
         const auto opcode = probe.begin() + layout_.opcode.offset;
         patch.original.assign(opcode, opcode + static_cast<ptrdiff_t>(opcode_size_));
-        constexpr uint8_t jump = 0xe9;
-        if (flags & optimized && layout_.copied_size && memory_.get<uint8_t>(patch.addr) == jump) {
+        if (flags & optimized && layout_.copied_size && memory_.get<uint8_t>(patch.addr) == host_arch().jump) {
             std::vector<uint8_t> copied(layout_.copied_size);
             if (!memory_.read(address + layout_.optinsn.offset + layout_.copied.offset, copied)) return;
             patch.original.insert(patch.original.end(), copied.begin(), copied.end());

@@ -148,16 +148,20 @@ TEST_CASE("forbidden parts of functions") {
     CHECK(ranges("plain", 0xffffffff81000200).empty());
 }
 
-TEST_CASE("sections of a module") {
+TEST_CASE("the end of a module's text") {
     Directory directory;
     directory.put("m/sections/.text", "0xffffffffc0001000\n");
     directory.put("m/sections/.exit.text", "0xffffffffc0001800\n");
-    directory.put("m/sections/.data", "0xffffffffc0003000\n");
-    const AddressRange text = module_section("m", 0xffffffffc0001234, directory.path);
-    CHECK(text.begin == 0xffffffffc0001000);
-    CHECK(text.end == 0xffffffffc0001800);
-    CHECK(module_section("m", 0xffffffffc0003000, directory.path).end == UINT64_MAX);
-    CHECK(module_section("absent", 0xffffffffc0003000, directory.path).end == 0);
+    directory.put("m/sections/.rodata", "0xffffffffc0003000\n");
+    const auto end = [&](uint64_t addr, uint64_t used_to) {
+        return module_text_end("m", addr, [&](uint64_t page) { return page < used_to; }, directory.path);
+    };
+    // One area for all: the text ends where the read-only data begin.
+    CHECK(end(0xffffffffc0001234, 0xffffffffc0009000) == 0xffffffffc0003000);
+    // An area of its own, which a page of nothing follows.
+    CHECK(end(0xffffffffc0001800, 0xffffffffc0002000) == 0xffffffffc0002000);
+    // The last area of all.
+    CHECK(end(0xffffffffc0003000, 0xffffffffc0009000) == 0xffffffffc0004000);
 }
 
 TEST_CASE("lists as text") {

@@ -334,3 +334,38 @@ TEST_CASE("reasons as text") {
     CHECK(name_of(Why::none).empty());
     CHECK(name_of(Why::region_probe) == "region_probe");
 }
+
+TEST_CASE("every architecture has its rules") {
+    for (const Arch* a : all_archs()) {
+        INFO(a->name);
+        REQUIRE(a->points);
+        FunctionFacts facts;
+        facts.addr = base;
+        CHECK(analyse(*a, facts).empty());
+        // What no architecture probes, and what is no code at all: a verdict for each byte, none behind the end.
+        for (size_t size = 1; size <= 64; size++) {
+            std::vector<uint8_t> code(size);
+            for (size_t i = 0; i < size; i++) code[i] = static_cast<uint8_t>(i * 37 + size);
+            facts.code = code;
+            facts.size = size;
+            facts.blacklist = {{base, base + size}};
+            uint64_t at = base;
+            for (const ProbePoint& point : analyse(*a, facts)) {
+                CHECK(point.addr == at);
+                CHECK_FALSE(point.probe.yes());
+                CHECK_FALSE(point.optimize.yes());
+                at += point.length;
+            }
+            CHECK(at <= base + size + 15);
+        }
+        // nop; a place is optimized only where the row says what stands there then.
+        const std::vector<uint8_t> nops = a->name == "x86_64" ? std::vector<uint8_t>(16, 0x90) : bytes("1f 20 03 d5 1f 20 03 d5");
+        facts.code = nops;
+        facts.size = nops.size();
+        facts.blacklist.clear();
+        const auto points = analyse(*a, facts);
+        REQUIRE_FALSE(points.empty());
+        CHECK(points[0].probe.yes());
+        CHECK(points[0].optimize.yes() == (a->jump != 0));
+    }
+}

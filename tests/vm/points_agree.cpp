@@ -2,9 +2,9 @@
 // Compares what the point analysis predicts with what the kernel does: for every instruction of functions drawn at
 // random, a kprobe is registered through the module, and its place in the text is read until the optimizer is done.
 //
-//   points_agree FUNCTIONS SEED
+//   points_agree FUNCTIONS SEED [MODULE]
 //
-// Functions have 30 instructions or more. Probes that could hinder one another stand in different rounds. Prints each
+// Functions have 30 instructions or more; those of a module, at most FUNCTIONS, may be shorter. Probes that could hinder one another stand in different rounds. Prints each
 // disagreement and, last, "N of N instructions: 100.00 %". Exit status 1: a disagreement; 2: no module.
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -102,11 +102,11 @@ class Module {
     uint32_t handler_ = 0;
 };
 
-std::vector<FunctionView> draw(Inspector& inspector, Kallsyms& symbols, size_t count, unsigned seed) {
-    auto all = need(symbols.glob("*", "vmlinux"));
+std::vector<FunctionView> draw(Inspector& inspector, Kallsyms& symbols, size_t count, unsigned seed, const std::string& module) {
+    auto all = need(symbols.glob("*", module));
     const AddressRange init = need(init_text(symbols));
     const uint64_t text_end = need(symbols.address("_etext"));
-    std::erase_if(all, [&](const Symbol& s) { return s.name.starts_with("__pfx_") || init.has(s.addr) || s.addr >= text_end; });
+    std::erase_if(all, [&](const Symbol& s) { return s.name.starts_with("__pfx_") || init.has(s.addr) || (s.module.empty() && s.addr >= text_end); });
     // By address alone: names may be equal, and the order must be the same in each boot.
     std::sort(all.begin(), all.end(), [](const Symbol& a, const Symbol& b) { return a.addr < b.addr; });
     std::mt19937 random(seed);
@@ -116,7 +116,7 @@ std::vector<FunctionView> draw(Inspector& inspector, Kallsyms& symbols, size_t c
         const Symbol& symbol = all[random() % all.size()];
         if (!seen.insert(symbol.addr).second) continue;
         FunctionView view = need(inspector.function(symbol));
-        if (view.points.size() >= fewest_insns) out.push_back(std::move(view));
+        if (view.points.size() >= fewest_insns || module != "vmlinux") out.push_back(std::move(view));
     }
     return out;
 }
@@ -140,10 +140,9 @@ std::vector<std::vector<Place>> rounds_of(const std::vector<FunctionView>& funct
 
 // By debugfs' list and, of what it calls optimized, by the text: the list tells what the optimizer has in its queue.
 std::map<uint64_t, std::string> states(const KernelMemory& memory) {
-    constexpr uint8_t jump = 0xe9;
     std::map<uint64_t, std::string> out;
     for (const ListedProbe& probe : need(read_probe_list())) {
-        const bool jumps = probe.optimized && memory.get<uint8_t>(probe.addr) == jump;
+        const bool jumps = probe.optimized && memory.get<uint8_t>(probe.addr) == host_arch().jump;
         out[probe.addr] = probe.ftrace ? "ftrace" : jumps ? "optimized" : probe.optimized ? "queued" : "int3";
     }
     return out;
@@ -203,13 +202,13 @@ void compare_between(const FunctionView& view, const Module& module, Score& scor
 }  // namespace
 
 int main(int argc, char** argv) {
-    if (argc != 3) fail("usage: points_agree FUNCTIONS SEED");
+    if (argc != 3 && argc != 4) fail("usage: points_agree FUNCTIONS SEED [MODULE]");
     Kallsyms symbols;
     Types types;
     Inspector inspector = need(Inspector::open(symbols, types));
     const KernelMemory memory = need(KernelMemory::open());
     const Module module;
-    const auto functions = draw(inspector, symbols, std::stoul(argv[1]), static_cast<unsigned>(std::stoul(argv[2])));
+    const auto functions = draw(inspector, symbols, std::stoul(argv[1]), static_cast<unsigned>(std::stoul(argv[2])), argc > 3 ? argv[3] : "vmlinux");
     Score score;
     const auto rounds = rounds_of(functions);
     for (const auto& round : rounds) compare(round, module, memory, score);
