@@ -201,7 +201,12 @@ void Builder::op_for_init(const Insn& i) {
         return;
     }
     const bool is_unsigned = slot(i.a).type.is_unsigned;
-    auto begins = [&](Cmp cmp) { return *compare_integers(cmp, slot(i.a), slot(i.a + 1u)); };
+    auto begins = [&](Cmp cmp) {
+        const Value &start = slot(i.a), &limit = slot(i.a + 1u);
+        if (is_unsigned) cmp = Cmp::ULe;
+        if (!start.constant || !limit.constant) return Condition{.cmp = cmp, .a = num(start), .b = num(limit)};
+        return *compare_integers(cmp, start, limit);
+    };
     if (const auto step = for_step(i)) {
         for_test(i, begins(*step > 0 || is_unsigned ? Cmp::SLe : Cmp::SGe), cur_);
         return;

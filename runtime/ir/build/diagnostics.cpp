@@ -36,7 +36,7 @@ std::string Diagnostics::template_of(const MessageRow& row) {
 }
 
 void Diagnostics::add_error(const SourceLoc& at, std::string text) {
-    errors_.emplace(Place{at.file, at.line}, std::move(text));
+    errors_.emplace(Place{at.file, at.line}, std::move(text) + about_);
 }
 
 void Diagnostics::add_warning(const SourceLoc& at, std::string text) {

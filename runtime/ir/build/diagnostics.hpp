@@ -51,6 +51,8 @@ class Diagnostics {
     void warn(const SourceLoc& at, Warn id, const Args&... args) {
         add_warning(at, fmt::format(fmt::runtime(template_of(row(id))), args...));
     }
+    // What every error ends in from now on.
+    void about(std::string text) { about_ = std::move(text); }
     // An error that came from below (BTF, the Lua state): its text as it is.
     void add_error(const SourceLoc& at, std::string text);
 
@@ -65,6 +67,7 @@ class Diagnostics {
     void add_warning(const SourceLoc& at, std::string text);
     static std::string template_of(const MessageRow& row);
 
+    std::string about_;
     std::map<Place, std::string> errors_;
     std::map<Place, std::string> warnings_;
 };
