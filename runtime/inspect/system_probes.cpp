@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
-#include <fstream>
+#include <map>
 
 #include "inspect/kprobe_table.hpp"
 
@@ -47,18 +47,19 @@ void add_owners(std::vector<SystemProbe>& probes, Kallsyms& symbols, Types& type
     if (!memory) return;
     auto table = read_kprobe_table(*memory, symbols, types);
     if (!table) return;
+    std::multimap<std::pair<uint64_t, bool>, KernelKprobe> left;
+    for (const KernelKprobe& one : table->probes) left.emplace(std::pair{one.addr, one.is_return}, one);
     for (SystemProbe& probe : probes) {
-        const auto found = std::find_if(table->probes.begin(), table->probes.end(), [&](const KernelKprobe& one) {
-            return one.addr == probe.addr && one.is_return == (probe.kind == "kretprobe");
-        });
-        if (found == table->probes.end()) continue;
-        probe.missed = found->missed;
-        if (const auto handler = symbols.at(found->handler); handler && found->handler) {
+        const auto found = left.find({probe.addr, probe.kind == "kretprobe"});
+        if (found == left.end()) continue;
+        const KernelKprobe one = found->second;
+        left.erase(found);
+        probe.missed = one.missed;
+        if (const auto handler = symbols.at(one.handler); handler && one.handler) {
             probe.owner = owner_of(*handler);
             // The module's kretprobes have a pre-handler of their own, so that the kernel does not know them as such.
             if (probe.owner == own_module && handler->name.starts_with("kpl_hit_call")) probe.kind = "kretprobe";
         }
-        table->probes.erase(found);
     }
 }
 
