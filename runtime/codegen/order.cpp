@@ -40,6 +40,28 @@ std::vector<bool> find_cold(const ir::Function& function) {
     return cold;
 }
 
+// A block that only leads back from its one predecessor: a repetition pays for all that stands between it and the
+// loop's head, so it stands behind that predecessor.
+bool leads_back(const ir::Function& function, BlockId block) {
+    const ir::Block& b = function.blocks[block];
+    const auto* jump = std::get_if<ir::Jump>(&b.end);
+    return jump && b.preds.size() == 1 && b.preds[0] < block && jump->to <= b.preds[0];
+}
+
+std::vector<BlockId> lay_out(const ir::Function& function, const std::vector<bool>& cold) {
+    std::vector<std::vector<BlockId>> behind(function.blocks.size());
+    for (BlockId block = 0; block < function.blocks.size(); block++)
+        if (leads_back(function, block)) behind[function.blocks[block].preds[0]].push_back(block);
+    std::vector<BlockId> blocks;
+    for (bool which : {false, true})
+        for (BlockId block = 0; block < function.blocks.size(); block++) {
+            if (cold[block] != which || leads_back(function, block)) continue;
+            blocks.push_back(block);
+            blocks.insert(blocks.end(), behind[block].begin(), behind[block].end());
+        }
+    return blocks;
+}
+
 }  // namespace
 
 BlockOrder find_order(const ir::Function& function) {
@@ -47,9 +69,7 @@ BlockOrder find_order(const ir::Function& function) {
     order.depth.resize(function.blocks.size());
     for (BlockId block = 0; block < function.blocks.size(); block++) count_loop(function, block, order.depth);
     order.cold = find_cold(function);
-    for (bool cold : {false, true})
-        for (BlockId block = 0; block < function.blocks.size(); block++)
-            if (order.cold[block] == cold) order.blocks.push_back(block);
+    order.blocks = lay_out(function, order.cold);
     order.idom = ir::dominators(function);
     return order;
 }

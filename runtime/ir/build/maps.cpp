@@ -91,7 +91,8 @@ Value Builder::map_get(const Value& map, const Value& key) {
         return v;
     }
     const Type type = shape.value.fields().begin()->second.type;
-    if (type.kind == Kind::Undefined) return poison();
+    // Unless a later round finds a store of something else, it is only ever set to what is made of its own nil.
+    if (type.kind == Kind::Undefined) return fail(Err::MAYBE_NIL, "'" + map.text + "[…]'");
     const bool is_string = type.kind == Kind::String || type.kind == Kind::Stack;
     Value v = stored_field(type, is_string ? no_value : w_.load_slot(slot, 0),
                            {.index = slot, .limit = string_bytes(type)}, there);
