@@ -2,7 +2,7 @@
 // Runs the VM cases: one boot of a kernel for all of them, another one for those that come after a crash, a
 // hang or a case that left something in the kernel.
 //
-//   vm_tests --kernel 6.1 --cases DIR --lib lib.sh --runner runner.sh [--program FILE]… [--modules DIR] [--single-thread]
+//   vm_tests --kernel 6.1 --cases DIR --lib lib.sh --runner runner.sh [--program FILE]… [--modules DIR] [--single-thread | --icount]
 //   [NAME…] vm_tests --host --cases DIR …           the cases run on this machine (and boot VMs of their own)
 //
 // A case passes when its script exits 0, the kernel's console shows no splat while it runs, and nothing of
@@ -36,6 +36,7 @@ struct Arguments {
     std::vector<std::string> programs, names, files;
     bool host = false;
     bool single_thread = false;  // for cases that patch thousands of functions
+    bool icount = false;         // for cases that compare times: the VM's clock counts instructions
     int quiet_limit = 150;  // above every case's own limit, which the runner enforces
     int silence_limit = 60;
 };
@@ -119,6 +120,7 @@ GuestSpec spec_for(const Arguments& args, const std::vector<std::string>& cases,
     spec.argv.insert(spec.argv.end(), cases.begin(), cases.end());
     spec.cwd = "/";
     spec.single_thread = args.single_thread;
+    spec.icount = args.icount;
     spec.files = {args.runner, args.lib};
     spec.files.insert(spec.files.end(), cases.begin(), cases.end());
     spec.files.insert(spec.files.end(), args.files.begin(), args.files.end());
@@ -210,6 +212,8 @@ bool parse(int argc, char** argv, Arguments& args) {
             args.host = true;
         else if (arg == "--single-thread")
             args.single_thread = true;
+        else if (arg == "--icount")
+            args.icount = true;
         else if (!arg.starts_with("--"))
             args.names.emplace_back(arg);
         else if (i + 1 == argc)
@@ -262,6 +266,6 @@ int main(int argc, char** argv) {
         fmt::print(stderr, "{}\n", outcomes.error().message());
         return 1;
     }
-    const std::string machine = args.single_thread ? "mass." : "";
+    const std::string machine = args.single_thread ? "mass." : args.icount ? "counted." : "";
     return report(args.host ? "vm.host" : "vm." + machine + args.kernel, *outcomes) ? 0 : 1;
 }
