@@ -31,7 +31,8 @@ mir::Function Lowering::run() {
             if (inst(value).op == ir::Opcode::Phi && uses_[value].count) define(value, out_.new_vreg());
 
     hit_ = out_.new_vreg(mir::Holds::Hit);
-    set_note(in_.blocks[0].at, "");
+    const std::vector<ir::ValueId>& first = in_.blocks[0].insts;
+    set_note(first.empty() ? in_.blocks[0].at : inst(first[0]).at, "");
     if (!in_.blocks[0].preds.empty()) {
         enter(new_block());
         move_reg(hit_, 1);
