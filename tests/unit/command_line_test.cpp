@@ -105,3 +105,24 @@ TEST_CASE("commands that show the system") {
     CHECK(parse({"-e", "x = 1", "list"}).action == Action::Run);
     CHECK(parse({"unknown"}).action == Action::Run);
 }
+
+TEST_CASE("rings, wake-ups and formats") {
+    const Options defaults = parse({"s.lua"}).options;
+    CHECK(defaults.ring_bytes == 1 << 20);
+    CHECK(defaults.wake_latency_ms == 20);
+    CHECK(defaults.wake_fill == 25);
+    CHECK(defaults.format == Format::Text);
+    const Options o = parse({"--buffer", "5000", "--wake-latency", "0", "--wake-fill", "50", "-f", "folded", "s.lua"}).options;
+    CHECK(o.ring_bytes == 8192);
+    CHECK(o.wake_latency_ms == 0);
+    CHECK(o.wake_fill == 50);
+    CHECK(o.format == Format::Folded);
+    CHECK(parse({"--buffer", "64M", "s.lua"}).options.ring_bytes == 64 << 20);
+    for (const Strings& bad : {Strings{"--buffer", "65M"}, {"--buffer", "1K"}, {"--buffer", "4G"}, {"--wake-fill", "0"}, {"--wake-fill", "51"},
+                               {"--wake-latency", "-1"}, {"-f", "xml"}}) {
+        Strings args = bad;
+        args.push_back("s.lua");
+        CAPTURE(bad[0], bad[1]);
+        CHECK(parse(args).bad_usage);
+    }
+}
