@@ -55,6 +55,7 @@ struct FunctionFacts {
     std::span<const uint8_t> code;  // without other probes' marks; some bytes behind `size` if there are any
     KernelRules rules;
     bool traced = false;            // its ftrace site may hold a call in place of its nop
+    std::vector<uint64_t> more_sites;  // of ftrace, behind the entry: of functions that lost their symbol
     std::vector<AddressRange> blacklist;  // also what the kernel frees or has no text for
     AddressRange init_text, entry_text;
     std::vector<uint64_t> fixups;   // addresses with an exception-table entry

@@ -116,7 +116,9 @@ class Analysis {
         std::sort(jumps_.begin(), jumps_.end());
         const uint64_t entry = is_endbr(facts.code) ? endbr_size : 0;
         if (entry) landing_ = facts.addr;
-        if (entry + nop_size <= facts.code.size() && is_ftrace_site(entry)) ftrace_ = facts.addr + entry;
+        if (is_ftrace_site(entry)) sites_.push_back(facts.addr + entry);
+        for (const uint64_t site : facts.more_sites)
+            if (is_ftrace_site(site - facts.addr)) sites_.push_back(site);
         whole_ = whole_function();
     }
 
@@ -136,6 +138,7 @@ class Analysis {
   private:
     // The nop of the compiler's call to __fentry__, or the call that a tracer has put there.
     bool is_ftrace_site(uint64_t entry) const {
+        if (entry + nop_size > facts_.code.size()) return false;
         static constexpr uint8_t nop[nop_size] = {0x0f, 0x1f, 0x44, 0x00, 0x00};
         if (has(facts_.jump_labels, facts_.addr + entry) || has(facts_.static_calls, facts_.addr + entry)) return false;
         const uint8_t* at = facts_.code.data() + entry;
@@ -161,7 +164,7 @@ class Analysis {
 
     ProbePoint point(size_t i, bool known) const {
         const Decoded& d = insns_[i];
-        ProbePoint p{d.addr, d.insn.length, {}, d.addr == ftrace_, {}, {}, {}};
+        ProbePoint p{d.addr, d.insn.length, {}, has(sites_, d.addr), {}, {}, {}};
         p.probe.why = known ? stand(d) : Why::undecoded;
         p.boost.why = !known ? Why::undecoded : boostable(d);
         if (p.boost.yes() && d.insn.length + jump_size > slot_size) p.boost.why = Why::too_long;
@@ -173,7 +176,7 @@ class Analysis {
     }
 
     Why stand(const Decoded& d) const {
-        if (d.addr == ftrace_) return blacklisted(d.addr);
+        if (has(sites_, d.addr)) return blacklisted(d.addr);
         if (const Why why = blacklisted(d.addr); why != Why::none) return why;
         if (has(facts_.jump_labels, d.addr)) return Why::jump_label;
         if (reserved(facts_.static_calls, d.addr, d.addr)) return Why::static_call;
@@ -216,7 +219,8 @@ class Analysis {
             if (why != Why::none || !copied) return {Why::region_opcode, d.addr};
             end = d.end();
         }
-        if (ftrace_ && *ftrace_ < end && *ftrace_ + nop_size > begin) return {Why::region_ftrace, *ftrace_};
+        for (const uint64_t site : sites_)
+            if (site < end && site + nop_size > begin) return {Why::region_ftrace, site};
         for (const uint64_t label : facts_.jump_labels)
             if (label < end && end_of(label) > begin) return {Why::region_jump_label, label};
         if (const auto at = reserved(facts_.static_calls, begin, end - 1)) return {Why::region_static_call, *at};
@@ -241,7 +245,8 @@ class Analysis {
     const FunctionFacts& facts_;
     std::vector<Decoded> insns_;
     std::vector<std::pair<uint64_t, uint64_t>> jumps_;  // target, from
-    std::optional<uint64_t> landing_, ftrace_;
+    std::optional<uint64_t> landing_;
+    std::vector<uint64_t> sites_;  // of ftrace
     Verdict whole_;
 };
 

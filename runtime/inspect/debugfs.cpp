@@ -121,4 +121,28 @@ Result<std::vector<TracedFunction>> read_traced(const std::string& dir) {
     return unreadable((dir.empty() ? usual : dir) + "/enabled_functions", "tracefs", "/sys/kernel/tracing");
 }
 
+std::map<std::string, std::vector<uint64_t>> read_nameless_sites(const std::string& dir) {
+    constexpr std::string_view mark = "__ftrace_invalid_address___";
+    std::map<std::string, std::vector<uint64_t>> out;
+    auto text = read_all((dir.empty() ? "/sys/kernel/tracing" : dir) + "/available_filter_functions");
+    if (!text && dir.empty()) text = read_all("/sys/kernel/debug/tracing/available_filter_functions");
+    if (!text) return out;
+    // The list is in the order of addresses.
+    for (size_t at = text->find(mark); at != text->npos; at = text->find(mark, at + 1)) {
+        size_t begin = at;
+        std::string_view before;
+        do {  // the last line with a name
+            if (begin == 0) break;
+            const size_t end = begin - 1;
+            begin = end ? text->rfind('\n', end - 1) + 1 : 0;
+            before = std::string_view(*text).substr(begin, end - begin);
+        } while (before.starts_with(mark));
+        uint64_t offset = 0;
+        std::from_chars(text->data() + at + mark.size(), text->data() + text->size(), offset);
+        const std::string_view name = word(before), module = word(before);
+        if (!name.empty()) out[(module.size() > 2 ? std::string(module.substr(1, module.size() - 2)) : "") + ":" + std::string(name)].push_back(offset);
+    }
+    return out;
+}
+
 }  // namespace kpl

@@ -47,6 +47,7 @@ Result<Inspector> Inspector::open(Kallsyms& symbols, Types& types) {
     inspector.init_ = TRY(init_text(symbols));
     inspector.entry_ = {TRY(symbols.address("__entry_text_start")), TRY(symbols.address("__entry_text_end"))};
     inspector.blacklist_ = TRY(Blacklist::read());
+    inspector.nameless_ = read_nameless_sites();
     TRY(inspector.refresh());
     return inspector;
 }
@@ -145,6 +146,8 @@ Result<FunctionView> Inspector::function(const Symbol& symbol) {
     facts.code = view.code;
     facts.rules = rules_;
     facts.traced = traced_.contains(symbol.module + ":" + symbol.name);
+    if (const auto sites = nameless_.find(symbol.module + ":" + symbol.name); sites != nameless_.end())
+        for (const uint64_t offset : sites->second) facts.more_sites.push_back(symbol.addr + offset);
     facts.blacklist = TRY(forbidden_ranges(*symbols_, blacklist_, symbol, view.size));
     facts.init_text = init_;
     facts.entry_text = entry_;

@@ -2,6 +2,7 @@
 // Functions of the running kernel, instruction by instruction.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -57,6 +58,7 @@ class Inspector {
     std::vector<ListedProbe> probes_;
     std::vector<KernelPatch> patches_;
     std::set<std::string> traced_;
+    std::map<std::string, std::vector<uint64_t>> nameless_;
 };
 
 }  // namespace kpl

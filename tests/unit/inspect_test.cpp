@@ -78,6 +78,15 @@ TEST_CASE("a line of the traced functions") {
     CHECK_FALSE(parse_traced_line("vfs_read"));
 }
 
+TEST_CASE("sites of functions without a symbol") {
+    Directory directory;
+    directory.put("available_filter_functions", "__ftrace_invalid_address___4\nvfs_read\n__ftrace_invalid_address___864\n__ftrace_invalid_address___900\n"
+                                                "vfs_write\next4_sync_fs [ext4]\n__ftrace_invalid_address___16 [ext4]\n");
+    const auto sites = read_nameless_sites(directory.path);
+    CHECK(sites == std::map<std::string, std::vector<uint64_t>>{{":vfs_read", {864, 900}}, {"ext4:ext4_sync_fs", {16}}});
+    CHECK(read_nameless_sites("/nonexistent").empty());
+}
+
 TEST_CASE("what is not there has a remedy") {
     const auto list = read_probe_list("/nonexistent");
     REQUIRE_FALSE(list);

@@ -246,6 +246,11 @@ TEST_CASE("x86: an ftrace site by its bytes") {
     CHECK(call.x86().starts_with("+0 + relative region_relative@0\n"));
     call.facts.traced = true;
     CHECK(call.x86().starts_with("+0 + by_ftrace by_ftrace\n"));
+    // A function without a symbol behind this one; a nop of the compiler's is none.
+    Function more("0f 1f 44 00 00 48 89 f8 c3 0f 1f 44 00 00 0f 1f 44 00 00 48 89 f8");
+    more.facts.more_sites = {base + 0xe, base + 0x100};
+    CHECK(more.x86() ==
+          "+0 + by_ftrace by_ftrace\n+5 + + +\n+8 + + +\n+9 + + +\n+e + by_ftrace by_ftrace\n+13 + + near_end\n");
     // A static key may begin a function that is not traced.
     Function key("0f 1f 44 00 00 48 89 f8 48 89 f7");
     key.facts.jump_labels = {base};
