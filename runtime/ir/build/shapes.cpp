@@ -57,9 +57,8 @@ std::optional<Conflict> RecordShape::store(const std::string& name, const Type& 
     const std::optional<Type> wide = widen(field.type, plain);
     if (!wide) return Conflict{field.type, field.at};
     if (*wide == field.type) return std::nullopt;
-    if (fixed_) {
-        // Laid out and in use: longer strings are cut off from it (a stop at run time), numbers keep its
-        // kind.
+    if (fixed_ || field.declared) {
+        // Laid out and in use, or declared: longer strings stop the handler, numbers keep its kind.
         if (wide->kind == field.type.kind) return std::nullopt;
         return Conflict{field.type, field.at};
     }
@@ -108,7 +107,7 @@ const FieldShape* RecordShape::find(const std::string& name) const {
 
 void RecordShape::adopt(const Layout& layout, const SourceLoc& at, bool fixed) {
     for (const FieldLayout& f : layout.fields)
-        fields_[f.name] = FieldShape{.type = type_of(f), .at = at, .nilable = f.nilable};
+        fields_[f.name] = FieldShape{.type = type_of(f), .at = at, .nilable = f.nilable, .declared = !fixed};
     fixed_ = fixed;
 }
 

@@ -30,6 +30,7 @@ struct FieldShape {
     Type type;     // Undefined: only nil was stored
     SourceLoc at;  // first store
     bool nilable = false;
+    bool declared = false;    // by the script: its type stays
     uint32_t stores = 0;      // in this round
     bool nil_stored = false;  // in this round
 };
