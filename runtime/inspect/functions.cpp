@@ -13,7 +13,8 @@ bool is_part_of_function(std::string_view name) {
 std::string target_name(const Symbol& symbol) { return symbol.module.empty() ? symbol.name : symbol.module + ":" + symbol.name; }
 
 Result<AddressRange> init_text(Kallsyms& symbols) {
-    const uint64_t begin = TRY(symbols.address("_sinittext")), end = TRY(symbols.address("_einittext"));
+    // Code for unloading, which nothing in the kernel itself ever runs, lies behind and goes with it.
+    const uint64_t begin = TRY(symbols.address("_sinittext")), end = TRY(symbols.address("__init_end"));
     return AddressRange{begin, end};
 }
 
