@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The rules of arch/arm64/kernel/probes (decode-insn.c, kprobes.c). This architecture steps a copy of the instruction or
-// simulates it; it neither boosts nor optimizes, and ftrace sites are refused.
+// The rules of arch/arm64/kernel/probes (decode-insn.c, kprobes.c). This architecture steps a copy of the
+// instruction or simulates it; it neither boosts nor optimizes, and ftrace sites are refused.
 #include <algorithm>
 
 #include "arch/rows.hpp"
@@ -21,7 +21,8 @@ bool any(const Form (&forms)[N], uint32_t insn) {
     return std::any_of(forms, forms + N, [insn](const Form& form) { return form.matches(insn); });
 }
 
-// Relative to their place, but simulated: b, bl, b.cond, cbz, tbz, br, blr, ret, adr, adrp, ldr and ldrsw of literals.
+// Relative to their place, but simulated: b, bl, b.cond, cbz, tbz, br, blr, ret, adr, adrp, ldr and ldrsw of
+// literals.
 constexpr Form simulated[] = {
     {0x7c000000, 0x14000000}, {0xff000010, 0x54000000}, {0x7e000000, 0x34000000}, {0x7e000000, 0x36000000},
     {0xfffffc1f, 0xd61f0000}, {0xfffffc1f, 0xd63f0000}, {0xfffffc1f, 0xd65f0000}, {0x1f000000, 0x10000000},
@@ -97,7 +98,8 @@ std::vector<ProbePoint> arm64_points(const FunctionFacts& facts) {
     const auto site = ftrace_index(facts.code, count);
     for (size_t i = 0; i < count; i++) {
         const uint64_t addr = facts.addr + i * insn_size;
-        ProbePoint point{addr, insn_size, {}, false, {stand(facts, i, addr)}, {Why::no_boost}, {Why::no_optprobes}};
+        ProbePoint point{
+            addr, insn_size, {}, false, {stand(facts, i, addr)}, {Why::no_boost}, {Why::no_optprobes}};
         if (i == site) point.probe.why = Why::ftrace_only;
         out.push_back(point);
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Where probes may stand in a function, and what the kernel makes of them there: the rules of kprobes, applied to a
-// function's code and to what the kernel's tables say about it. Nothing is asked of the running kernel.
+// Where probes may stand in a function, and what the kernel makes of them there: the rules of kprobes,
+// applied to a function's code and to what the kernel's tables say about it. Nothing is asked of the running
+// kernel.
 #pragma once
 
 #include <cstdint>
@@ -41,12 +42,12 @@ struct AddressRange {
 
 // How this kernel was built, as far as kprobes' decisions depend on it.
 struct KernelRules {
-    bool optprobes = true;       // CONFIG_OPTPROBES
-    bool preemption = true;      // CONFIG_PREEMPTION: what can be boosted is not
-    bool jump_tables = false;    // an indirect jump is believed to lead anywhere in its function
-    AddressRange thunks;         // a jump to one of these is indirect, too; empty: such jumps are not looked at
-    bool boosts_groups = true;   // since 6.10 shifts, and what opcodes f6, f7, fe and ff hold but calls
-    bool refuses_traps = true;   // since 6.9 int and ud, wherever they are
+    bool optprobes = true;     // CONFIG_OPTPROBES
+    bool preemption = true;    // CONFIG_PREEMPTION: what can be boosted is not
+    bool jump_tables = false;  // an indirect jump is believed to lead anywhere in its function
+    AddressRange thunks;       // a jump to one of these is indirect, too; empty: such jumps are not looked at
+    bool boosts_groups = true;  // since 6.10 shifts, and what opcodes f6, f7, fe and ff hold but calls
+    bool refuses_traps = true;  // since 6.9 int and ud, wherever they are
 };
 
 struct FunctionFacts {
@@ -54,13 +55,13 @@ struct FunctionFacts {
     uint64_t size = 0;              // to the next symbol, as kallsyms has it
     std::span<const uint8_t> code;  // without other probes' marks; some bytes behind `size` if there are any
     KernelRules rules;
-    bool traced = false;            // its ftrace site may hold a call in place of its nop
-    std::vector<uint64_t> more_sites;  // of ftrace, behind the entry: of functions that lost their symbol
+    bool traced = false;                  // its ftrace site may hold a call in place of its nop
+    std::vector<uint64_t> more_sites;     // of ftrace, behind the entry: of functions that lost their symbol
     std::vector<AddressRange> blacklist;  // also what the kernel frees or has no text for
     AddressRange init_text, entry_text;
-    std::vector<uint64_t> fixups;   // addresses with an exception-table entry
+    std::vector<uint64_t> fixups;  // addresses with an exception-table entry
     std::vector<uint64_t> jump_labels, static_calls, bugs;
-    std::vector<uint64_t> probes;   // that are armed
+    std::vector<uint64_t> probes;  // that are armed
 };
 
 struct ProbePoint {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// x86-64 instructions as the kernel's own decoder (arch/x86/lib/insn.c) cuts them: where each one ends, and the
-// parts that kprobes' rules look at.
+// x86-64 instructions as the kernel's own decoder (arch/x86/lib/insn.c) cuts them: where each one ends, and
+// the parts that kprobes' rules look at.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace kpl {
 
 struct X86Insn {
     uint8_t length = 0;
-    uint8_t opcode[3] = {};    // of a VEX or EVEX instruction only the byte behind its prefix, as in the kernel
+    uint8_t opcode[3] = {};  // of a VEX or EVEX instruction only the byte behind its prefix, as in the kernel
     uint8_t opcode_bytes = 0;
     uint8_t modrm = 0;
     bool has_modrm = false;

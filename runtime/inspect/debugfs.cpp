@@ -31,7 +31,8 @@ Result<std::string> read_all(const std::string& path) {
 // What is missing when a file of debugfs or tracefs can't be read.
 Error unreadable(const std::string& path, const char* system, const char* mount_point) {
     if (::geteuid() != 0) return {Errc::system, path + ": only root may read it: sudo kprobe-lua …"};
-    if (::access(path.c_str(), F_OK) == 0) return {Errc::system, path + ": cannot be read; is the kernel locked down? see kprobe-lua doctor"};
+    if (::access(path.c_str(), F_OK) == 0)
+        return {Errc::system, path + ": cannot be read; is the kernel locked down? see kprobe-lua doctor"};
     return {Errc::system, fmt::format("{}: not there; mount -t {} {} {}", path, system, system, mount_point)};
 }
 
@@ -40,7 +41,8 @@ Result<std::vector<T>> parse_lines(const std::string& text, std::optional<T> (*p
     std::vector<T> out;
     for (size_t begin = 0; begin < text.size();) {
         const size_t end = std::min(text.find('\n', begin), text.size());
-        if (auto one = parse(std::string_view(text).substr(begin, end - begin))) out.push_back(std::move(*one));
+        if (auto one = parse(std::string_view(text).substr(begin, end - begin)))
+            out.push_back(std::move(*one));
         begin = end + 1;
     }
     return out;
@@ -90,14 +92,16 @@ std::optional<TracedFunction> parse_traced_line(std::string_view line) {
         traced.module = users.substr(1, users.size() - 2);
         users = word(line);
     }
-    if (!users.starts_with('(') || std::from_chars(users.data() + 1, users.data() + users.size(), traced.users).ec != std::errc())
+    if (!users.starts_with('(') ||
+        std::from_chars(users.data() + 1, users.data() + users.size(), traced.users).ec != std::errc())
         return std::nullopt;
     const size_t arrow = line.rfind("->");
     if (arrow == line.npos || traced.users != 1) return traced;
     line.remove_prefix(arrow + 2);
     traced.callback = line.substr(0, line.find_first_of("+ \t"));
     const size_t open = line.find('['), close = line.find(']');
-    if (open != line.npos && close != line.npos && open < close) traced.callback_module = line.substr(open + 1, close - open - 1);
+    if (open != line.npos && close != line.npos && open < close)
+        traced.callback_module = line.substr(open + 1, close - open - 1);
     return traced;
 }
 
@@ -116,8 +120,10 @@ std::optional<bool> probes_enabled(const std::string& dir) {
 
 Result<std::vector<TracedFunction>> read_traced(const std::string& dir) {
     const std::string usual = "/sys/kernel/tracing";
-    for (const std::string& place : dir.empty() ? std::vector{usual, std::string("/sys/kernel/debug/tracing")} : std::vector{dir})
-        if (const auto text = read_all(place + "/enabled_functions")) return parse_lines(*text, parse_traced_line);
+    for (const std::string& place :
+         dir.empty() ? std::vector{usual, std::string("/sys/kernel/debug/tracing")} : std::vector{dir})
+        if (const auto text = read_all(place + "/enabled_functions"))
+            return parse_lines(*text, parse_traced_line);
     return unreadable((dir.empty() ? usual : dir) + "/enabled_functions", "tracefs", "/sys/kernel/tracing");
 }
 
@@ -140,7 +146,10 @@ std::map<std::string, std::vector<uint64_t>> read_nameless_sites(const std::stri
         uint64_t offset = 0;
         std::from_chars(text->data() + at + mark.size(), text->data() + text->size(), offset);
         const std::string_view name = word(before), module = word(before);
-        if (!name.empty()) out[(module.size() > 2 ? std::string(module.substr(1, module.size() - 2)) : "") + ":" + std::string(name)].push_back(offset);
+        if (!name.empty())
+            out[(module.size() > 2 ? std::string(module.substr(1, module.size() - 2)) : "") + ":" +
+                std::string(name)]
+                .push_back(offset);
     }
     return out;
 }

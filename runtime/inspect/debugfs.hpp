@@ -36,8 +36,8 @@ std::optional<bool> probes_enabled(const std::string& dir = kprobes_dir);
 // `dir`: where tracefs is; empty: its usual places.
 Result<std::vector<TracedFunction>> read_traced(const std::string& dir = {});
 
-// Sites of ftrace that belong to no symbol (a weak function that another one replaced): offsets from the traced function
-// before them, by "module:function". Empty where the list can't be read.
+// Sites of ftrace that belong to no symbol (a weak function that another one replaced): offsets from the
+// traced function before them, by "module:function". Empty where the list can't be read.
 std::map<std::string, std::vector<uint64_t>> read_nameless_sites(const std::string& dir = {});
 
 std::optional<ListedProbe> parse_probe_line(std::string_view line);

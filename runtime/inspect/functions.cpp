@@ -10,7 +10,9 @@ bool is_part_of_function(std::string_view name) {
     return name.starts_with("__pfx_") || name.starts_with("__cfi_") || name.find('.') != name.npos;
 }
 
-std::string target_name(const Symbol& symbol) { return symbol.module.empty() ? symbol.name : symbol.module + ":" + symbol.name; }
+std::string target_name(const Symbol& symbol) {
+    return symbol.module.empty() ? symbol.name : symbol.module + ":" + symbol.name;
+}
 
 Result<AddressRange> init_text(Kallsyms& symbols) {
     // Code for unloading, which nothing in the kernel itself ever runs, lies behind and goes with it.

@@ -11,9 +11,9 @@
 
 namespace kpl {
 
-// "vfs_*" or "module:ext4_*": all that match and can be probed at their entry, ascending by name, modules behind the
-// kernel itself. Left out: the blacklist, init code, and the parts and paddings of functions that a glob leaves out
-// as a target. A plain name is a pattern that matches itself.
+// "vfs_*" or "module:ext4_*": all that match and can be probed at their entry, ascending by name, modules
+// behind the kernel itself. Left out: the blacklist, init code, and the parts and paddings of functions that
+// a glob leaves out as a target. A plain name is a pattern that matches itself.
 Result<std::vector<Symbol>> probeable_functions(Kallsyms& symbols, const std::string& pattern);
 
 // Not functions of their own: paddings before functions, and parts that the compiler split off.

@@ -25,9 +25,11 @@ std::optional<uint64_t> number(std::string_view text) {
     return value;
 }
 
-// What is left of a page behind the last function: it belongs to it by the kernel's rules, and to nothing by anybody else's.
+// What is left of a page behind the last function: it belongs to it by the kernel's rules, and to nothing by
+// anybody else's.
 void drop_zeros(FunctionView& view) {
-    const auto last = std::find_if(view.code.rbegin(), view.code.rend(), [](uint8_t byte) { return byte != 0; });
+    const auto last =
+        std::find_if(view.code.rbegin(), view.code.rend(), [](uint8_t byte) { return byte != 0; });
     if (last - view.code.rbegin() < 16) return;  // may be an operand, or padding between functions
     const uint64_t end = view.symbol.addr + static_cast<uint64_t>(view.code.rend() - last);
     std::erase_if(view.points, [end](const ProbePoint& point) { return point.addr >= end; });
@@ -36,7 +38,9 @@ void drop_zeros(FunctionView& view) {
     view.code.resize(view.size);
 }
 
-bool is_text(const Symbol& symbol) { return std::string_view("tTwW").find(symbol.kind) != std::string_view::npos; }
+bool is_text(const Symbol& symbol) {
+    return std::string_view("tTwW").find(symbol.kind) != std::string_view::npos;
+}
 
 }  // namespace
 
@@ -68,21 +72,27 @@ Result<Symbol> Inspector::find(const std::string& target, uint64_t& wanted) {
     if (const auto addr = number(target)) {
         wanted = *addr;
         Symbol symbol = TRY(symbols_->at(*addr));
-        if (symbol.name.empty() || !is_text(symbol)) return Error{Errc::system, fmt::format("no function of this kernel covers the address {:#x}", *addr)};
+        if (symbol.name.empty() || !is_text(symbol))
+            return Error{Errc::system,
+                         fmt::format("no function of this kernel covers the address {:#x}", *addr)};
         return symbol;
     }
     const size_t colon = target.find(':'), plus = target.rfind('+');
     const std::string module = colon == target.npos ? "" : target.substr(0, colon);
     const size_t begin = colon == target.npos ? 0 : colon + 1;
     const std::string name = target.substr(begin, plus == target.npos ? plus : plus - begin);
-    const auto offset = plus == target.npos ? std::optional<uint64_t>(0) : number(std::string_view(target).substr(plus + 1));
+    const auto offset =
+        plus == target.npos ? std::optional<uint64_t>(0) : number(std::string_view(target).substr(plus + 1));
     if (!offset) return Error{Errc::usage, fmt::format("'{}': the offset is not a number", target)};
     const auto found = TRY(symbols_->find(name, module));
-    if (found.empty()) return Error{Errc::system, fmt::format("no function '{}' in this kernel{}", target, did_you_mean(TRY(symbols_->near(name))))};
+    if (found.empty())
+        return Error{Errc::system, fmt::format("no function '{}' in this kernel{}", target,
+                                               did_you_mean(TRY(symbols_->near(name))))};
     if (found.size() > 1) {
         std::string list;
         for (const Symbol& one : found) list += fmt::format("\n  {:#x}  {}", one.addr, target_name(one));
-        return Error{Errc::system, fmt::format("'{}' stands for {} functions; give the address of one:{}", target, found.size(), list)};
+        return Error{Errc::system, fmt::format("'{}' stands for {} functions; give the address of one:{}",
+                                               target, found.size(), list)};
     }
     wanted = found.front().addr + *offset;
     return found.front();
@@ -97,7 +107,8 @@ Result<uint64_t> Inspector::size_of(const Symbol& symbol) {
     }
     const auto used = [this](uint64_t page) {
         std::vector<uint8_t> bytes(64);  // what begins a page of text is no run of zeros
-        return memory_.read(page, bytes) && std::any_of(bytes.begin(), bytes.end(), [](uint8_t byte) { return byte != 0; });
+        return memory_.read(page, bytes) &&
+               std::any_of(bytes.begin(), bytes.end(), [](uint8_t byte) { return byte != 0; });
     };
     const uint64_t end = module_text_end(symbol.module, symbol.addr, used);
     return (next ? std::min(next, end) : end) - symbol.addr;
@@ -108,7 +119,9 @@ Result<std::vector<uint8_t>> Inspector::code_of(const Symbol& symbol, uint64_t s
     if (!memory_.read(symbol.addr, code)) {
         code.resize(size);
         if (!memory_.read(symbol.addr, code))
-            return Error{Errc::system, fmt::format("{}: its code can't be read{}", symbol.name, init_.has(symbol.addr) ? ": init code is freed after boot" : "")};
+            return Error{Errc::system,
+                         fmt::format("{}: its code can't be read{}", symbol.name,
+                                     init_.has(symbol.addr) ? ": init code is freed after boot" : "")};
     }
     restore(symbol.addr, code);
     return code;
@@ -117,7 +130,8 @@ Result<std::vector<uint8_t>> Inspector::code_of(const Symbol& symbol, uint64_t s
 void Inspector::restore(uint64_t addr, std::span<uint8_t> code) const {
     for (const KernelPatch& patch : patches_)
         for (size_t i = 0; i < patch.original.size(); i++)
-            if (patch.addr + i >= addr && patch.addr + i - addr < code.size()) code[patch.addr + i - addr] = patch.original[i];
+            if (patch.addr + i >= addr && patch.addr + i - addr < code.size())
+                code[patch.addr + i - addr] = patch.original[i];
 }
 
 Result<FunctionView> Inspector::function(const std::string& target) {
@@ -125,7 +139,8 @@ Result<FunctionView> Inspector::function(const std::string& target) {
     const Symbol symbol = TRY(find(target, wanted));
     FunctionView view = TRY(function(symbol));
     if (wanted - symbol.addr >= view.size)
-        return Error{Errc::system, fmt::format("'{}' is behind the end of {}, which has {:#x} bytes", target, symbol.name, view.size)};
+        return Error{Errc::system, fmt::format("'{}' is behind the end of {}, which has {:#x} bytes", target,
+                                               symbol.name, view.size)};
     view.wanted = wanted;
     return view;
 }
@@ -138,8 +153,11 @@ Result<FunctionView> Inspector::function(const Symbol& symbol) {
     view.code = TRY(code_of(symbol, view.size));
     view.rules = rules_;
     const uint64_t end = symbol.addr + view.size;
-    SpecialInsns special = symbol.module.empty() ? vmlinux_.within(symbol.addr, end)
-                                                 : read_module_tables(memory_, symbol.module, {symbol.addr & ~0xffffffULL, end + 0xffffff}).within(symbol.addr, end);
+    SpecialInsns special =
+        symbol.module.empty()
+            ? vmlinux_.within(symbol.addr, end)
+            : read_module_tables(memory_, symbol.module, {symbol.addr & ~0xffffffULL, end + 0xffffff})
+                  .within(symbol.addr, end);
     FunctionFacts facts;
     facts.addr = symbol.addr;
     facts.size = view.size;

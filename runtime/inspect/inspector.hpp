@@ -11,11 +11,11 @@
 #include "arch/arch.hpp"
 #include "arch/points.hpp"
 #include "inspect/debugfs.hpp"
-#include "symbols/kernel_memory.hpp"
 #include "inspect/kernel_tables.hpp"
 #include "inspect/kprobe_table.hpp"
 #include "symbols/blacklist.hpp"
 #include "symbols/kallsyms.hpp"
+#include "symbols/kernel_memory.hpp"
 #include "symbols/types.hpp"
 
 namespace kpl {
@@ -23,8 +23,8 @@ namespace kpl {
 struct FunctionView {
     Symbol symbol;
     uint64_t size = 0;
-    uint64_t wanted = 0;          // the address that was asked for
-    std::vector<uint8_t> code;    // without the marks of probes
+    uint64_t wanted = 0;        // the address that was asked for
+    std::vector<uint8_t> code;  // without the marks of probes
     std::vector<ProbePoint> points;
     KernelRules rules;
 };

@@ -21,10 +21,12 @@ Result<KernelRules> kernel_rules(Kallsyms& symbols, std::string_view release) {
     KernelRules rules;
     rules.optprobes = TRY(symbols.address("optprobe_template_entry")) != 0;
     rules.preemption = TRY(symbols.address("preempt_schedule_irq")) != 0;
-    // Kernels before 6.6 look at every indirect jump, and for that know where the retpolines lie. Later ones do not look
-    // where the compiler was told to make no jump tables.
-    rules.thunks = {TRY(symbols.address("__indirect_thunk_start")), TRY(symbols.address("__indirect_thunk_end"))};
-    const bool no_tables = TRY(symbols.address("__x86_indirect_thunk_rax")) || TRY(symbols.address("ibt_save"));
+    // Kernels before 6.6 look at every indirect jump, and for that know where the retpolines lie. Later ones
+    // do not look where the compiler was told to make no jump tables.
+    rules.thunks = {TRY(symbols.address("__indirect_thunk_start")),
+                    TRY(symbols.address("__indirect_thunk_end"))};
+    const bool no_tables =
+        TRY(symbols.address("__x86_indirect_thunk_rax")) || TRY(symbols.address("ibt_save"));
     rules.jump_tables = rules.thunks.end || !no_tables;
     rules.refuses_traps = version >= std::pair{6, 9};
     rules.boosts_groups = version >= std::pair{6, 10};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How the running kernel was built, as far as kprobes' decisions depend on it: by the symbols that it has, and by its
-// release where nothing else tells.
+// How the running kernel was built, as far as kprobes' decisions depend on it: by the symbols that it has,
+// and by its release where nothing else tells.
 #pragma once
 
 #include <string_view>

@@ -17,7 +17,7 @@ namespace {
 struct Table {
     std::vector<uint64_t> SpecialInsns::*into;
     size_t entry_size;
-    size_t flags_at;  // 0: none; else where to find the bit that says "init code, gone"
+    size_t flags_at;          // 0: none; else where to find the bit that says "init code, gone"
     const char *begin, *end;  // of vmlinux
     const char* section;      // of modules
 };
@@ -25,7 +25,8 @@ constexpr uint32_t init_flag = 2;
 constexpr Table tables[] = {
     {&SpecialInsns::fixups, 12, 0, "__start___ex_table", "__stop___ex_table", "__ex_table"},
     {&SpecialInsns::jump_labels, 16, 8, "__start___jump_table", "__stop___jump_table", "__jump_table"},
-    {&SpecialInsns::static_calls, 8, 4, "__start_static_call_sites", "__stop_static_call_sites", ".static_call_sites"},
+    {&SpecialInsns::static_calls, 8, 4, "__start_static_call_sites", "__stop_static_call_sites",
+     ".static_call_sites"},
     {&SpecialInsns::bugs, 12, 0, "__start___bug_table", "__stop___bug_table", "__bug_table"},
 };
 
@@ -36,7 +37,8 @@ int32_t word(const uint8_t* at) {
 }
 
 // `text`: entries must point into it; the first that does not ends the table.
-void parse(const Table& table, uint64_t addr, std::span<const uint8_t> bytes, const AddressRange* text, SpecialInsns& out) {
+void parse(const Table& table, uint64_t addr, std::span<const uint8_t> bytes, const AddressRange* text,
+           SpecialInsns& out) {
     for (size_t at = 0; at + table.entry_size <= bytes.size(); at += table.entry_size) {
         const uint64_t insn = addr + at + static_cast<uint64_t>(int64_t{word(&bytes[at])});
         if (text && !text->has(insn)) break;
@@ -57,7 +59,8 @@ std::map<uint64_t, std::string> sections_of(const std::string& module, const std
         std::string text;
         std::getline(std::ifstream(entry.path()) >> std::ws, text);
         uint64_t addr = 0;
-        if (text.starts_with("0x") && std::from_chars(text.data() + 2, text.data() + text.size(), addr, 16).ec == std::errc() && addr)
+        if (text.starts_with("0x") &&
+            std::from_chars(text.data() + 2, text.data() + text.size(), addr, 16).ec == std::errc() && addr)
             found.emplace(addr, entry.path().filename());
     }
     return found;
@@ -69,7 +72,9 @@ SpecialInsns SpecialInsns::within(uint64_t begin, uint64_t end) const {
     SpecialInsns out;
     for (const Table& table : tables) {
         const auto& all = this->*table.into;
-        (out.*table.into).assign(std::lower_bound(all.begin(), all.end(), begin), std::lower_bound(all.begin(), all.end(), end));
+        (out.*table.into)
+            .assign(std::lower_bound(all.begin(), all.end(), begin),
+                    std::lower_bound(all.begin(), all.end(), end));
     }
     return out;
 }
@@ -80,7 +85,8 @@ Result<SpecialInsns> read_vmlinux_tables(const KernelMemory& memory, Kallsyms& s
         const uint64_t begin = TRY(symbols.address(table.begin)), end = TRY(symbols.address(table.end));
         if (!begin || end <= begin) continue;  // a kernel without such a table
         std::vector<uint8_t> bytes(end - begin);
-        if (!memory.read(begin, bytes)) return Error{Errc::system, std::string("cannot read the kernel's ") + table.section};
+        if (!memory.read(begin, bytes))
+            return Error{Errc::system, std::string("cannot read the kernel's ") + table.section};
         parse(table, begin, bytes, nullptr, out);
     }
     sort_all(out);
@@ -94,7 +100,8 @@ SpecialInsns read_module_tables(const KernelMemory& memory, const std::string& m
     SpecialInsns out;
     const auto sections = sections_of(module, sysfs);
     for (auto section = sections.begin(); section != sections.end(); ++section) {
-        const auto table = std::find_if(std::begin(tables), std::end(tables), [&](const Table& t) { return section->second == t.section; });
+        const auto table = std::find_if(std::begin(tables), std::end(tables),
+                                        [&](const Table& t) { return section->second == t.section; });
         if (table == std::end(tables)) continue;
         const auto next = std::next(section);
         const uint64_t begin = section->first, last = (begin | (page - 1)) + 1;
@@ -107,12 +114,12 @@ SpecialInsns read_module_tables(const KernelMemory& memory, const std::string& m
     return out;
 }
 
-uint64_t module_text_end(const std::string& module, uint64_t addr, const std::function<bool(uint64_t page)>& used,
-                         const std::string& sysfs) {
+uint64_t module_text_end(const std::string& module, uint64_t addr,
+                         const std::function<bool(uint64_t page)>& used, const std::string& sysfs) {
     const auto page = static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
     uint64_t end = (addr | (page - 1)) + 1;
-    // What has other rights than text begins a page of its own, and may follow directly. Otherwise the area is the
-    // text's alone, and a page without memory follows it.
+    // What has other rights than text begins a page of its own, and may follow directly. Otherwise the area
+    // is the text's alone, and a page without memory follows it.
     uint64_t limit = UINT64_MAX;
     for (const auto& [begin, name] : sections_of(module, sysfs))
         if (begin >= end && begin % page == 0) limit = std::min(limit, begin);

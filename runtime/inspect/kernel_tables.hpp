@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The tables by which the kernel finds instructions that are special: exception fix-ups, static keys, static calls,
-// BUG and WARN. Those of vmlinux lie between symbols, a module's in sections that sysfs gives the addresses of.
+// The tables by which the kernel finds instructions that are special: exception fix-ups, static keys, static
+// calls, BUG and WARN. Those of vmlinux lie between symbols, a module's in sections that sysfs gives the
+// addresses of.
 #pragma once
 
 #include <functional>
@@ -8,8 +9,8 @@
 #include <vector>
 
 #include "arch/points.hpp"
-#include "symbols/kernel_memory.hpp"
 #include "symbols/kallsyms.hpp"
+#include "symbols/kernel_memory.hpp"
 
 namespace kpl {
 
@@ -27,7 +28,8 @@ SpecialInsns read_module_tables(const KernelMemory& memory, const std::string& m
                                 const std::string& sysfs = "/sys/module");
 // Where the area ends that holds a module's text at `addr`: with the last of its pages.
 // `used`: whether anything but zeros is in the page that begins there.
-uint64_t module_text_end(const std::string& module, uint64_t addr, const std::function<bool(uint64_t page)>& used,
+uint64_t module_text_end(const std::string& module, uint64_t addr,
+                         const std::function<bool(uint64_t page)>& used,
                          const std::string& sysfs = "/sys/module");
 
 }  // namespace kpl

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-// Every kprobe of the system, from the kernel's own table: what debugfs does not tell, as whose it is, how many hits
-// were missed and what bytes it stands on.
+// Every kprobe of the system, from the kernel's own table: what debugfs does not tell, as whose it is, how
+// many hits were missed and what bytes it stands on.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "symbols/kernel_memory.hpp"
 #include "symbols/kallsyms.hpp"
+#include "symbols/kernel_memory.hpp"
 #include "symbols/types.hpp"
 
 namespace kpl {
@@ -31,8 +31,8 @@ struct KprobeTable {
     std::vector<KernelPatch> patches;
 };
 
-// The layout is the one that BTF describes; without it, an Error. A table that changes meanwhile is read as far as it
-// makes sense.
+// The layout is the one that BTF describes; without it, an Error. A table that changes meanwhile is read as
+// far as it makes sense.
 Result<KprobeTable> read_kprobe_table(const KernelMemory& memory, Kallsyms& symbols, Types& types);
 
 }  // namespace kpl

@@ -19,7 +19,9 @@ std::string line(const char* type, Json data) {
     return object.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-std::string address(uint64_t addr) { return fmt::format("{:#x}", addr); }  // no number that a double holds
+std::string address(uint64_t addr) {
+    return fmt::format("{:#x}", addr);
+}  // no number that a double holds
 
 std::string comm_of(int pid) {
     std::string comm;
@@ -31,7 +33,8 @@ std::string owner_text(const SystemProbe& probe) {
     if (probe.owner.empty()) return "-";
     std::string text = probe.owner;
     std::string sessions;
-    for (const int pid : probe.pids) sessions += fmt::format("{}{} {}", sessions.empty() ? "" : " or ", pid, comm_of(pid));
+    for (const int pid : probe.pids)
+        sessions += fmt::format("{}{} {}", sessions.empty() ? "" : " or ", pid, comm_of(pid));
     return sessions.empty() ? text : text + " (" + sessions + ")";
 }
 
@@ -40,10 +43,12 @@ std::string owner_text(const SystemProbe& probe) {
 std::string print_probes(const std::vector<SystemProbe>& probes) {
     size_t width = 5;
     for (const SystemProbe& probe : probes) width = std::max(width, probe.place.size());
-    std::string out = fmt::format("{:<16}  {:<9}  {:<9}  {:>6}  {:<{}}  OWNER\n", "ADDRESS", "KIND", "STATE", "MISSED", "PLACE", width);
+    std::string out = fmt::format("{:<16}  {:<9}  {:<9}  {:>6}  {:<{}}  OWNER\n", "ADDRESS", "KIND", "STATE",
+                                  "MISSED", "PLACE", width);
     for (const SystemProbe& probe : probes)
         out += fmt::format("{:016x}  {:<9}  {:<9}  {:>6}  {:<{}}  {}\n", probe.addr, probe.kind, probe.state,
-                           probe.missed ? std::to_string(*probe.missed) : "-", probe.place, width, owner_text(probe));
+                           probe.missed ? std::to_string(*probe.missed) : "-", probe.place, width,
+                           owner_text(probe));
     return out;
 }
 
@@ -60,14 +65,17 @@ std::string json_probes(const std::vector<SystemProbe>& probes) {
 
 std::string print_blacklist(const std::vector<BlacklistRange>& ranges) {
     std::string out;
-    for (const BlacklistRange& range : ranges) out += fmt::format("{:016x}  {:>6}  {}\n", range.begin, range.end - range.begin, range.name);
+    for (const BlacklistRange& range : ranges)
+        out += fmt::format("{:016x}  {:>6}  {}\n", range.begin, range.end - range.begin, range.name);
     return out;
 }
 
 std::string json_blacklist(const std::vector<BlacklistRange>& ranges) {
     std::string out;
     for (const BlacklistRange& range : ranges)
-        out += line("blacklist", {{"address", address(range.begin)}, {"size", range.end - range.begin}, {"name", range.name}});
+        out += line(
+            "blacklist",
+            {{"address", address(range.begin)}, {"size", range.end - range.begin}, {"name", range.name}});
     return out;
 }
 
@@ -78,7 +86,8 @@ std::string print_functions(const std::vector<Symbol>& functions, Types* types) 
         const std::string name = target_name(symbol);
         if (name == last) continue;
         out += name + "\n";
-        if (const std::string text = types ? c_declaration(symbol, *types) : ""; !text.empty()) out += "    " + text + "\n";
+        if (const std::string text = types ? c_declaration(symbol, *types) : ""; !text.empty())
+            out += "    " + text + "\n";
         last = name;
     }
     return out;
@@ -88,7 +97,8 @@ std::string json_functions(const std::vector<Symbol>& functions, Types* types) {
     std::string out;
     for (const Symbol& symbol : functions) {
         Json data = {{"name", target_name(symbol)}, {"address", address(symbol.addr)}};
-        if (const std::string text = types ? c_declaration(symbol, *types) : ""; !text.empty()) data["declaration"] = text;
+        if (const std::string text = types ? c_declaration(symbol, *types) : ""; !text.empty())
+            data["declaration"] = text;
         out += line("probeable", std::move(data));
     }
     return out;
@@ -98,7 +108,8 @@ std::string print_target(std::string_view kind, const std::string& place, const 
     return fmt::format("{} {}\n{}", kind, place, declaration.empty() ? "" : "    " + declaration + "\n");
 }
 
-std::string json_target(std::string_view kind, const std::string& place, uint64_t addr, const std::string& declaration) {
+std::string json_target(std::string_view kind, const std::string& place, uint64_t addr,
+                        const std::string& declaration) {
     Json data = {{"kind", kind}, {"place", place}, {"address", address(addr)}};
     if (!declaration.empty()) data["declaration"] = declaration;
     return line("target", std::move(data));

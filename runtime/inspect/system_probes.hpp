@@ -14,15 +14,16 @@ namespace kpl {
 
 struct SystemProbe {
     uint64_t addr = 0;
-    std::string kind;    // "kprobe", "kretprobe", "ftrace"
-    std::string place;   // "vfs_read+0x9", "ext4:ext4_sync_fs"
-    std::string state;   // "int3", "optimized", "ftrace", "disabled", "gone"
-    std::string owner;   // "kprobe_lua", "kprobe_events", another module's name; "" if nobody says
+    std::string kind;       // "kprobe", "kretprobe", "ftrace"
+    std::string place;      // "vfs_read+0x9", "ext4:ext4_sync_fs"
+    std::string state;      // "int3", "optimized", "ftrace", "disabled", "gone"
+    std::string owner;      // "kprobe_lua", "kprobe_events", another module's name; "" if nobody says
     std::vector<int> pids;  // of the sessions, one of which it belongs to
     std::optional<uint64_t> missed;
 };
 
-// Ascending by address. What only /proc/kcore and BTF tell (owner, missed) is left out where they can't be read.
+// Ascending by address. What only /proc/kcore and BTF tell (owner, missed) is left out where they can't be
+// read.
 Result<std::vector<SystemProbe>> system_probes(Kallsyms& symbols, Types& types);
 
 // Of the processes that have a session of the module open.

@@ -24,9 +24,12 @@ constexpr const char* debugfs_list = "/sys/kernel/debug/kprobes/list";
 
 using Findings = std::vector<Finding>;
 
-bool has(const Machine& m, unsigned capability) { return m.capabilities >> capability & 1; }
+bool has(const Machine& m, unsigned capability) {
+    return m.capabilities >> capability & 1;
+}
 
-void add(Findings& out, bool good, const std::string& what, Health otherwise, const std::string& wrong, const std::string& mend) {
+void add(Findings& out, bool good, const std::string& what, Health otherwise, const std::string& wrong,
+         const std::string& mend) {
     if (good)
         out.push_back({what});
     else
@@ -34,7 +37,8 @@ void add(Findings& out, bool good, const std::string& what, Health otherwise, co
 }
 
 void rights(const Machine& m, Findings& out) {
-    add(out, m.is_root(), "rights", Health::bad, "no right to probe: neither CAP_SYS_ADMIN, nor CAP_PERFMON with CAP_BPF", "sudo kprobe-lua …");
+    add(out, m.is_root(), "rights", Health::bad,
+        "no right to probe: neither CAP_SYS_ADMIN, nor CAP_PERFMON with CAP_BPF", "sudo kprobe-lua …");
 }
 
 void configuration(const Machine& m, Findings& out) {
@@ -46,24 +50,33 @@ void configuration(const Machine& m, Findings& out) {
         if (!has || *has)
             (has ? there : unsaid) += fmt::format(" {}", row.name);
         else
-            missing.push_back({fmt::format("kernel without CONFIG_{}: {}", row.name, row.without), row.needed ? Health::bad : Health::poor,
+            missing.push_back({fmt::format("kernel without CONFIG_{}: {}", row.name, row.without),
+                               row.needed ? Health::bad : Health::poor,
                                "boot a kernel with it, as Debian's: apt-get install linux-image-amd64"});
     }
     if (!there.empty()) out.push_back({"kernel configuration:" + there});
-    if (!unsaid.empty()) out.push_back({"kernel configuration, not known:" + unsaid, Health::unknown, "sudo kprobe-lua doctor"});
+    if (!unsaid.empty())
+        out.push_back(
+            {"kernel configuration, not known:" + unsaid, Health::unknown, "sudo kprobe-lua doctor"});
     out.insert(out.end(), missing.begin(), missing.end());
 }
 
 void locks(const Machine& m, Findings& out) {
     const std::string state = lockdown(m);
-    add(out, state != "confidentiality", "kernel is not locked down" + (state == "integrity" ? std::string(" against probes (integrity)") : ""), Health::bad,
-        "kernel is locked down (confidentiality): it refuses probes", "boot without lockdown=confidentiality, or write lockdown=integrity in its place");
+    add(out, state != "confidentiality",
+        "kernel is not locked down" +
+            (state == "integrity" ? std::string(" against probes (integrity)") : ""),
+        Health::bad, "kernel is locked down (confidentiality): it refuses probes",
+        "boot without lockdown=confidentiality, or write lockdown=integrity in its place");
     const bool loaded = m.exists("/sys/module/kprobe_lua");
-    const bool signs = state == "integrity" || state == "confidentiality" || m.read("/sys/module/module/parameters/sig_enforce") == "Y";
+    const bool signs = state == "integrity" || state == "confidentiality" ||
+                       m.read("/sys/module/module/parameters/sig_enforce") == "Y";
     if (!signs || loaded) return;
     const bool secure = secure_boot(m).value_or(false);
-    out.push_back({secure ? "Secure Boot: only signed modules are loaded" : "only signed modules are loaded", Health::bad,
-                   fmt::format("/lib/modules/{}/build/scripts/sign-file sha256 KEY.priv KEY.der {} (enrol the key before: mokutil --import KEY.der){}",
+    out.push_back({secure ? "Secure Boot: only signed modules are loaded" : "only signed modules are loaded",
+                   Health::bad,
+                   fmt::format("/lib/modules/{}/build/scripts/sign-file sha256 KEY.priv KEY.der {} (enrol "
+                               "the key before: mokutil --import KEY.der){}",
                                m.release, m.module_file(),
                                secure ? ", or switch Secure Boot off: mokutil --disable-validation" : "")});
 }
@@ -83,28 +96,37 @@ void module_file(const Machine& m, Findings& out) {
     // Headers are for building: what is loaded or built needs none.
     const bool headers = m.exists("/lib/modules/" + m.release + "/build");
     if (headers || (!loaded && !built))
-        add(out, headers, "kernel headers", Health::bad, "no headers of this kernel to build the module with", "apt-get install linux-headers-" + m.release);
+        add(out, headers, "kernel headers", Health::bad, "no headers of this kernel to build the module with",
+            "apt-get install linux-headers-" + m.release);
     if (loaded) return;
     add(out, built, "module is built", Health::bad, "module is not built for this kernel", "make");
     if (!built) return;
     const std::string release = built_for(m.root + m.module_file());
-    add(out, release == m.release, "module is of this kernel", Health::bad, fmt::format("module is built for {}, not for {}", release, m.release), "make");
+    add(out, release == m.release, "module is of this kernel", Health::bad,
+        fmt::format("module is built for {}, not for {}", release, m.release), "make");
 }
 
 void module_in_kernel(const Machine& m, Findings& out) {
     const bool loaded = m.exists("/sys/module/kprobe_lua");
     add(out, loaded, "module is loaded", Health::bad, "module is not loaded", "insmod " + m.module_file());
     if (!loaded) return;
-    if (!m.is_root()) return out.push_back({"module's ABI: only root may ask", Health::unknown, "sudo kprobe-lua doctor"});
-    add(out, !m.device_error, fmt::format("module has ABI {}, as this program", KPL_ABI_VERSION), Health::bad, m.device_error.value_or(""),
-        "rmmod kprobe_lua; insmod " + m.module_file());
+    if (!m.is_root())
+        return out.push_back({"module's ABI: only root may ask", Health::unknown, "sudo kprobe-lua doctor"});
+    add(out, !m.device_error, fmt::format("module has ABI {}, as this program", KPL_ABI_VERSION), Health::bad,
+        m.device_error.value_or(""), "rmmod kprobe_lua; insmod " + m.module_file());
 }
 
 void file_systems(const Machine& m, Findings& out) {
-    if (!m.is_root()) return out.push_back({"debugfs and tracefs: only root sees them", Health::unknown, "sudo kprobe-lua doctor"});
-    add(out, m.exists(debugfs_list), "debugfs is mounted", Health::poor, "debugfs is not mounted: the blacklist can't be read", "mount -t debugfs none /sys/kernel/debug");
-    add(out, m.exists("/sys/kernel/tracing/enabled_functions") || m.exists("/sys/kernel/debug/tracing/enabled_functions"), "tracefs is mounted", Health::poor,
-        "tracefs is not mounted: list does not show what ftrace traces", "mount -t tracefs none /sys/kernel/tracing");
+    if (!m.is_root())
+        return out.push_back(
+            {"debugfs and tracefs: only root sees them", Health::unknown, "sudo kprobe-lua doctor"});
+    add(out, m.exists(debugfs_list), "debugfs is mounted", Health::poor,
+        "debugfs is not mounted: the blacklist can't be read", "mount -t debugfs none /sys/kernel/debug");
+    add(out,
+        m.exists("/sys/kernel/tracing/enabled_functions") ||
+            m.exists("/sys/kernel/debug/tracing/enabled_functions"),
+        "tracefs is mounted", Health::poor, "tracefs is not mounted: list does not show what ftrace traces",
+        "mount -t tracefs none /sys/kernel/tracing");
 }
 
 struct Switch {
@@ -112,20 +134,31 @@ struct Switch {
     Health otherwise;
 };
 constexpr Switch switches[] = {
-    {"/sys/kernel/debug/kprobes/enabled", "1", "kprobes are enabled", "kprobes are switched off: none is hit", "echo 1 > /sys/kernel/debug/kprobes/enabled", Health::bad},
-    {"/proc/sys/kernel/ftrace_enabled", "1", "ftrace is enabled", "ftrace is switched off: probes on functions are not hit", "sysctl -w kernel.ftrace_enabled=1", Health::bad},
-    {"/proc/sys/debug/kprobes-optimization", "1", "jump optimization is on", "jump optimization is off: a probe within a function costs a breakpoint", "sysctl -w debug.kprobes-optimization=1", Health::poor},
-    {"/proc/sys/net/core/bpf_jit_enable", "12", "JIT is on", "JIT is off: handlers are interpreted", "sysctl -w net.core.bpf_jit_enable=1", Health::poor},
-    {"/proc/sys/kernel/kptr_restrict", "01", "addresses are shown", "kernel.kptr_restrict hides addresses, from root, too", "sysctl -w kernel.kptr_restrict=1", Health::bad},
-    {"/proc/sys/kernel/modules_disabled", "0", "modules may be loaded", "kernel.modules_disabled is set: no module can be loaded until the next boot", "boot again without it", Health::bad},
+    {"/sys/kernel/debug/kprobes/enabled", "1", "kprobes are enabled", "kprobes are switched off: none is hit",
+     "echo 1 > /sys/kernel/debug/kprobes/enabled", Health::bad},
+    {"/proc/sys/kernel/ftrace_enabled", "1", "ftrace is enabled",
+     "ftrace is switched off: probes on functions are not hit", "sysctl -w kernel.ftrace_enabled=1",
+     Health::bad},
+    {"/proc/sys/debug/kprobes-optimization", "1", "jump optimization is on",
+     "jump optimization is off: a probe within a function costs a breakpoint",
+     "sysctl -w debug.kprobes-optimization=1", Health::poor},
+    {"/proc/sys/net/core/bpf_jit_enable", "12", "JIT is on", "JIT is off: handlers are interpreted",
+     "sysctl -w net.core.bpf_jit_enable=1", Health::poor},
+    {"/proc/sys/kernel/kptr_restrict", "01", "addresses are shown",
+     "kernel.kptr_restrict hides addresses, from root, too", "sysctl -w kernel.kptr_restrict=1", Health::bad},
+    {"/proc/sys/kernel/modules_disabled", "0", "modules may be loaded",
+     "kernel.modules_disabled is set: no module can be loaded until the next boot", "boot again without it",
+     Health::bad},
 };
 
 void settings(const Machine& m, Findings& out) {
     for (const Switch& s : switches) {
         const std::string value = m.read(s.path);
-        const bool moot = std::string_view(s.path).ends_with("modules_disabled") && m.exists("/sys/module/kprobe_lua");
+        const bool moot =
+            std::string_view(s.path).ends_with("modules_disabled") && m.exists("/sys/module/kprobe_lua");
         if (value.empty() || moot) continue;  // the kernel has no such switch, or we may not see it
-        add(out, std::string_view(s.good).find(value) != std::string_view::npos, s.what, s.otherwise, s.wrong, s.mend);
+        add(out, std::string_view(s.good).find(value) != std::string_view::npos, s.what, s.otherwise, s.wrong,
+            s.mend);
     }
 }
 
@@ -136,7 +169,9 @@ bool in_path(const Machine& m, const std::string& program) {
 bool has_vm_kernel(const Machine& m) {
     std::error_code error;
     for (const auto& entry : fs::directory_iterator(m.root + m.modules, error))
-        if (fs::exists(entry.path() / "kprobe_lua.ko", error) && m.exists("/boot/vmlinuz-" + entry.path().filename().string())) return true;
+        if (fs::exists(entry.path() / "kprobe_lua.ko", error) &&
+            m.exists("/boot/vmlinuz-" + entry.path().filename().string()))
+            return true;
     return false;
 }
 
@@ -148,7 +183,8 @@ Machine Machine::here() {
     machine.modules = module_directory();
     const std::string status = machine.read("/proc/self/status"), key = "CapEff:\t";
     if (const size_t at = status.find(key); at != status.npos)
-        std::from_chars(status.data() + at + key.size(), status.data() + status.size(), machine.capabilities, 16);
+        std::from_chars(status.data() + at + key.size(), status.data() + status.size(), machine.capabilities,
+                        16);
     if (const auto device = Device::open(); !device) machine.device_error = device.error().text;
     return machine;
 }
@@ -160,9 +196,13 @@ std::string Machine::read(const std::string& path) const {
     return text;
 }
 
-bool Machine::exists(const std::string& path) const { return ::access((root + path).c_str(), F_OK) == 0; }
+bool Machine::exists(const std::string& path) const {
+    return ::access((root + path).c_str(), F_OK) == 0;
+}
 
-bool Machine::is_root() const { return has(*this, cap_sys_admin) || (has(*this, cap_perfmon) && has(*this, cap_bpf)); }
+bool Machine::is_root() const {
+    return has(*this, cap_sys_admin) || (has(*this, cap_perfmon) && has(*this, cap_bpf));
+}
 
 std::string lockdown(const Machine& machine) {
     const std::string state = machine.read("/sys/kernel/security/lockdown");
@@ -172,21 +212,26 @@ std::string lockdown(const Machine& machine) {
 
 std::optional<bool> secure_boot(const Machine& machine) {
     // Four bytes of attributes, then the value.
-    const std::string value = machine.read("/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c");
+    const std::string value =
+        machine.read("/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c");
     if (value.size() != 5) return std::nullopt;
     return value[4] == 1;
 }
 
 Findings diagnose(const Machine& machine) {
     Findings out;
-    for (const auto check : {rights, configuration, locks, module_file, module_in_kernel, file_systems, settings}) check(machine, out);
+    for (const auto check :
+         {rights, configuration, locks, module_file, module_in_kernel, file_systems, settings})
+        check(machine, out);
     return out;
 }
 
 Findings diagnose_vm(const Machine& machine) {
     Findings out;
-    add(out, in_path(machine, "qemu-system-x86_64"), "QEMU", Health::bad, "no QEMU", "apt-get install qemu-system-x86");
-    add(out, has_vm_kernel(machine), "a kernel and its module", Health::bad, "no kernel with a module", "apt-get install linux-image-cloud-amd64 linux-headers-cloud-amd64 && make");
+    add(out, in_path(machine, "qemu-system-x86_64"), "QEMU", Health::bad, "no QEMU",
+        "apt-get install qemu-system-x86");
+    add(out, has_vm_kernel(machine), "a kernel and its module", Health::bad, "no kernel with a module",
+        "apt-get install linux-image-cloud-amd64 linux-headers-cloud-amd64 && make");
     return out;
 }
 

@@ -28,7 +28,9 @@ struct Context {
     bool json() const { return line.options.format == Format::Json; }
 };
 
-void put(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
+void put(const std::string& text) {
+    std::fwrite(text.data(), 1, text.size(), stdout);
+}
 
 Result<int> disasm(Context& c) {
     if (c.args.empty()) return Error{Errc::usage, "disasm takes a function: kprobe-lua disasm vfs_read"};
@@ -73,11 +75,17 @@ Result<int> list(Context& c) {
     if (what == "probes") return list_probes(c);
     if (what == "blacklist") return list_blacklist(c);
     if (what == "functions") return list_functions(c);
-    return Error{Errc::usage, fmt::format("there is no list of '{}': list probes, list blacklist or list functions", what)};
+    return Error{
+        Errc::usage,
+        fmt::format("there is no list of '{}': list probes, list blacklist or list functions", what)};
 }
 
-Result<int> doctor(Context&) { return kpl::doctor(); }
-Result<int> info(Context&) { return kpl::info(); }
+Result<int> doctor(Context&) {
+    return kpl::doctor();
+}
+Result<int> info(Context&) {
+    return kpl::info();
+}
 
 struct CommandRow {
     const char* name;
@@ -85,24 +93,32 @@ struct CommandRow {
     Result<int> (*run)(Context&);
 };
 constexpr CommandRow commands[] = {
-    {"disasm", 1000, disasm}, {"list", 2, list}, {"doctor", 0, doctor},
+    {"disasm", 1000, disasm},
+    {"list", 2, list},
+    {"doctor", 0, doctor},
     // Options, not words: parse_command_line() leads here.
-    {"-l", 1, list_functions}, {"--info", 0, info},
+    {"-l", 1, list_functions},
+    {"--info", 0, info},
 };
 
 }  // namespace
 
 bool is_command(std::string_view word) {
-    return !word.starts_with('-') && std::any_of(std::begin(commands), std::end(commands), [&](const auto& row) { return row.name == word; });
+    return !word.starts_with('-') && std::any_of(std::begin(commands), std::end(commands),
+                                                 [&](const auto& row) { return row.name == word; });
 }
 
 Result<int> run_command(const CommandLine& line) {
     const std::string& name = line.inspect.front();
-    const auto row = std::find_if(std::begin(commands), std::end(commands), [&](const auto& r) { return r.name == name; });
+    const auto row =
+        std::find_if(std::begin(commands), std::end(commands), [&](const auto& r) { return r.name == name; });
     Context context{line, Words(line.inspect.begin() + 1, line.inspect.end())};
     for (const std::string& arg : context.args)
-        if (arg.starts_with('-')) return Error{Errc::usage, fmt::format("options stand before the command: kprobe-lua {} {} …", arg, name)};
-    if (context.args.size() > row->most_args) return Error{Errc::usage, fmt::format("{}: one argument too many: '{}'", name, context.args.back())};
+        if (arg.starts_with('-'))
+            return Error{Errc::usage,
+                         fmt::format("options stand before the command: kprobe-lua {} {} …", arg, name)};
+    if (context.args.size() > row->most_args)
+        return Error{Errc::usage, fmt::format("{}: one argument too many: '{}'", name, context.args.back())};
     return row->run(context);
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// -l with a script: where its probes would be, by its main chunk. The module is not asked, and nothing is compiled.
+// -l with a script: where its probes would be, by its main chunk. The module is not asked, and nothing is
+// compiled.
 #include <fmt/format.h>
 
 #include "inspect/print_lists.hpp"
@@ -23,9 +24,11 @@ Result<int> Session::list() {
         for (const Error& error : found.missing) say("warning: " + error.message() + " (optional: skipped)");
         for (const Place& place : found.places) {
             Types* types = options_.verbose ? &types_ : nullptr;
-            const std::string declaration = types ? c_declaration({place.function, place.module}, *types) : "";
-            sink_.write(options_.format == Format::Json ? json_target(kind_name(probe.kind), place.text(), place.address, declaration)
-                                                        : print_target(kind_name(probe.kind), place.text(), declaration));
+            const std::string declaration =
+                types ? c_declaration({place.function, place.module}, *types) : "";
+            sink_.write(options_.format == Format::Json
+                            ? json_target(kind_name(probe.kind), place.text(), place.address, declaration)
+                            : print_target(kind_name(probe.kind), place.text(), declaration));
         }
         count += found.places.size();
     }

@@ -26,11 +26,16 @@ struct Fake : Machine {
         modules = "/build/kmod";
         put("/proc/modules", "");
         put("/proc/kallsyms", "ffffffff81000000 T register_kprobe\n");
-        put("/boot/config-6.1.0-1-test", "CONFIG_KPROBES=y\nCONFIG_MODULES=y\nCONFIG_KALLSYMS=y\nCONFIG_KRETPROBES=y\nCONFIG_DEBUG_INFO_BTF=y\n"
-            "CONFIG_OPTPROBES=y\nCONFIG_KALLSYMS_ALL=y\nCONFIG_FUNCTION_TRACER=y\nCONFIG_DYNAMIC_FTRACE=y\nCONFIG_DYNAMIC_FTRACE_WITH_REGS=y\n"
+        put("/boot/config-6.1.0-1-test",
+            "CONFIG_KPROBES=y\nCONFIG_MODULES=y\nCONFIG_KALLSYMS=y\nCONFIG_KRETPROBES=y\nCONFIG_DEBUG_INFO_"
+            "BTF=y\n"
+            "CONFIG_OPTPROBES=y\nCONFIG_KALLSYMS_ALL=y\nCONFIG_FUNCTION_TRACER=y\nCONFIG_DYNAMIC_FTRACE="
+            "y\nCONFIG_DYNAMIC_FTRACE_WITH_REGS=y\n"
             "CONFIG_KPROBES_ON_FTRACE=y\nCONFIG_BPF_JIT=y\nCONFIG_DEBUG_FS=y\nCONFIG_PROC_KCORE=y\n");
         put("/lib/modules/6.1.0-1-test/build/Makefile", "");
-        put("/build/kmod/6.1.0-1-test/kprobe_lua.ko", std::string("\x7f" "ELF\0vermagic=6.1.0-1-test SMP\0", 32));
+        put("/build/kmod/6.1.0-1-test/kprobe_lua.ko", std::string("\x7f"
+                                                                  "ELF\0vermagic=6.1.0-1-test SMP\0",
+                                                                  32));
         put("/sys/module/kprobe_lua/refcnt", "0\n");
         put("/sys/kernel/security/lockdown", "[none] integrity confidentiality\n");
         put("/sys/kernel/debug/kprobes/list", "");
@@ -54,7 +59,9 @@ struct Fake : Machine {
         static constexpr const char* names[] = {"good", "poor", "bad", "unknown"};
         std::vector<std::string> out;
         for (const Finding& f : diagnose(*this))
-            if (f.health != Health::good) out.push_back(std::string(names[static_cast<int>(f.health)]) + ": " + f.what + " -> " + f.mend);
+            if (f.health != Health::good)
+                out.push_back(std::string(names[static_cast<int>(f.health)]) + ": " + f.what + " -> " +
+                              f.mend);
         return out;
     }
 };
@@ -76,7 +83,8 @@ TEST_CASE("rights") {
     machine.capabilities = perfmon;
     const auto faults = machine.faults();
     REQUIRE(faults.size() >= 1);
-    CHECK(faults[0] == "bad: no right to probe: neither CAP_SYS_ADMIN, nor CAP_PERFMON with CAP_BPF -> sudo kprobe-lua …");
+    CHECK(faults[0] ==
+          "bad: no right to probe: neither CAP_SYS_ADMIN, nor CAP_PERFMON with CAP_BPF -> sudo kprobe-lua …");
     // What can't be seen is not called wrong.
     for (size_t i = 1; i < faults.size(); i++) CHECK(faults[i].starts_with("unknown: "));
 }
@@ -88,10 +96,16 @@ TEST_CASE("the kernel's configuration") {
     machine.put("/sys/kernel/btf/vmlinux", "");
     machine.put("/proc/kcore", "");
     // What the file does not set is looked for in what the kernel shows.
-    machine.put("/proc/kallsyms", "ffffffff81000000 T register_kretprobe\nffffffff81000000 d kprobe_table\nffffffff81000000 T ftrace_set_filter_ip\n"
-                                  "ffffffff81000000 T ftrace_regs_caller\n");
-    CHECK(machine.faults() == Strings{"poor: kernel without CONFIG_OPTPROBES: a probe within a function costs a breakpoint -> " + std::string(boot),
-                                      "poor: kernel without CONFIG_KPROBES_ON_FTRACE: a kprobe on a function's entry costs a breakpoint -> " + std::string(boot)});
+    machine.put("/proc/kallsyms",
+                "ffffffff81000000 T register_kretprobe\nffffffff81000000 d kprobe_table\nffffffff81000000 T "
+                "ftrace_set_filter_ip\n"
+                "ffffffff81000000 T ftrace_regs_caller\n");
+    CHECK(machine.faults() ==
+          Strings{"poor: kernel without CONFIG_OPTPROBES: a probe within a function costs a breakpoint -> " +
+                      std::string(boot),
+                  "poor: kernel without CONFIG_KPROBES_ON_FTRACE: a kprobe on a function's entry costs a "
+                  "breakpoint -> " +
+                      std::string(boot)});
     machine.drop("/boot/config-6.1.0-1-test");
     const auto faults = machine.faults();
     REQUIRE_FALSE(faults.empty());
@@ -103,15 +117,18 @@ TEST_CASE("locks") {
     machine.put("/sys/kernel/security/lockdown", "none [integrity] confidentiality\n");
     CHECK(machine.faults().empty());  // the module is loaded already
     machine.put("/sys/kernel/security/lockdown", "none integrity [confidentiality]\n");
-    CHECK(machine.faults() == Strings{"bad: kernel is locked down (confidentiality): it refuses probes -> boot without lockdown=confidentiality, "
+    CHECK(machine.faults() == Strings{"bad: kernel is locked down (confidentiality): it refuses probes -> "
+                                      "boot without lockdown=confidentiality, "
                                       "or write lockdown=integrity in its place"});
     machine.put("/sys/kernel/security/lockdown", "none [integrity] confidentiality\n");
     machine.drop("/sys/module/kprobe_lua");
     auto faults = machine.faults();
     REQUIRE(faults.size() == 2);
-    CHECK(faults[0].starts_with("bad: only signed modules are loaded -> /lib/modules/6.1.0-1-test/build/scripts/sign-file sha256 "));
+    CHECK(faults[0].starts_with(
+        "bad: only signed modules are loaded -> /lib/modules/6.1.0-1-test/build/scripts/sign-file sha256 "));
     CHECK(faults[1] == "bad: module is not loaded -> insmod /build/kmod/6.1.0-1-test/kprobe_lua.ko");
-    machine.put("/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c", std::string("\6\0\0\0\1", 5));
+    machine.put("/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c",
+                std::string("\6\0\0\0\1", 5));
     CHECK(machine.faults()[0].starts_with("bad: Secure Boot: only signed modules are loaded"));
     CHECK(machine.faults()[0].ends_with("mokutil --disable-validation"));
     machine.put("/sys/kernel/security/lockdown", "[none] integrity confidentiality\n");
@@ -126,24 +143,32 @@ TEST_CASE("the module") {
     CHECK(machine.faults() == Strings{"bad: the loaded kprobe_lua module has ABI 7, this program needs 1 -> "
                                       "rmmod kprobe_lua; insmod /build/kmod/6.1.0-1-test/kprobe_lua.ko"});
     machine.drop("/sys/module/kprobe_lua");
-    CHECK(machine.faults() == Strings{"bad: module is not loaded -> insmod /build/kmod/6.1.0-1-test/kprobe_lua.ko"});
+    CHECK(machine.faults() ==
+          Strings{"bad: module is not loaded -> insmod /build/kmod/6.1.0-1-test/kprobe_lua.ko"});
     machine.put("/build/kmod/6.1.0-1-test/kprobe_lua.ko", std::string("vermagic=6.1.0-9-other SMP"));
     CHECK(machine.faults()[0] == "bad: module is built for 6.1.0-9-other, not for 6.1.0-1-test -> make");
     machine.drop("/build");
     CHECK(machine.faults()[0] == "bad: module is not built for this kernel -> make");
     machine.drop("/lib/modules");
-    CHECK(machine.faults()[0] == "bad: no headers of this kernel to build the module with -> apt-get install linux-headers-6.1.0-1-test");
+    CHECK(machine.faults()[0] ==
+          "bad: no headers of this kernel to build the module with -> apt-get install "
+          "linux-headers-6.1.0-1-test");
 }
 
 TEST_CASE("file systems and settings") {
     Fake machine;
     const std::tuple<const char*, const char*, const char*> rows[] = {
-        {"/sys/kernel/debug/kprobes/enabled", "0\n", "bad: kprobes are switched off: none is hit -> echo 1 > /sys/kernel/debug/kprobes/enabled"},
-        {"/proc/sys/kernel/ftrace_enabled", "0\n", "bad: ftrace is switched off: probes on functions are not hit -> sysctl -w kernel.ftrace_enabled=1"},
+        {"/sys/kernel/debug/kprobes/enabled", "0\n",
+         "bad: kprobes are switched off: none is hit -> echo 1 > /sys/kernel/debug/kprobes/enabled"},
+        {"/proc/sys/kernel/ftrace_enabled", "0\n",
+         "bad: ftrace is switched off: probes on functions are not hit -> sysctl -w kernel.ftrace_enabled=1"},
         {"/proc/sys/debug/kprobes-optimization", "0\n",
-         "poor: jump optimization is off: a probe within a function costs a breakpoint -> sysctl -w debug.kprobes-optimization=1"},
-        {"/proc/sys/net/core/bpf_jit_enable", "0\n", "poor: JIT is off: handlers are interpreted -> sysctl -w net.core.bpf_jit_enable=1"},
-        {"/proc/sys/kernel/kptr_restrict", "2\n", "bad: kernel.kptr_restrict hides addresses, from root, too -> sysctl -w kernel.kptr_restrict=1"},
+         "poor: jump optimization is off: a probe within a function costs a breakpoint -> sysctl -w "
+         "debug.kprobes-optimization=1"},
+        {"/proc/sys/net/core/bpf_jit_enable", "0\n",
+         "poor: JIT is off: handlers are interpreted -> sysctl -w net.core.bpf_jit_enable=1"},
+        {"/proc/sys/kernel/kptr_restrict", "2\n",
+         "bad: kernel.kptr_restrict hides addresses, from root, too -> sysctl -w kernel.kptr_restrict=1"},
     };
     for (const auto& [path, value, fault] : rows) {
         INFO(path);
@@ -153,16 +178,21 @@ TEST_CASE("file systems and settings") {
         machine.put(path, good);
     }
     machine.drop("/sys/kernel/debug/kprobes/list");
-    CHECK(machine.faults() == Strings{"poor: debugfs is not mounted: the blacklist can't be read -> mount -t debugfs none /sys/kernel/debug"});
+    CHECK(machine.faults() == Strings{"poor: debugfs is not mounted: the blacklist can't be read -> mount -t "
+                                      "debugfs none /sys/kernel/debug"});
     machine.put("/sys/kernel/debug/kprobes/list", "");
     machine.drop("/sys/kernel/tracing");
-    CHECK(machine.faults() == Strings{"poor: tracefs is not mounted: list does not show what ftrace traces -> mount -t tracefs none /sys/kernel/tracing"});
+    CHECK(machine.faults() == Strings{"poor: tracefs is not mounted: list does not show what ftrace traces "
+                                      "-> mount -t tracefs none /sys/kernel/tracing"});
     machine.put("/sys/kernel/debug/tracing/enabled_functions", "");
     CHECK(machine.faults().empty());
 }
 
 TEST_CASE("findings as text") {
-    CHECK(print_findings({{"fine"}, {"worse", Health::poor, "mend"}, {"worst", Health::bad, "mend"}, {"hidden", Health::unknown, "sudo"}}) ==
+    CHECK(print_findings({{"fine"},
+                          {"worse", Health::poor, "mend"},
+                          {"worst", Health::bad, "mend"},
+                          {"hidden", Health::unknown, "sudo"}}) ==
           "ok    fine\n"
           "poor  worse\n"
           "no    worst\n"

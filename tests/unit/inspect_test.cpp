@@ -9,11 +9,11 @@
 
 #include "inspect/debugfs.hpp"
 #include "inspect/functions.hpp"
-#include "symbols/kernel_memory.hpp"
 #include "inspect/kernel_rules.hpp"
 #include "inspect/kernel_tables.hpp"
 #include "inspect/print_lists.hpp"
 #include "inspect/system_probes.hpp"
+#include "symbols/kernel_memory.hpp"
 
 using namespace kpl;
 namespace fs = std::filesystem;
@@ -60,13 +60,17 @@ TEST_CASE("a line of the list of probes") {
 }
 
 TEST_CASE("a line of the traced functions") {
-    const auto one = parse_traced_line("vfs_read (1) R I     M \ttramp: 0xffffffffc04c3000 (kprobe_ftrace_handler+0x0/0x1b0) ->kprobe_ftrace_handler+0x0/0x1b0");
+    const auto one = parse_traced_line(
+        "vfs_read (1) R I     M \ttramp: 0xffffffffc04c3000 (kprobe_ftrace_handler+0x0/0x1b0) "
+        "->kprobe_ftrace_handler+0x0/0x1b0");
     REQUIRE(one);
     CHECK(one->name == "vfs_read");
     CHECK(one->users == 1);
     CHECK(one->callback == "kprobe_ftrace_handler");
     CHECK(one->callback_module.empty());
-    const auto module = parse_traced_line("ext4_sync_fs [ext4] (1)   \ttramp: 0xffffffffc0331000 (kpl_hit+0x0/0x1b0 [kprobe_lua]) ->kpl_hit+0x0/0x1b0 [kprobe_lua]");
+    const auto module = parse_traced_line(
+        "ext4_sync_fs [ext4] (1)   \ttramp: 0xffffffffc0331000 (kpl_hit+0x0/0x1b0 [kprobe_lua]) "
+        "->kpl_hit+0x0/0x1b0 [kprobe_lua]");
     REQUIRE(module);
     CHECK(module->module == "ext4");
     CHECK(module->callback == "kpl_hit");
@@ -80,10 +84,13 @@ TEST_CASE("a line of the traced functions") {
 
 TEST_CASE("sites of functions without a symbol") {
     Directory directory;
-    directory.put("available_filter_functions", "__ftrace_invalid_address___4\nvfs_read\n__ftrace_invalid_address___864\n__ftrace_invalid_address___900\n"
-                                                "vfs_write\next4_sync_fs [ext4]\n__ftrace_invalid_address___16 [ext4]\n");
+    directory.put("available_filter_functions",
+                  "__ftrace_invalid_address___4\nvfs_read\n__ftrace_invalid_address___864\n__ftrace_invalid_"
+                  "address___900\n"
+                  "vfs_write\next4_sync_fs [ext4]\n__ftrace_invalid_address___16 [ext4]\n");
     const auto sites = read_nameless_sites(directory.path);
-    CHECK(sites == std::map<std::string, std::vector<uint64_t>>{{":vfs_read", {864, 900}}, {"ext4:ext4_sync_fs", {16}}});
+    CHECK(sites == std::map<std::string, std::vector<uint64_t>>{{":vfs_read", {864, 900}},
+                                                                {"ext4:ext4_sync_fs", {16}}});
     CHECK(read_nameless_sites("/nonexistent").empty());
 }
 
@@ -91,7 +98,8 @@ TEST_CASE("what is not there has a remedy") {
     const auto list = read_probe_list("/nonexistent");
     REQUIRE_FALSE(list);
     CHECK(list.error().text.starts_with("/nonexistent/list: "));
-    CHECK(list.error().text.find(::geteuid() == 0 ? "mount -t debugfs debugfs /sys/kernel/debug" : "sudo kprobe-lua") != std::string::npos);
+    CHECK(list.error().text.find(::geteuid() == 0 ? "mount -t debugfs debugfs /sys/kernel/debug"
+                                                  : "sudo kprobe-lua") != std::string::npos);
     CHECK_FALSE(probes_enabled("/nonexistent"));
 }
 
@@ -116,8 +124,10 @@ TEST_CASE("the kernel's rules, by its symbols and release") {
         REQUIRE(found);
         return *found;
     };
-    const auto old = rules("ffffffff81000020 T __x86_indirect_thunk_rax\nffffffff81000020 T __indirect_thunk_start\nffffffff81000100 T __indirect_thunk_end\n",
-                           "6.1.0-56-cloud-amd64");
+    const auto old = rules(
+        "ffffffff81000020 T __x86_indirect_thunk_rax\nffffffff81000020 T "
+        "__indirect_thunk_start\nffffffff81000100 T __indirect_thunk_end\n",
+        "6.1.0-56-cloud-amd64");
     CHECK(old.jump_tables);
     CHECK(old.thunks.begin == 0xffffffff81000020);
     CHECK(old.thunks.end == 0xffffffff81000100);
@@ -125,8 +135,10 @@ TEST_CASE("the kernel's rules, by its symbols and release") {
     CHECK_FALSE(old.refuses_traps);
     CHECK_FALSE(old.optprobes);
     CHECK_FALSE(old.preemption);
-    const auto now = rules("ffffffff81000020 T __x86_indirect_thunk_rax\nffffffff81000200 D optprobe_template_entry\nffffffff81000200 T preempt_schedule_irq\n",
-                           "6.12.117+deb12-cloud-amd64");
+    const auto now = rules(
+        "ffffffff81000020 T __x86_indirect_thunk_rax\nffffffff81000200 D "
+        "optprobe_template_entry\nffffffff81000200 T preempt_schedule_irq\n",
+        "6.12.117+deb12-cloud-amd64");
     CHECK_FALSE(now.jump_tables);
     CHECK(now.boosts_groups);
     CHECK(now.refuses_traps);
@@ -140,7 +152,9 @@ TEST_CASE("the kernel's rules, by its symbols and release") {
 
 TEST_CASE("forbidden parts of functions") {
     Directory directory;
-    directory.put("kallsyms", "ffffffff81000000 T _stext\nffffffff81000010 t secret\nffffffff81000100 t secret.cold\nffffffff81000200 t plain\n");
+    directory.put("kallsyms",
+                  "ffffffff81000000 T _stext\nffffffff81000010 t secret\nffffffff81000100 t "
+                  "secret.cold\nffffffff81000200 t plain\n");
     directory.put("blacklist", "0xffffffff81000010-0xffffffff81000040\tsecret\n");
     Kallsyms symbols(directory.path + "/kallsyms");
     const auto blacklist = Blacklist::read(directory.path + "/blacklist");
@@ -163,7 +177,8 @@ TEST_CASE("the end of a module's text") {
     directory.put("m/sections/.exit.text", "0xffffffffc0001800\n");
     directory.put("m/sections/.rodata", "0xffffffffc0003000\n");
     const auto end = [&](uint64_t addr, uint64_t used_to) {
-        return module_text_end("m", addr, [&](uint64_t page) { return page < used_to; }, directory.path);
+        return module_text_end(
+            "m", addr, [&](uint64_t page) { return page < used_to; }, directory.path);
     };
     // One area for all: the text ends where the read-only data begin.
     CHECK(end(0xffffffffc0001234, 0xffffffffc0009000) == 0xffffffffc0003000);
@@ -185,7 +200,8 @@ TEST_CASE("lists as text") {
           "ADDRESS           KIND       STATE      MISSED  PLACE         OWNER\n"
           "ffffffff81000010  kprobe     optimized       3  vfs_read+0x9  ext4\n");
     CHECK(json_probes({probe}) ==
-          "{\"type\":\"probe\",\"data\":{\"address\":\"0xffffffff81000010\",\"kind\":\"kprobe\",\"place\":\"vfs_read+0x9\",\"state\":\"optimized\","
+          "{\"type\":\"probe\",\"data\":{\"address\":\"0xffffffff81000010\",\"kind\":\"kprobe\",\"place\":"
+          "\"vfs_read+0x9\",\"state\":\"optimized\","
           "\"owner\":\"ext4\",\"pids\":[],\"missed\":3}}\n");
     CHECK(print_functions({{"a", "", 1, 't'}, {"a", "", 2, 't'}, {"b", "m", 3, 't'}}, nullptr) == "a\nm:b\n");
     CHECK(print_blacklist({{0x10, 0x30, "secret"}}) == "0000000000000010      32  secret\n");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Functions by their bytes, and what is expected of each instruction: one line each, "+offset probe boost optimize",
-// where + is yes and a name is why not.
+// Functions by their bytes, and what is expected of each instruction: one line each, "+offset probe boost
+// optimize", where + is yes and a name is why not.
 #include "arch/points.hpp"
 
 #include <catch2/catch.hpp>
@@ -29,7 +29,8 @@ std::vector<uint8_t> bytes(const std::string& text) {
     std::istringstream lines(text);
     for (std::string line; std::getline(lines, line);) {
         std::istringstream words(line.substr(0, line.find(';')));
-        for (std::string word; words >> word;) out.push_back(static_cast<uint8_t>(std::stoul(word, nullptr, 16)));
+        for (std::string word; words >> word;)
+            out.push_back(static_cast<uint8_t>(std::stoul(word, nullptr, 16)));
     }
     return out;
 }
@@ -49,7 +50,8 @@ std::string lines(const std::vector<ProbePoint>& points) {
     std::ostringstream out;
     out << std::hex;
     for (const ProbePoint& p : points) {
-        out << "+" << p.addr - base << " " << word(p.probe) << " " << word(p.boost) << " " << word(p.optimize);
+        out << "+" << p.addr - base << " " << word(p.probe) << " " << word(p.boost) << " "
+            << word(p.optimize);
         if (p.moved) out << " moved@" << *p.moved - base;
         out << "\n";
     }
@@ -85,13 +87,14 @@ std::string first(const std::string& text, KernelRules rules = {}) {
 }  // namespace
 
 TEST_CASE("x86: an ordinary function") {
-    Function f("0f 1f 44 00 00 ; the nop of ftrace\n"
-               "48 89 f8       ; mov\n"
-               "48 83 c0 01    ; add\n"
-               "74 f7          ; je +5\n"
-               "48 89 c7 48 89 c6 48 89 c2 ; three movs\n"
-               "e8 00 00 00 00 ; call\n"
-               "c3             ; ret\n");
+    Function f(
+        "0f 1f 44 00 00 ; the nop of ftrace\n"
+        "48 89 f8       ; mov\n"
+        "48 83 c0 01    ; add\n"
+        "74 f7          ; je +5\n"
+        "48 89 c7 48 89 c6 48 89 c2 ; three movs\n"
+        "e8 00 00 00 00 ; call\n"
+        "c3             ; ret\n");
     CHECK(f.x86() ==
           "+0 + by_ftrace by_ftrace\n"
           "+5 + + +\n"
@@ -106,7 +109,8 @@ TEST_CASE("x86: an ordinary function") {
 
 TEST_CASE("x86: a jump into the region, and to the byte behind it") {
     // jmp to +7 … +d; a region of 5 bytes begins at +2.
-    const std::pair<int, bool> rows[] = {{2, true}, {3, false}, {4, false}, {5, false}, {6, false}, {7, false}, {8, true}};
+    const std::pair<int, bool> rows[] = {{2, true},  {3, false}, {4, false}, {5, false},
+                                         {6, false}, {7, false}, {8, true}};
     for (const auto& [target, optimized] : rows) {
         INFO(target);
         Function f("eb 00  90 90 90 90 90 90 90 90 90 90");
@@ -171,7 +175,8 @@ TEST_CASE("x86: what the kernel's tables say") {
 TEST_CASE("x86: how the kernel was built") {
     KernelRules old;
     old.boosts_groups = old.refuses_traps = false;
-    const char* groups[] = {"48 c1 e0 03", "48 d1 e0", "48 d3 e0", "48 f7 d8", "f6 07 01", "fe c0", "48 ff c0"};
+    const char* groups[] = {"48 c1 e0 03", "48 d1 e0", "48 d3 e0", "48 f7 d8",
+                            "f6 07 01",    "fe c0",    "48 ff c0"};
     for (const char* code : groups) {
         INFO(code);
         // f6 /0 is test: boostable; only f6 /1 is not.
@@ -206,19 +211,19 @@ TEST_CASE("x86: single instructions") {
         {"8e d0", "+0 masks_exceptions + masks_exceptions"},  // mov to ss
         {"8e d8", "+0 + + +"},
         {"cf", "+0 not_emulated + not_emulated"},
-        {"ff d0", "+0 + opcode region_opcode@0"},              // call *%rax
-        {"ff 10", "+0 not_emulated opcode not_emulated"},      // call *(%rax)
-        {"ff e0", "+0 + + +"},                                 // jmp *%rax
-        {"ff 20", "+0 not_emulated + not_emulated"},           // jmp *(%rax)
-        {"ff 18", "+0 not_emulated opcode not_emulated"},      // far
-        {"ff 30", "+0 + opcode region_opcode@0"},              // push (%rax)
-        {"0f 01 c1", "+0 not_emulated opcode not_emulated"},   // vmcall
+        {"ff d0", "+0 + opcode region_opcode@0"},             // call *%rax
+        {"ff 10", "+0 not_emulated opcode not_emulated"},     // call *(%rax)
+        {"ff e0", "+0 + + +"},                                // jmp *%rax
+        {"ff 20", "+0 not_emulated + not_emulated"},          // jmp *(%rax)
+        {"ff 18", "+0 not_emulated opcode not_emulated"},     // far
+        {"ff 30", "+0 + opcode region_opcode@0"},             // push (%rax)
+        {"0f 01 c1", "+0 not_emulated opcode not_emulated"},  // vmcall
         {"67 89 07", "+0 + prefix region_opcode@0"},
         {"2e 89 07", "+0 + prefix region_opcode@0"},
         {"f4", "+0 + opcode region_opcode@0"},
-        {"0f b6 07", "+0 + + +"},                              // movzx
-        {"0f 05", "+0 + opcode region_opcode@0"},              // syscall
-        {"0f 38 f0 07", "+0 + opcode region_opcode@0"},        // three opcode bytes
+        {"0f b6 07", "+0 + + +"},                        // movzx
+        {"0f 05", "+0 + opcode region_opcode@0"},        // syscall
+        {"0f 38 f0 07", "+0 + opcode region_opcode@0"},  // three opcode bytes
         {"d9 07", "+0 + opcode region_opcode@0"},
         {"48 b8 00 00 00 00 00 00 00 00", "+0 + + +"},
         {"66 67 48 c7 84 00 00 00 00 00 00 00 00 00", "+0 + prefix region_opcode@0"},
@@ -250,7 +255,8 @@ TEST_CASE("x86: an ftrace site by its bytes") {
     Function more("0f 1f 44 00 00 48 89 f8 c3 0f 1f 44 00 00 0f 1f 44 00 00 48 89 f8");
     more.facts.more_sites = {base + 0xe, base + 0x100};
     CHECK(more.x86() ==
-          "+0 + by_ftrace by_ftrace\n+5 + + +\n+8 + + +\n+9 + + +\n+e + by_ftrace by_ftrace\n+13 + + near_end\n");
+          "+0 + by_ftrace by_ftrace\n+5 + + +\n+8 + + +\n+9 + + +\n+e + by_ftrace by_ftrace\n+13 + + "
+          "near_end\n");
     // A static key may begin a function that is not traced.
     Function key("0f 1f 44 00 00 48 89 f8 48 89 f7");
     key.facts.jump_labels = {base};
@@ -266,7 +272,8 @@ TEST_CASE("x86: behind what is no instruction nothing is known") {
 }
 
 TEST_CASE("x86: lengths are those of the disassembler") {
-    // Every one- and two-byte opcode with a few ModRM bytes and prefixes, where Capstone knows the instruction.
+    // Every one- and two-byte opcode with a few ModRM bytes and prefixes, where Capstone knows the
+    // instruction.
     const Arch& a = arch("x86_64");
     size_t compared = 0;
     for (int prefix : {0, 0x48, 0x66, 0xf3})
@@ -285,9 +292,12 @@ TEST_CASE("x86: lengths are those of the disassembler") {
                     if (one.text.starts_with(".byte") || (prefix == 0x66 && one.target)) continue;
                     const auto ours = decode_x86(code);
                     INFO(one.text);
-                    // Reserved forms that Capstone reads all the same. Those of control registers name no memory.
+                    // Reserved forms that Capstone reads all the same. Those of control registers name no
+                    // memory.
                     if (!ours || one.text.starts_with("ud2b") || one.text.starts_with("extrq")) continue;
-                    if (one.text.find("%cr") != std::string::npos || one.text.find("%dr") != std::string::npos) continue;
+                    if (one.text.find("%cr") != std::string::npos ||
+                        one.text.find("%dr") != std::string::npos)
+                        continue;
                     compared++;
                     CHECK(int(ours->length) == int(one.bytes.size()));
                 }
@@ -296,21 +306,21 @@ TEST_CASE("x86: lengths are those of the disassembler") {
 
 TEST_CASE("arm64: what can be stepped or simulated") {
     const std::pair<const char*, const char*> rows[] = {
-        {"00 00 80 d2", "+0 + no_boost no_optprobes\n"},             // mov x0, #0
-        {"01 00 00 14", "+0 + no_boost no_optprobes\n"},             // b
-        {"20 00 00 54", "+0 + no_boost no_optprobes\n"},             // b.eq
-        {"c0 03 5f d6", "+0 + no_boost no_optprobes\n"},             // ret
-        {"ff 0b 5f d6", "+0 not_stepped no_boost no_optprobes\n"},   // retaa
-        {"e0 03 9f d6", "+0 not_stepped no_boost no_optprobes\n"},   // eret
-        {"00 00 20 d4", "+0 not_stepped no_boost no_optprobes\n"},   // brk
-        {"01 00 00 d4", "+0 not_stepped no_boost no_optprobes\n"},   // svc
-        {"df 42 03 d5", "+0 not_stepped no_boost no_optprobes\n"},   // msr daifset
-        {"20 42 3b d5", "+0 not_stepped no_boost no_optprobes\n"},   // mrs x0, daif
-        {"00 41 38 d5", "+0 + no_boost no_optprobes\n"},             // mrs x0, sp_el0
-        {"3f 20 03 d5", "+0 not_stepped no_boost no_optprobes\n"},   // yield
-        {"3f 23 03 d5", "+0 + no_boost no_optprobes\n"},             // paciasp
-        {"00 00 00 58", "+0 + no_boost no_optprobes\n"},             // ldr x0, literal
-        {"00 00 00 1c", "+0 not_stepped no_boost no_optprobes\n"},   // ldr s0, literal
+        {"00 00 80 d2", "+0 + no_boost no_optprobes\n"},            // mov x0, #0
+        {"01 00 00 14", "+0 + no_boost no_optprobes\n"},            // b
+        {"20 00 00 54", "+0 + no_boost no_optprobes\n"},            // b.eq
+        {"c0 03 5f d6", "+0 + no_boost no_optprobes\n"},            // ret
+        {"ff 0b 5f d6", "+0 not_stepped no_boost no_optprobes\n"},  // retaa
+        {"e0 03 9f d6", "+0 not_stepped no_boost no_optprobes\n"},  // eret
+        {"00 00 20 d4", "+0 not_stepped no_boost no_optprobes\n"},  // brk
+        {"01 00 00 d4", "+0 not_stepped no_boost no_optprobes\n"},  // svc
+        {"df 42 03 d5", "+0 not_stepped no_boost no_optprobes\n"},  // msr daifset
+        {"20 42 3b d5", "+0 not_stepped no_boost no_optprobes\n"},  // mrs x0, daif
+        {"00 41 38 d5", "+0 + no_boost no_optprobes\n"},            // mrs x0, sp_el0
+        {"3f 20 03 d5", "+0 not_stepped no_boost no_optprobes\n"},  // yield
+        {"3f 23 03 d5", "+0 + no_boost no_optprobes\n"},            // paciasp
+        {"00 00 00 58", "+0 + no_boost no_optprobes\n"},            // ldr x0, literal
+        {"00 00 00 1c", "+0 not_stepped no_boost no_optprobes\n"},  // ldr s0, literal
     };
     for (const auto& [code, expected] : rows) {
         INFO(code);
@@ -347,7 +357,8 @@ TEST_CASE("every architecture has its rules") {
         FunctionFacts facts;
         facts.addr = base;
         CHECK(analyse(*a, facts).empty());
-        // What no architecture probes, and what is no code at all: a verdict for each byte, none behind the end.
+        // What no architecture probes, and what is no code at all: a verdict for each byte, none behind the
+        // end.
         for (size_t size = 1; size <= 64; size++) {
             std::vector<uint8_t> code(size);
             for (size_t i = 0; i < size; i++) code[i] = static_cast<uint8_t>(i * 37 + size);
@@ -364,7 +375,8 @@ TEST_CASE("every architecture has its rules") {
             CHECK(at <= base + size + 15);
         }
         // nop; a place is optimized only where the row says what stands there then.
-        const std::vector<uint8_t> nops = a->name == "x86_64" ? std::vector<uint8_t>(16, 0x90) : bytes("1f 20 03 d5 1f 20 03 d5");
+        const std::vector<uint8_t> nops =
+            a->name == "x86_64" ? std::vector<uint8_t>(16, 0x90) : bytes("1f 20 03 d5 1f 20 03 d5");
         facts.code = nops;
         facts.size = nops.size();
         facts.blacklist.clear();
