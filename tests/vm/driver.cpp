@@ -137,8 +137,18 @@ GuestSpec spec_for(const Arguments& args, const std::vector<std::string>& cases,
     return spec;
 }
 
-// Boots once for `cases`; what has not been run when the VM ends stays in `cases`.
-Result<std::vector<Outcome>> boot(const Arguments& args, std::vector<std::string>& cases) {
+// QEMU's processor threads do not follow the kernel's text patching faithfully: a breakpoint that was taken away
+// is hit once more, in kernels without a module of ours, too. One thread for all processors does.
+bool emulator_strayed(const Arguments& args, const Console& console) {
+    const auto& lines = console.lines();
+    return !args.single_thread && !args.icount && std::any_of(lines.begin(), lines.end(), [](const std::string& line) {
+        return line.find("int3: 0000 [#1]") != std::string::npos;
+    });
+}
+
+// Boots once for `cases`; what has not been run when the VM ends stays in `cases`. Where the emulator has strayed,
+// what failed stays there, too, for a run on one thread.
+Result<std::vector<Outcome>> boot(Arguments& args, std::vector<std::string>& cases) {
     RunnerOutput output;
     const GuestReport report = TRY(run_guest_report(spec_for(args, cases, output)));
     std::vector<Outcome> outcomes = std::move(output.outcomes());
@@ -150,6 +160,12 @@ Result<std::vector<Outcome>> boot(const Arguments& args, std::vector<std::string
     }
     for (const auto& [name, text] : splats_by_case(report.console)) fail_with(outcomes, name, text);
     for (const auto& left : report.left) fail_with(outcomes, "end", left + "\n");
+    if (emulator_strayed(args, report.console)) {
+        fmt::print("the kernel hit a breakpoint that was gone: what failed runs again, on one thread of QEMU\n{}\n",
+                   report.console.excerpt(40));
+        args.single_thread = true;
+        std::erase_if(outcomes, [](const Outcome& o) { return o.verdict == Verdict::fail; });
+    }
     std::erase_if(cases, [&outcomes](const std::string& path) {
         const std::string name = fs::path(path).stem();
         return std::any_of(outcomes.begin(), outcomes.end(),
@@ -158,7 +174,7 @@ Result<std::vector<Outcome>> boot(const Arguments& args, std::vector<std::string
     return outcomes;
 }
 
-Result<std::vector<Outcome>> run_in_vms(const Arguments& args, std::vector<std::string> cases) {
+Result<std::vector<Outcome>> run_in_vms(Arguments args, std::vector<std::string> cases) {
     std::vector<Outcome> all;
     for (int dead = 0; !cases.empty() && dead < max_dead_boots;) {
         const std::size_t before = cases.size();
