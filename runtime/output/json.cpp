@@ -62,6 +62,7 @@ Json value_of(const MapDecl& map, const AggValue& v) {
 
 const char* type_of(const MapDecl& map) {
     switch (map.kind) {
+        case KPL_MAP_AVG:
         case KPL_MAP_STATS: return "stats";
         case KPL_MAP_HIST:
         case KPL_MAP_LHIST: return "hist";
@@ -73,6 +74,11 @@ std::string key_name(const std::vector<Datum>& key) {
     std::string name;
     for (size_t i = 0; i < key.size(); i++) name += (i ? "," : "") + to_text(key[i]);
     return name;
+}
+
+// As the rows come, without a search for the name: two keys may look alike once they are text, and both count.
+void append(Json& object, const std::vector<Datum>& key, Json value) {
+    object.get_ref<Json::object_t&>().push_back({key_name(key), std::move(value)});
 }
 
 Json value_of(const Datum& datum) {
@@ -107,7 +113,7 @@ std::string json_lost(uint64_t events) { return line("lost_events", {{"events", 
 
 std::string json_entries(const MapDecl& map, const std::vector<std::pair<std::vector<Datum>, std::vector<Datum>>>& entries) {
     Json values = Json::object();
-    for (const auto& [key, value] : entries) values[key_name(key)] = value_of(map, value);
+    for (const auto& [key, value] : entries) append(values, key, value_of(map, value));
     return line("map", {{"@" + map.name, std::move(values)}});
 }
 
@@ -115,7 +121,7 @@ std::string json_map(const MapDecl& map, const std::vector<KeyedValue>& rows) {
     Json values = Json::object();
     for (const KeyedValue& row : rows) {
         if (map.keyed)
-            values[key_name(row.key)] = value_of(map, row.value);
+            append(values, row.key, value_of(map, row.value));
         else
             values = value_of(map, row.value);
     }

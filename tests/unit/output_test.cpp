@@ -200,6 +200,7 @@ TEST_CASE("JSON has bpftrace's types") {
           "{\"type\":\"map\",\"data\":{\"@s\":{\"vfs_read,dd\":-7}}}\n");
     CHECK(json_map(map_of(KPL_MAP_STATS, "st", false), {{{}, five}}) ==
           "{\"type\":\"stats\",\"data\":{\"@st\":{\"count\":5,\"average\":-1,\"total\":-7,\"min\":-9,\"max\":2}}}\n");
+    CHECK(json_map(map_of(KPL_MAP_AVG, "a", false), {{{}, five}}) == "{\"type\":\"stats\",\"data\":{\"@a\":-1}}\n");
     five.slots.assign(66, 0);
     five.slots[0] = 1, five.slots[2] = 4;
     CHECK(json_map(map_of(KPL_MAP_HIST, "h", false), {{{}, five}}) ==
@@ -212,6 +213,16 @@ TEST_CASE("JSON replaces what is not UTF-8 and keeps large integers as strings")
     big.n = UINT64_MAX;
     CHECK(json_map(map_of(KPL_MAP_COUNT, "n", false), {{{}, big}}) ==
           "{\"type\":\"map\",\"data\":{\"@n\":\"18446744073709551615\"}}\n");
+}
+
+TEST_CASE("JSON has every row, though their keys look alike as text") {
+    AggValue one, two;
+    one.n = 1, two.n = 2;
+    const std::vector<Datum> left{std::string("a,b"), std::string("c")}, right{std::string("a"), std::string("b,c")};
+    CHECK(json_map(map_of(KPL_MAP_COUNT, "n", true), {{left, one}, {right, two}}) ==
+          "{\"type\":\"map\",\"data\":{\"@n\":{\"a,b,c\":1,\"a,b,c\":2}}}\n");
+    CHECK(json_entries(map_of(KPL_MAP_HASH, "m", true), {{left, {int64_t{1}}}, {right, {int64_t{2}}}}) ==
+          "{\"type\":\"map\",\"data\":{\"@m\":{\"a,b,c\":1,\"a,b,c\":2}}}\n");
 }
 
 TEST_CASE("lhist labels whole K and M") {
