@@ -78,8 +78,11 @@ Result<void> Session::run_script() {
 Result<void> Session::events() {
     loop_->on_signal([this](int signal) {
         if (signal == SIGUSR1) {
-            for (uint32_t i = 0; i < unit_.maps.size(); i++)
+            for (uint32_t i = 0; i < maps_.size(); i++) {
+                const bool shown = maps_[i].shown;  // a look on the way is not the print at the end
                 if (auto text = render_map(i)) sink_.write(*text);
+                maps_[i].shown = shown;
+            }
             sink_.flush();
             return;
         }
