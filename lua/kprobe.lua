@@ -405,6 +405,12 @@ function kprobe.exit(code)
   core.exit(tonumber(code or 0))
 end
 
+-- Whole numbers in full, where tostring() has 1e+14 for times and addresses.
+local function text_of(value)
+  if type(value) == "number" and value == math.floor(value) and math.abs(value) < 2 ^ 63 then return ("%d"):format(value) end
+  return tostring(value)
+end
+
 -- A map alone is printed in the format of the output.
 function kprobe.print(...)
   local class = select("#", ...) == 1 and type(...) == "table" and getmetatable(...)
@@ -413,7 +419,7 @@ function kprobe.print(...)
   local output = class == Shared and core.entries_output((...).id)
   if output then return core.emit(output) end
   local parts = {}
-  for i = 1, select("#", ...) do parts[i] = tostring((select(i, ...))) end
+  for i = 1, select("#", ...) do parts[i] = text_of((select(i, ...))) end
   core.write(table.concat(parts, "\t") .. "\n")
 end
 

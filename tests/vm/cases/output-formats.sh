@@ -73,3 +73,7 @@ LUA
 run kprobe-lua wide.lua
 status 0
 out '^false	wide.lua:1: '
+# Whole numbers are printed in full.
+run kprobe-lua -e 'print(2 ^ 53 - 1, -2 ^ 53, 1e14, 0.5, -1, 2 ^ 63)'
+status 0
+line '9007199254740991	-9007199254740992	100000000000000	0.5	-1	9.2233720368548e+18'
