@@ -1,14 +1,40 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /* Probes on any instruction, by the kernel's kprobes.  Process context. */
+#include <linux/kallsyms.h>
+#include <linux/string.h>
 #include <linux/uaccess.h>
 
 #include "probe.h"
 #include "unregister.h"
 
+/*
+ * Code that the kernel rewrites, or copies to run it elsewhere, without asking
+ * whether a probe stands in it: the trampolines of static calls, where it then
+ * stops at a BUG, and those of ftrace, whose copies jump anywhere.  The kernel
+ * itself registers probes there.
+ */
+noinline_for_stack int kpl_check_place(u64 addr)
+{
+	static const char * const copied[] = {
+		"ftrace_caller", "ftrace_caller_op_ptr", "ftrace_call", "ftrace_caller_end",
+		"ftrace_regs_caller", "ftrace_regs_caller_op_ptr", "ftrace_regs_call",
+		"ftrace_regs_caller_jmp", "ftrace_regs_caller_end",
+	};
+	char name[KSYM_SYMBOL_LEN];
+
+	sprint_symbol_no_offset(name, addr);
+	if (strstarts(name, "__SCT__") || match_string(copied, ARRAY_SIZE(copied), name) >= 0)
+		return -EINVAL;
+	return 0;
+}
+
 static int kpl_kprobe_add_one(struct kpl_probe *pr)
 {
 	struct kprobe *kp = &pr->rp.kp;
+	int err = kpl_check_place(pr->addr);
 
+	if (err)
+		return err;
 	kp->addr = (kprobe_opcode_t *)pr->addr;
 	kp->flags = KPROBE_FLAG_DISABLED;
 	/* A handler that does nothing would still cost, and a post handler forbids optimization. */

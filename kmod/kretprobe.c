@@ -23,8 +23,10 @@ static u32 kpl_data_size(const struct kpl_prog *prog)
 static int kpl_kretprobe_add_one(struct kpl_probe *pr)
 {
 	struct kretprobe *rp = &pr->rp;
-	int err;
+	int err = kpl_check_place(pr->addr);
 
+	if (err)
+		return err;
 	rp->kp.addr = (kprobe_opcode_t *)pr->addr;
 	rp->kp.flags = KPROBE_FLAG_DISABLED;
 	rp->maxactive = pr->maxactive;

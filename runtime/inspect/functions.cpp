@@ -6,8 +6,22 @@
 
 namespace kpl {
 
+bool is_static_call(std::string_view name) {
+    return name.starts_with("__SCT__");
+}
+
+bool is_trampoline(std::string_view name) {
+    constexpr std::string_view copied[] = {
+        "ftrace_caller",     "ftrace_caller_op_ptr",   "ftrace_call",
+        "ftrace_caller_end", "ftrace_regs_caller",     "ftrace_regs_caller_op_ptr",
+        "ftrace_regs_call",  "ftrace_regs_caller_jmp", "ftrace_regs_caller_end",
+    };
+    return is_static_call(name) || std::find(std::begin(copied), std::end(copied), name) != std::end(copied);
+}
+
 bool is_part_of_function(std::string_view name) {
-    return name.starts_with("__pfx_") || name.starts_with("__cfi_") || name.find('.') != name.npos;
+    return name.starts_with("__pfx_") || name.starts_with("__cfi_") || is_trampoline(name) ||
+           name.find('.') != name.npos;
 }
 
 std::string target_name(const Symbol& symbol) {

@@ -19,6 +19,12 @@ Result<std::vector<Symbol>> probeable_functions(Kallsyms& symbols, const std::st
 // Not functions of their own: paddings before functions, and parts that the compiler split off.
 bool is_part_of_function(std::string_view name);
 
+// Code that the kernel rewrites, or copies to run it elsewhere, whatever stands in it: trampolines of static
+// calls, and of ftrace. The kernel lets a probe stand there, and then stops at a BUG or jumps anywhere. The
+// module refuses these too.
+bool is_static_call(std::string_view name);
+bool is_trampoline(std::string_view name);
+
 // As a target names it: "vfs_read", "ext4:ext4_sync_fs".
 std::string target_name(const Symbol& symbol);
 

@@ -146,6 +146,9 @@ Result<FunctionView> Inspector::function(const std::string& target) {
 }
 
 Result<FunctionView> Inspector::function(const Symbol& symbol) {
+    if (init_.has(symbol.addr))
+        return Error{Errc::system,
+                     fmt::format("{} is start-up code, which the kernel has freed", symbol.name)};
     FunctionView view;
     view.symbol = symbol;
     view.wanted = symbol.addr;
@@ -172,6 +175,11 @@ Result<FunctionView> Inspector::function(const Symbol& symbol) {
     facts.fixups = std::move(special.fixups);
     facts.jump_labels = std::move(special.jump_labels);
     facts.static_calls = std::move(special.static_calls);
+    // Its trampoline is rewritten as the calls are, but is in no table.
+    if (is_static_call(symbol.name))
+        facts.static_calls.insert(facts.static_calls.end(), {symbol.addr, symbol.addr + 5});
+    else if (is_trampoline(symbol.name))
+        facts.blacklist.push_back({symbol.addr, end});
     facts.bugs = std::move(special.bugs);
     for (const ListedProbe& probe : probes_)
         if (!probe.gone && !probe.disabled && !probe.ftrace) facts.probes.push_back(probe.addr);

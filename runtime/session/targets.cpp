@@ -8,6 +8,8 @@
 #include <optional>
 #include <unordered_set>
 
+#include "inspect/functions.hpp"
+
 namespace kpl {
 namespace {
 
@@ -21,6 +23,7 @@ Result<Spec> parse(const std::string& text) {
     std::string rest = text;
     if (const auto colon = rest.find(':'); colon != std::string::npos) {
         spec.module = rest.substr(0, colon);
+        if (spec.module.empty()) return Error{Errc::script, fmt::format("target '{}' names no module", text)};
         rest = rest.substr(colon + 1);
     }
     const auto plus = rest.find('+');
@@ -38,9 +41,10 @@ Result<Spec> parse(const std::string& text) {
 }
 
 // Symbols that are no functions of their own: padding before functions, and parts that the compiler split off. A glob
-// leaves them out; by name they can be had.
+// leaves them out; by name they can be had, but for trampolines.
 bool is_function_of_its_own(const std::string& name) {
-    return !name.starts_with("__pfx_") && !name.starts_with("__cfi_") && name.find('.') == std::string::npos;
+    return !name.starts_with("__pfx_") && !name.starts_with("__cfi_") && !is_trampoline(name) &&
+           name.find('.') == std::string::npos;
 }
 
 bool is_text(const Symbol& symbol) { return symbol.kind == 't' || symbol.kind == 'T' || symbol.kind == 'w' || symbol.kind == 'W'; }
@@ -49,6 +53,12 @@ bool is_glob(const std::string& symbol) { return symbol.find_first_of("*?[") != 
 
 Place place_of(const Symbol& symbol, uint64_t offset) {
     return {symbol.name, symbol.module, symbol.addr + offset, symbol.addr, offset};
+}
+
+Result<void> check_probeable(const Symbol& symbol) {
+    if (!is_trampoline(symbol.name)) return {};
+    return Error{Errc::script, fmt::format("can't probe {}: the kernel rewrites or copies this code; probe the functions that "
+                                           "it leads to", symbol.name)};
 }
 
 // One resolution under way.
@@ -125,6 +135,7 @@ Result<void> resolve_name(const std::string& text, Resolver& r) {
     const auto found = TRY(r.symbols.find(spec.symbol, spec.module));
     if (found.empty()) return unknown(text, spec, r.symbols);
     if (found.size() > 1) return ambiguous(text, found);
+    TRY(check_probeable(found[0]));
     if (spec.offset) TRY(check_offset(text, spec, found[0], r.symbols));
     r.result.places.push_back(place_of(found[0], spec.offset));
     return {};
@@ -134,6 +145,7 @@ Result<void> resolve_address(uint64_t address, Resolver& r) {
     const Symbol symbol = TRY(r.symbols.at(address));
     if (symbol.name.empty() || !is_text(symbol))
         return Error{Errc::script, fmt::format("no function of this kernel covers the address {:#x}", address)};
+    TRY(check_probeable(symbol));
     r.result.places.push_back(place_of(symbol, address - symbol.addr));
     return {};
 }
@@ -177,6 +189,7 @@ std::string LeftOut::text() const {
 
 Result<Resolved> resolve_targets(const ProbeDecl& probe, Kallsyms& symbols, const BlacklistOnDemand& blacklist, bool addresses) {
     Resolver r{symbols, blacklist};
+    std::string errors;  // a line for each, with its place in the script
     for (const auto& target : probe.targets) {
         const auto* name = std::get_if<std::string>(&target);
         Result<void> done;
@@ -188,9 +201,12 @@ Result<Resolved> resolve_targets(const ProbeDecl& probe, Kallsyms& symbols, cons
         Error error = std::move(done).error();
         if (error.code != Errc::script) return error;
         error.at = probe.at;
-        if (!probe.optional) return error;
-        r.result.missing.push_back(std::move(error));
+        if (probe.optional)
+            r.result.missing.push_back(std::move(error));
+        else
+            errors += (errors.empty() ? "" : "\n") + error.message();
     }
+    if (!errors.empty()) return Error{Errc::script, errors};
     if (addresses) drop_repeated(r.result);
     return std::move(r.result);
 }

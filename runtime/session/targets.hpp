@@ -51,7 +51,7 @@ struct Resolved {
     std::vector<Error> missing;  // targets of an optional probe that are nowhere
 };
 
-// All places of a declaration. The error names the target that can't be resolved and what is near to it.
+// All places of a declaration. The error has a line for each target that can't be resolved, with what is near to it.
 // Where the blacklist can't be read, the kernel decides. Without `addresses`, names are taken as they
 // are: for compiling where nothing will be attached.
 Result<Resolved> resolve_targets(const ProbeDecl& probe, Kallsyms& symbols, const BlacklistOnDemand& blacklist, bool addresses);

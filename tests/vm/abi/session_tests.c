@@ -178,6 +178,8 @@ static void bad_attaches(void)
 	REFUSED(EINVAL, addr, symbol("kpl_h_read64"));
 	REFUSED(EINVAL, addr, symbol("kpl_interpret"));
 	REFUSED(EINVAL, addr, symbol("kpl_attach"));
+	REFUSED(EINVAL, addr, symbol("__SCT__might_resched"));
+	REFUSED(EINVAL, addr, symbol("ftrace_caller") + 4);
 #undef REFUSED
 	EQ(kprobes_listed(), 0);
 	FAILS(EINVAL, control(fd, KPL_CTL_ENABLE, 0));

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: MIT
+# Code that the kernel rewrites or copies, where it lets a probe stand and then dies of it: refused by name, by address and
+# inside, left out of globs; nothing else stands against the rest. All that fails is told, not the first of it alone.
+script refused.lua <<'LUA'
+local function address(symbol)
+  for line in io.lines "/proc/kallsyms" do
+    local at, name = line:match "^(%x+) %a (%S+)"
+    if name == symbol then return tonumber(at:sub(1, 8), 16) * 0x100000000ULL + tonumber(at:sub(9), 16) end
+  end
+end
+kprobe({ "__SCT__might_resched", "__SCT__might_resched+5", "no_such_function" }, function() end)
+kretprobe { "ftrace_caller", ret = function() end }
+kprobe(address "ftrace_regs_caller" + 4, function() end)
+kprobe("kprobe_lua:__SCT__kpl_hook_return", function() end)
+LUA
+run kprobe-lua refused.lua
+status 1
+[ "$(wc -l < err)" = 6 ] || fail 'not six lines'
+[ "$(grep -c "can't probe .*: the kernel rewrites or copies this code" err)" = 5 ] || fail 'not five trampolines'
+err "^refused.lua:7: no function 'no_such_function' in this kernel"
+# globs leave them out, on the path that would not refuse them by itself
+script globs.lua <<'LUA'
+local n = count()
+kprobe { "__SCT__might*", optional = true, via = "kprobe", pre = function() end }
+kprobe { "ftrace_*caller*", optional = true, via = "kprobe", pre = function() end }
+every(0.3, function()
+  kretprobe { "vfs_read", ret = function() n:add() end }
+  kprobe("vfs_write", function() n:add() end)
+  every(0.2, function() exit() end)
+end)
+LUA
+run kprobe-lua globs.lua
+status 0
+err "no function that matches '__SCT__might.*' can be probed: 1 parts of functions"
+run kprobe-lua -l 'ftrace_regs_call*'
+status 1
+[ ! -s out ] || fail 'listed'
+one_error
+err "no function that can be probed matches 'ftrace_regs_call"
+run kprobe-lua disasm __SCT__might_resched
+status 0
+out 'static call: the kernel rewrites'
+out ' 0 can be probed'
+run kprobe-lua disasm ftrace_caller
+out ' 0 can be probed'
+run kprobe-lua disasm start_kernel
+status 1
+one_error
+err 'start_kernel is start-up code, which the kernel has freed'
+run kprobe-lua -e 'kprobe(":vfs_read", function() end)'
+status 1
+err "target ':vfs_read' names no module"
