@@ -35,7 +35,8 @@ Result<BuildResult> build(Unit& unit, Types& types, const BuildOptions& options)
         state.diag.about("");
         more = state.end_round();
     }
-    if (more) return Error{Errc::script, "the types of these handlers can't be worked out"};
+    if (more)
+        return Error{Errc::script, unit.handlers[unit.built].name + ": the types of these handlers can't be worked out"};
     if (!state.diag.has_errors()) state.finish();
     if (state.diag.has_errors()) return Error{Errc::script, state.diag.text()};
     unit.built = unit.handlers.size();

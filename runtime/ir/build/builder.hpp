@@ -189,6 +189,7 @@ class Builder {
     std::optional<Condition> compare_integers(ir::Cmp cmp, const Value& a, const Value& b);
     std::optional<Condition> equal(const Value& a, const Value& b, const std::string& name);  // not negated
     std::optional<Condition> equal_if_there(const Value& a, const Value& b, const std::string& name);
+    ir::ValueId null_if_nil(const Value& pointer);
     std::optional<Condition> equal_nil(const Value& v, const std::string& name);
     std::optional<Condition> equal_bools(const Value& a, const Value& b);
     std::optional<Condition> equal_strings(const Value& a, const Value& b);

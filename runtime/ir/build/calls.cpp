@@ -70,7 +70,8 @@ Values Builder::call(const Value& target, Values args, const std::string& name) 
             break;
     }
     if (callee.is(Kind::Opaque) && callee.index == calls_itself) return {fail(Err::RECURSION)};
-    if (callee.is(Kind::Nil)) return {fail(Err::NOT_DEFINED, callee.text.empty() ? name : callee.text)};
+    const std::string& missing = callee.text.empty() ? name : callee.text;
+    if (callee.is(Kind::Nil) && !missing.empty()) return {fail(Err::NOT_DEFINED, missing)};
     return {fail(Err::CALL_VALUE, describe(callee))};
 }
 

@@ -105,6 +105,8 @@ std::optional<Condition> Builder::equal(const Value& a, const Value& b, const st
     if (a.is(Kind::Nil)) return equal_nil(b, name);
     if (a.is(Kind::Bool) && b.is(Kind::Bool)) return equal_bools(a, b);
     if (equals_if_there(a, b)) return equal_if_there(a, b, name);
+    if (a.is(Kind::Pointer) && b.is(Kind::Pointer) && (a.type.nilable || b.type.nilable))
+        return Condition{.cmp = Cmp::Eq, .a = null_if_nil(a), .b = null_if_nil(b)};
     if (!usable(a, "a comparison") || !usable(b, "a comparison")) return std::nullopt;
     if (a.is(Kind::Int) && b.is(Kind::Int)) return compare_integers(Cmp::Eq, a, b);
     if (is_address(a) && is_address(b))
@@ -121,6 +123,12 @@ std::optional<Condition> Builder::equal(const Value& a, const Value& b, const st
     else
         fail(Err::EQUAL_TYPES, describe(a), describe(b));
     return std::nullopt;
+}
+
+// A pointer that is nil is as good as NULL: both equal nil.
+ValueId Builder::null_if_nil(const Value& pointer) {
+    if (!pointer.type.nilable) return num(pointer);
+    return w_.binary(Opcode::And, num(pointer), w_.binary(Opcode::Sub, w_.constant(0), pointer.present));
 }
 
 // nil equals no number and no string.

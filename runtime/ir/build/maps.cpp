@@ -87,7 +87,7 @@ Value Builder::map_get(const Value& map, const Value& key) {
         v.type = {.kind = Kind::Snapshot, .nilable = true, .map = id};
         v.index = slot;
         v.present = there;
-        v.text = map.text;
+        v.text = map.text + "[…]";
         return v;
     }
     const Type type = shape.value.fields().begin()->second.type;
@@ -104,7 +104,8 @@ Value Builder::snapshot_field(const Value& snapshot, const std::string& name) {
     MapShape& shape = s_.maps[snapshot.type.map];
     const FieldShape* field = shape.value.find(name);
     if (!field) return fail(Err::NO_VALUE_FIELD, map_name(snapshot.type.map), name);
-    if (field->type.kind == Kind::Undefined) return poison();
+    // Only ever set to what is made of itself, unless a later round finds another store.
+    if (field->type.kind == Kind::Undefined) return fail(Err::MAYBE_NIL, fmt::format("'{}.{}'", snapshot.text, name));
     const Layout& layout = shape.value_layout;
     uint32_t offset = 0;
     int64_t index = 0;

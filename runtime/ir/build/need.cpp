@@ -19,6 +19,7 @@ std::string Builder::describe(const Type& t) {
             break;
         case Kind::Int:
             text = t.is_unsigned ? "an unsigned integer" : "an integer";
+            if (t.shows == Shows::Symbol) text = "the address of a symbol";
             break;
         case Kind::Pointer: {
             const auto target = s_.types.spell(t.ctype);

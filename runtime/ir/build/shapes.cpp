@@ -14,6 +14,12 @@ std::optional<long> as_number(const std::string& s) {
     return n;
 }
 
+// Only ever in one direction, or the rounds would not end: what was stored as an address anywhere shows as one.
+Shows wider(Shows a, Shows b) {
+    if (a == Shows::Address || b == Shows::Address) return Shows::Address;
+    return a == b ? a : Shows::Plain;
+}
+
 // The type that holds both, or nothing.
 std::optional<Type> widen(const Type& a, const Type& b) {
     if (a.kind == Kind::Undefined) return b;
@@ -27,7 +33,7 @@ std::optional<Type> widen(const Type& a, const Type& b) {
     if (a.kind == Kind::Stack && a.user != b.user) return std::nullopt;
     t.is_unsigned |= b.is_unsigned;
     t.limit = std::max(a.limit, b.limit);
-    if (a.shows != b.shows) t.shows = Shows::Plain;
+    t.shows = wider(a.shows, b.shows);
     if (a.ctype != b.ctype) t.ctype = 0;
     return t;
 }
