@@ -61,7 +61,7 @@ class LuaFunction : public FunctionRef {
         lua_State* L = ref_.state();
         StackGuard guard(L);
         ref_.push();
-        if (lua_iscfunction(L, -1)) return Error{Errc::script, "a C function can't run in a handler"};
+        if (lua_iscfunction(L, -1)) return Error{Errc::script, "a function of C can't be a handler: write `function(p) … end`"};
         const std::string dump = dump_function(L);
         if (dump.empty()) return Error{Errc::script, "the function can't be dumped"};
         LuaHost::Impl& host = LuaHost::Impl::of(L);

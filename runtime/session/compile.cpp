@@ -120,11 +120,14 @@ Result<uint32_t> verify(const HandlerProgram& program, const std::vector<kpl_map
     SourceLoc at;
     if (const PcNote* note = program.note_at(v.reject_pc)) at = note->at;
     if (auto text = record_error(program, v.reject_pc, v.max_record)) return Error{Errc::script, *text, at};
-    if (v.reject == KPL_REJECT_BUDGET)
+    if (v.reject == KPL_REJECT_BUDGET) {
+        v.budget = KPL_MAX_BUDGET;  // the verifier stops at the budget: once more, for the whole cost
+        const std::string cost = kpl_verify(&v) == 0 ? std::to_string(v.cost) : fmt::format("over {}", KPL_MAX_BUDGET);
         return Error{Errc::script,
                      fmt::format("handler costs {}, over its budget of {}: make it shorter, or give the probe a larger budget=",
-                                 v.cost, program.budget ? program.budget : KPL_DEFAULT_BUDGET),
+                                 cost, program.budget ? program.budget : KPL_DEFAULT_BUDGET),
                      at};
+    }
     return Error{Errc::script, fmt::format("{}: refused at instruction {}: {}", program.name, v.reject_pc, kpl_reject_text(v.reject)), at};
 }
 
@@ -147,7 +150,15 @@ Result<std::vector<PlannedProbe>> plan_probe(const ProbeDecl& probe, uint32_t nu
     for (const HandlerDecl& handler : unit.handlers) groups = std::max(groups, handler.data_group + 1);
     Grouping grouping{probe, number, unit, groups};
     bool typed = false;
-    for (const FunctionPtr& f : probe.handlers) typed |= f && may_need_signature(*f, probe.kind == ProbeKind::Jprobe);
+    for (const FunctionPtr& f : probe.handlers) {
+        if (!f) continue;
+        if (const auto proto = f->proto(); !proto) {
+            Error error = proto.error();
+            error.at = probe.at;  // it has no line of its own: a function of C
+            return error;
+        }
+        typed |= may_need_signature(*f, probe.kind == ProbeKind::Jprobe);
+    }
     std::vector<PlannedProbe> planned;
     for (Place& place : places) {
         if (probe.kind != ProbeKind::Kprobe && place.offset != 0)
