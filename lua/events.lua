@@ -123,12 +123,24 @@ local function fields_of(layout)
 end
 
 local prelude = [[
-local cast, u64, Bytes, symbol, stack, Record = ...
-local tonumber, text, format, band = tonumber, require("ffi").string, string.format, require("bit").band
+local cast, u64, Bytes, symbol, stack, Record, Printed = ...
+local tonumber, text, format, band, setmetatable = tonumber, require("ffi").string, string.format, require("bit").band, setmetatable
 ]]
 
-local function compile(code, record)
-  return assert(loadstring(prelude .. code, "=kprobe"))(ffi.cast, ffi.typeof "uint64_t", Bytes, symbol, stack, record)
+local function compile(code, record, printed)
+  return assert(loadstring(prelude .. code, "=kprobe"))(ffi.cast, ffi.typeof "uint64_t", Bytes, symbol, stack, record, printed)
+end
+
+-- What tostring() gives of an event: the fields that it has, in their order.
+local function text_of_fields(layout)
+  return function(event)
+    local parts = {}
+    for _, field in ipairs(layout.fields) do
+      local value = event[field.name]
+      if value ~= nil then parts[#parts + 1] = field.name .. " = " .. registry.text_of(value) end
+    end
+    return "{ " .. table.concat(parts, ", ") .. " }"
+  end
 end
 
 -- (record, cpu) → a table of its own.
@@ -144,8 +156,8 @@ local function table_decoder(layout, record)
     end
     row[#row + 1] = string.format("[%q] = %s", field.name, name)
   end
-  code[#code + 1] = string.format("return { %s } end", table.concat(row, ", "))
-  return compile(table.concat(code, "\n"), record)
+  code[#code + 1] = string.format("return setmetatable({ %s }, Printed) end", table.concat(row, ", "))
+  return compile(table.concat(code, "\n"), record, { __tostring = text_of_fields(layout) })
 end
 
 -- ---------------------------------------------------------------- batches
@@ -159,7 +171,7 @@ local function view_of(layout, record)
   code[#code + 1] = "}"
   local getters = compile(table.concat(code, "\n"), record)
   local view = ffi.typeof("struct { $ _record; uint32_t _cpu; }", record)
-  return ffi.metatype(view, { __index = function(v, name)
+  return ffi.metatype(view, { __tostring = text_of_fields(layout), __index = function(v, name)
     local get = getters[name]
     if get then return get(v) end
   end })

@@ -87,6 +87,8 @@ local function collect_targets(what, target, into)
     for _, one in ipairs(target) do collect_targets(what, one, into) end
   elseif type(target) == "string" and target ~= "" or is_integer(target) then
     into[#into + 1] = target
+  elseif type(target) == "number" and target >= 2 ^ 53 then
+    fail("%s: as a number of Lua, this address has lost digits: write it with ULL at its end, or as a string", what)
   else
     fail('%s: a target is "symbol", "symbol+0x1a", "module:symbol", an address, a glob, or a list of these', what)
   end
@@ -272,7 +274,7 @@ function kprobe.lhist(lo, hi, step)
   if step <= 0 or hi <= lo or (hi - lo) % step ~= 0 then
     fail "lhist(lo, hi, step): hi must be over lo by a multiple of step, and step over 0"
   end
-  if (hi - lo) / step > 1022 then fail "lhist has at most 1022 steps: take a larger one" end
+  if (tonumber(hi) - tonumber(lo)) / tonumber(step) > 1022 then fail "lhist has at most 1022 steps: take a larger one" end
   return declare_map("lhist", { max = 0, lo = lo, hi = hi, step = step })
 end
 
@@ -482,7 +484,7 @@ end
 registry.builtins = builtins
 
 registry.Map, registry.Shared, registry.Event, registry.Probe = Map, Shared, Event, Probe
-registry.fail = fail
+registry.fail, registry.text_of = fail, text_of
 registry.Stack = { __tostring = function(stack) return "\n    " .. table.concat(stack, "\n    ") end }
 
 function registry.int64(high, low) return bit.bor(bit.lshift(ffi.cast("int64_t", high), 32), ffi.cast("int64_t", low)) end

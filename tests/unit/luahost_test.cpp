@@ -142,6 +142,7 @@ TEST_CASE_METHOD(Fixture, "wrong declarations are refused at the script's line")
                                                              "cpu, pid, tid"},
         {"kprobe { 'x', pre = print, when = { comm = 'sixteen-bytes-xx' } }",
          "script.lua:1: when: comm 'sixteen-bytes-xx' is longer than the 15 bytes that the kernel keeps"},
+        {"lhist(-9223372036854775807LL - 1, 9223372036854775807LL, 1)", "script.lua:1: lhist has at most 1022 steps: take a larger one"},
         {"lhist(0, 10, 3)", "script.lua:1: lhist(lo, hi, step): hi must be over lo by a multiple of step, and step over 0"},
         {"count(3)", "script.lua:1: count takes no argument, or a table such as { max = 10000 }"},
         {"event():each(1)", "script.lua:1: each takes a function"},
