@@ -57,7 +57,8 @@ Result<int> list_blacklist(Context& c) {
     std::vector<BlacklistRange> found;
     for (const BlacklistRange& range : blacklist.ranges())
         if (glob_match(pattern, range.name)) found.push_back(range);
-    if (found.empty()) return Error{Errc::system, fmt::format("nothing on the blacklist matches '{}'", pattern)};
+    if (found.empty())
+        return Error{Errc::system, fmt::format("nothing on the blacklist matches '{}'", pattern)};
     put(c.json() ? json_blacklist(found) : print_blacklist(found));
     return 0;
 }
@@ -66,7 +67,8 @@ Result<int> list_functions(Context& c) {
     const std::string pattern = c.args.empty() ? "*" : c.args.front();
     const auto found = TRY(probeable_functions(c.symbols, pattern));
     Types* types = c.line.options.verbose ? &c.types : nullptr;
-    if (found.empty()) return Error{Errc::system, fmt::format("no function that can be probed matches '{}'", pattern)};
+    if (found.empty())
+        return Error{Errc::system, fmt::format("no function that can be probed matches '{}'", pattern)};
     put(c.json() ? json_functions(found, types) : print_functions(found, types));
     return 0;
 }

@@ -18,9 +18,15 @@ const char* kind_name(ProbeKind kind) {
 Result<int> Session::list() {
     const BlacklistOnDemand blacklist;
     size_t count = 0;
+    std::string errors;
     for (const ProbeDecl& probe : declared_) {
         if (probe.detached) continue;
-        const Resolved found = TRY(resolve_targets(probe, symbols_, blacklist, true));
+        auto resolved = resolve_targets(probe, symbols_, blacklist, true);
+        if (!resolved) {
+            errors += (errors.empty() ? "" : "\n") + resolved.error().message();
+            continue;
+        }
+        const Resolved& found = *resolved;
         for (const Error& error : found.missing) say("warning: " + error.message() + " (optional: skipped)");
         for (const Place& place : found.places) {
             Types* types = options_.verbose ? &types_ : nullptr;
@@ -33,6 +39,7 @@ Result<int> Session::list() {
         count += found.places.size();
     }
     sink_.flush_all();
+    if (!errors.empty()) return Error{Errc::script, errors};
     return count ? 0 : 1;
 }
 

@@ -47,6 +47,15 @@ bool is_function_of_its_own(const std::string& name) {
            name.find('.') == std::string::npos;
 }
 
+// The address that a string such as "0xffffffff81234567" stands for.
+std::optional<uint64_t> address_in(std::string_view text) {
+    uint64_t address = 0;
+    if (!text.starts_with("0x")) return std::nullopt;
+    const auto [end, error] = std::from_chars(text.data() + 2, text.data() + text.size(), address, 16);
+    if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+    return address;
+}
+
 bool is_text(const Symbol& symbol) { return symbol.kind == 't' || symbol.kind == 'T' || symbol.kind == 'w' || symbol.kind == 'W'; }
 
 bool is_glob(const std::string& symbol) { return symbol.find_first_of("*?[") != std::string::npos; }
@@ -192,11 +201,12 @@ Result<Resolved> resolve_targets(const ProbeDecl& probe, Kallsyms& symbols, cons
     std::string errors;  // a line for each, with its place in the script
     for (const auto& target : probe.targets) {
         const auto* name = std::get_if<std::string>(&target);
+        const auto address = name ? address_in(*name) : std::optional(std::get<uint64_t>(target));
         Result<void> done;
-        if (name)
+        if (!address)
             done = addresses ? resolve_name(*name, r) : resolve_unaddressed(*name, r);
         else if (addresses)
-            done = resolve_address(std::get<uint64_t>(target), r);
+            done = resolve_address(*address, r);
         if (done) continue;
         Error error = std::move(done).error();
         if (error.code != Errc::script) return error;
