@@ -119,10 +119,13 @@ bool put_field(std::string& bytes, const FieldLayout& f, const Datum& value) {
         std::memcpy(bytes.data() + f.offset + 8, text->data(), text->size());
         return true;
     }
+    if (f.kind == FieldKind::Bool) {  // a number is none: 0 is true in Lua
+        auto* b = std::get_if<bool>(&value);
+        return b && put(*b);
+    }
     if (auto* n = std::get_if<int64_t>(&value)) return put(static_cast<uint64_t>(*n));
     if (auto* u = std::get_if<uint64_t>(&value)) return put(*u);
     if (auto* symbol = std::get_if<SymbolDatum>(&value)) return put(symbol->address);
-    if (auto* b = std::get_if<bool>(&value); b && f.kind == FieldKind::Bool) return put(*b);
     return false;
 }
 

@@ -131,6 +131,10 @@ TEST_CASE("keys go both ways") {
     CHECK(encode(layout, {int64_t{12}, int64_t{3}}).error().text == "element 2 of the key should be a string");
     CHECK(encode(layout, {std::string("x"), std::string("y")}).error().text == "element 1 of the key should be a number");
     CHECK_FALSE(encode(layout, {int64_t{12}, std::string(17, 'x')}));
+
+    layout.fields = {field("1", FieldKind::Bool, 0)};
+    CHECK(encode(layout, {true}));
+    CHECK(encode(layout, {int64_t{0}}).error().text == "element 1 of the key should be true or false");
 }
 
 TEST_CASE("histograms are drawn as bpftrace draws them") {
