@@ -85,8 +85,11 @@ Value Builder::get_named(const Value& target, const std::string& name, const std
             return fail(Err::CELL_MEMBER, name);
         case Kind::Event:
             return fail(Err::EVENT_MEMBER, name);
-        case Kind::Record:
-            return record_get(v, string_literal(name));
+        case Kind::Record: {
+            Value field = record_get(v, string_literal(name));
+            if (field.type.nilable && !field.literal) field.text = path + "." + name;
+            return field;
+        }
         case Kind::Snapshot:
             return usable(v, "'." + name + "'") ? snapshot_field(v, name) : poison();
         case Kind::Pointer:
