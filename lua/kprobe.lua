@@ -382,7 +382,10 @@ Event.__index = Event
 Event.__call = function() fail "an event is sent by a handler; user space receives it: e:each(function(e) … end)" end
 
 function kprobe.event(order)
-  if order ~= nil and type(order) ~= "table" then fail 'event takes nothing, or the order of its fields: event{ "pid", "comm" }' end
+  local named = type(order) == "table" and next(order) ~= nil and #order == 0
+  if named or (order ~= nil and type(order) ~= "table") then
+    fail 'event takes nothing, or the order of its fields: event{ "pid", "comm" }'
+  end
   for i, name in ipairs(order or {}) do
     if type(name) ~= "string" then fail("event: field %d must be a name", i) end
   end
