@@ -73,7 +73,7 @@ end
 
 local function check_options(what, given, allowed)
   for name, value in pairs(given) do
-    if type(name) ~= "number" then
+    if type(name) ~= "number" or allowed.max then -- a probe's first element is its target; maps have none
       local kind = allowed[name]
       if not kind then fail("%s has no option '%s'; it has: %s", what, tostring(name), names_of(allowed)) end
       local check = checks[kind]
@@ -382,13 +382,9 @@ Event.__index = Event
 Event.__call = function() fail "an event is sent by a handler; user space receives it: e:each(function(e) … end)" end
 
 function kprobe.event(order)
-  local named = type(order) == "table" and next(order) ~= nil and #order == 0
-  if named or (order ~= nil and type(order) ~= "table") then
-    fail 'event takes nothing, or the order of its fields: event{ "pid", "comm" }'
-  end
-  for i, name in ipairs(order or {}) do
-    if type(name) ~= "string" then fail("event: field %d must be a name", i) end
-  end
+  local takes = 'event takes nothing, or the order of its fields: event{ "pid", "comm" }'
+  if order ~= nil and (type(order) ~= "table" or #order == 0 and next(order)) then fail(takes) end
+  for i, name in ipairs(order or {}) do if type(name) ~= "string" then fail("event: field %d must be a name", i) end end
   local file, line = caller()
   return setmetatable({ id = core.event { order = order or {}, file = file, line = line } }, Event)
 end

@@ -145,6 +145,8 @@ TEST_CASE_METHOD(Fixture, "wrong declarations are refused at the script's line")
         {"lhist(-9223372036854775807LL - 1, 9223372036854775807LL, 1)", "script.lua:1: lhist has at most 1022 steps: take a larger one"},
         {"lhist(0, 10, 3)", "script.lua:1: lhist(lo, hi, step): hi must be over lo by a multiple of step, and step over 0"},
         {"count(3)", "script.lua:1: count takes no argument, or a table such as { max = 10000 }"},
+        {"count { 'x' }", "script.lua:1: count has no option '1'; it has: max"},
+        {"map { 'int' }", "script.lua:1: map has no option '1'; it has: key, max, value"},
         {"event { a = 'int' }", "script.lua:1: event takes nothing, or the order of its fields: event{ \"pid\", \"comm\" }"},
         {"event():each(1)", "script.lua:1: each takes a function"},
         {"event()()", "script.lua:1: an event is sent by a handler; user space receives it: e:each(function(e) … end)"},
