@@ -118,63 +118,6 @@ void kpl_hit_prepare(struct kpl_ctx *ctx, const struct kpl_probe *pr, struct pt_
 	kpl_look(ctx, pr);
 }
 
-/* Those that want to know the probe, or more of the hit than registers. */
-static bool kpl_helper_looks(s32 helper)
-{
-	switch (helper) {
-	case KPL_H_buf:
-	case KPL_H_str:
-	case KPL_H_ustr:
-	case KPL_H_status_clear:
-	case KPL_H_rec_begin:
-	case KPL_H_rec_str:
-	case KPL_H_rec_end:
-	case KPL_H_rec_drop:
-	case KPL_H_kstack:
-	case KPL_H_ustack:
-	case KPL_H_exit:
-		return true;
-	}
-	return false;
-}
-
-/*
- * A pointer to the hit can't be moved, so each look at a field is a load at
- * its offset, whatever the register.
- */
-enum kpl_looks kpl_hit_looks(const struct bpf_insn *insns, u32 nr)
-{
-	enum kpl_looks looks = KPL_LOOKS_NOWHERE;
-	u32 i;
-
-	for (i = 0; i < nr; i++) {
-		switch (insns[i].code) {
-		case BPF_LD | BPF_IMM | BPF_DW:
-			i++;
-			break;
-		case BPF_LDX | BPF_MEM | BPF_DW:
-		case BPF_LDX | BPF_MEM | BPF_W:
-			looks = KPL_LOOKS_AT_CALL;
-			switch (insns[i].off) {
-			case offsetof(struct kpl_hit, scratch):
-			case offsetof(struct kpl_hit, func):
-			case offsetof(struct kpl_hit, addr):
-			case offsetof(struct kpl_hit, ret):
-			case offsetof(struct kpl_hit, ret_addr):
-			case offsetof(struct kpl_hit, bad_addr):
-			case offsetof(struct kpl_hit, status):
-				return KPL_LOOKS_AT_ALL;
-			}
-			break;
-		case BPF_JMP | BPF_CALL:
-			if (kpl_helper_looks(insns[i].imm))
-				return KPL_LOOKS_AT_ALL;
-			break;
-		}
-	}
-	return looks;
-}
-
 /* Takes the guard; false: the hit is counted as missed. */
 static __always_inline bool kpl_begin(struct kpl_ctx *ctx, const struct kpl_probe *pr,
 				      enum kpl_side side)

@@ -77,8 +77,6 @@ enum kpl_looks {
 	KPL_LOOKS_AT_ALL	/* what kpl_look() fills in */
 };
 
-enum kpl_looks kpl_hit_looks(const struct bpf_insn *insns, u32 nr);
-
 void kpl_hit_init(void);
 
 /* A helper failed: what and where. */
