@@ -5,15 +5,13 @@
 
 #include <algorithm>
 #include <fstream>
-#include <nlohmann/json.hpp>
 
 #include "arch/disasm.hpp"
+#include "base/json_line.hpp"
 #include "inspect/functions.hpp"
 
 namespace kpl {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 // "je 0xffffffff81…" with the place by its name: "je +0x1a", "callq vfs_open".
 std::string named(const NativeInsn& insn, const FunctionView& view, Kallsyms& symbols) {
@@ -154,14 +152,11 @@ Result<std::string> json_function(const FunctionView& view, Kallsyms& symbols) {
         list.push_back(std::move(one));
     }
     // An address is no number that a double holds.
-    const Json object = {{"type", "function"},
-                         {"data",
-                          {{"name", view.symbol.name},
-                           {"module", view.symbol.module},
-                           {"address", fmt::format("{:#x}", begin)},
-                           {"size", view.size},
-                           {"instructions", std::move(list)}}}};
-    return object.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+    return json_line("function", {{"name", view.symbol.name},
+                                  {"module", view.symbol.module},
+                                  {"address", fmt::format("{:#x}", begin)},
+                                  {"size", view.size},
+                                  {"instructions", std::move(list)}});
 }
 
 }  // namespace kpl

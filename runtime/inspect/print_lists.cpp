@@ -5,19 +5,12 @@
 
 #include <algorithm>
 #include <fstream>
-#include <nlohmann/json.hpp>
 
+#include "base/json_line.hpp"
 #include "inspect/functions.hpp"
 
 namespace kpl {
 namespace {
-
-using Json = nlohmann::ordered_json;
-
-std::string line(const char* type, Json data) {
-    const Json object = {{"type", type}, {"data", std::move(data)}};
-    return object.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
-}
 
 std::string address(uint64_t addr) {
     return fmt::format("{:#x}", addr);
@@ -58,7 +51,7 @@ std::string json_probes(const std::vector<SystemProbe>& probes) {
         Json data = {{"address", address(probe.addr)}, {"kind", probe.kind},   {"place", probe.place},
                      {"state", probe.state},           {"owner", probe.owner}, {"pids", probe.pids}};
         if (probe.missed) data["missed"] = *probe.missed;
-        out += line("probe", std::move(data));
+        out += json_line("probe", std::move(data));
     }
     return out;
 }
@@ -73,7 +66,7 @@ std::string print_blacklist(const std::vector<BlacklistRange>& ranges) {
 std::string json_blacklist(const std::vector<BlacklistRange>& ranges) {
     std::string out;
     for (const BlacklistRange& range : ranges)
-        out += line(
+        out += json_line(
             "blacklist",
             {{"address", address(range.begin)}, {"size", range.end - range.begin}, {"name", range.name}});
     return out;
@@ -99,7 +92,7 @@ std::string json_functions(const std::vector<Symbol>& functions, Types* types) {
         Json data = {{"name", target_name(symbol)}, {"address", address(symbol.addr)}};
         if (const std::string text = types ? c_declaration(symbol, *types) : ""; !text.empty())
             data["declaration"] = text;
-        out += line("probeable", std::move(data));
+        out += json_line("probeable", std::move(data));
     }
     return out;
 }
@@ -112,7 +105,7 @@ std::string json_target(std::string_view kind, const std::string& place, uint64_
                         const std::string& declaration) {
     Json data = {{"kind", kind}, {"place", place}, {"address", address(addr)}};
     if (!declaration.empty()) data["declaration"] = declaration;
-    return line("target", std::move(data));
+    return json_line("target", std::move(data));
 }
 
 std::string c_declaration(const Symbol& symbol, Types& types) {

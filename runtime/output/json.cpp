@@ -2,17 +2,11 @@
 #include "output/json.hpp"
 
 #include <limits>
-#include <nlohmann/json.hpp>
+
+#include "base/json_line.hpp"
 
 namespace kpl {
 namespace {
-
-using Json = nlohmann::ordered_json;
-
-std::string line(const char* type, Json data) {
-    const Json object = {{"type", type}, {"data", std::move(data)}};
-    return object.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
-}
 
 constexpr int64_t exact = int64_t{1} << 53;
 
@@ -105,16 +99,16 @@ Json value_of(const MapDecl& map, const std::vector<Datum>& fields) {
 
 }  // namespace
 
-std::string json_printf(std::string_view text) { return line("printf", std::string(text)); }
+std::string json_printf(std::string_view text) { return json_line("printf", std::string(text)); }
 
-std::string json_attached(size_t probes) { return line("attached_probes", {{"probes", probes}}); }
+std::string json_attached(size_t probes) { return json_line("attached_probes", {{"probes", probes}}); }
 
-std::string json_lost(uint64_t events) { return line("lost_events", {{"events", count(events)}}); }
+std::string json_lost(uint64_t events) { return json_line("lost_events", {{"events", count(events)}}); }
 
 std::string json_entries(const MapDecl& map, const std::vector<std::pair<std::vector<Datum>, std::vector<Datum>>>& entries) {
     Json values = Json::object();
     for (const auto& [key, value] : entries) append(values, key, value_of(map, value));
-    return line("map", {{"@" + map.name, std::move(values)}});
+    return json_line("map", {{"@" + map.name, std::move(values)}});
 }
 
 std::string json_map(const MapDecl& map, const std::vector<KeyedValue>& rows) {
@@ -125,7 +119,7 @@ std::string json_map(const MapDecl& map, const std::vector<KeyedValue>& rows) {
         else
             values = value_of(map, row.value);
     }
-    return line(type_of(map), {{"@" + map.name, std::move(values)}});
+    return json_line(type_of(map), {{"@" + map.name, std::move(values)}});
 }
 
 }  // namespace kpl
