@@ -28,10 +28,10 @@ std::string target_name(const Symbol& symbol) {
     return symbol.module.empty() ? symbol.name : symbol.module + ":" + symbol.name;
 }
 
-Result<AddressRange> init_text(Kallsyms& symbols) {
+AddressRange init_text(Kallsyms& symbols) {
     // Code for unloading, which nothing in the kernel itself ever runs, lies behind and goes with it.
-    const uint64_t begin = TRY(symbols.address("_sinittext")), end = TRY(symbols.address("__init_end"));
-    return AddressRange{begin, end};
+    const auto begin = symbols.address("_sinittext"), end = symbols.address("__init_end");
+    return begin && end && *begin && *end ? AddressRange{*begin, *end} : AddressRange{};
 }
 
 Result<std::vector<Symbol>> probeable_functions(Kallsyms& symbols, const std::string& pattern) {
@@ -39,7 +39,7 @@ Result<std::vector<Symbol>> probeable_functions(Kallsyms& symbols, const std::st
     const std::string module = colon == pattern.npos ? "" : pattern.substr(0, colon);
     auto found = TRY(symbols.glob(colon == pattern.npos ? pattern : pattern.substr(colon + 1), module));
     const Blacklist blacklist = TRY(Blacklist::read());
-    const AddressRange init = TRY(init_text(symbols));
+    const AddressRange init = init_text(symbols);
     std::erase_if(found, [&](const Symbol& symbol) {
         return is_part_of_function(symbol.name) || init.has(symbol.addr) || blacklist.covers(symbol.addr);
     });

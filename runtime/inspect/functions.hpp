@@ -28,8 +28,8 @@ bool is_trampoline(std::string_view name);
 // As a target names it: "vfs_read", "ext4:ext4_sync_fs".
 std::string target_name(const Symbol& symbol);
 
-// init code of vmlinux: listed in kallsyms, and freed after boot.
-Result<AddressRange> init_text(Kallsyms& symbols);
+// init code of vmlinux: listed in kallsyms, and freed after boot. Empty where it is not known where it lies.
+AddressRange init_text(Kallsyms& symbols);
 
 // The ranges that forbid probes in `function`: a part "name.cold" shares the fate of its function.
 Result<std::vector<AddressRange>> forbidden_ranges(Kallsyms& symbols, const Blacklist& blacklist,

@@ -48,7 +48,7 @@ Result<Inspector> Inspector::open(Kallsyms& symbols, Types& types) {
     Inspector inspector(symbols, types, TRY(KernelMemory::open()));
     inspector.rules_ = TRY(kernel_rules(symbols, kernel_release()));
     inspector.vmlinux_ = TRY(read_vmlinux_tables(inspector.memory_, symbols));
-    inspector.init_ = TRY(init_text(symbols));
+    inspector.init_ = init_text(symbols);
     inspector.entry_ = {TRY(symbols.address("__entry_text_start")), TRY(symbols.address("__entry_text_end"))};
     inspector.blacklist_ = TRY(Blacklist::read());
     inspector.nameless_ = read_nameless_sites();

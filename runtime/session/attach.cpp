@@ -3,10 +3,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
 
+#include "inspect/functions.hpp"
 #include "session/loop.hpp"
 #include "session/progress.hpp"
 #include "session/session.hpp"
@@ -142,6 +144,8 @@ std::span<const Session::ArmedProbe> Session::probes_of(uint32_t declaration) co
 // What is only about places of globs is counted; the first of anything else, in words, or an empty error.
 std::string Session::attach_errors(const std::vector<PlannedProbe>& planned, const std::vector<kpl_attach>& requests) {
     std::string text;
+    const bool any = std::any_of(requests.begin(), requests.end(), is_about_place);
+    const AddressRange start_up = any ? init_text(symbols_) : AddressRange{};
     for (size_t i = 0; i < requests.size(); i++) {
         if (requests[i].error == 0 || requests[i].error == -ECANCELED) continue;
         const PlannedProbe& plan = planned[i];
@@ -151,7 +155,7 @@ std::string Session::attach_errors(const std::vector<PlannedProbe>& planned, con
             (requests[i].kind == KPL_PROBE_FTRACE ? left.untraceable : left.refused)++;
             continue;
         }
-        const bool freed = is_about_place(requests[i]) && StartUpCode(symbols_).covers(requests[i].addr);
+        const bool freed = is_about_place(requests[i]) && start_up.has(requests[i].addr);
         const std::string why = fmt::format("can't probe {}: {}", plan.place.text(),
                                             freed ? "it is start-up code, which the kernel has freed"
                                                   : attach_reason(requests[i], paths_));

@@ -40,13 +40,6 @@ Result<Spec> parse(const std::string& text) {
     return spec;
 }
 
-// Symbols that are no functions of their own: padding before functions, and parts that the compiler split off. A glob
-// leaves them out; by name they can be had, but for trampolines.
-bool is_function_of_its_own(const std::string& name) {
-    return !name.starts_with("__pfx_") && !name.starts_with("__cfi_") && !is_trampoline(name) &&
-           name.find('.') == std::string::npos;
-}
-
 // The address that a string such as "0xffffffff81234567" stands for.
 std::optional<uint64_t> address_in(std::string_view text) {
     uint64_t address = 0;
@@ -75,17 +68,17 @@ struct Resolver {
     Kallsyms& symbols;
     const BlacklistOnDemand& blacklist;
     Resolved result{};
-    std::optional<StartUpCode> start_up{};
+    std::optional<AddressRange> start_up{};
 
     // Only by globs: what is asked for by name, the kernel itself refuses, with its reason.
     void offer(const Symbol& symbol, uint64_t offset) {
         Place place = place_of(symbol, offset);
         place.by_glob = true;
-        if (!start_up) start_up.emplace(symbols);
+        if (!start_up) start_up = init_text(symbols);
         const Blacklist* forbidden = blacklist.get();
-        if (!is_function_of_its_own(symbol.name))
+        if (is_part_of_function(symbol.name))
             result.left_out.parts++;
-        else if (start_up->covers(place.address))
+        else if (start_up->has(place.address))
             result.left_out.freed++;
         else if (forbidden && forbidden->covers(place.address))
             result.left_out.blacklisted++;
@@ -169,11 +162,6 @@ Result<void> resolve_unaddressed(const std::string& text, Resolver& r) {
 }
 
 }  // namespace
-
-StartUpCode::StartUpCode(Kallsyms& symbols) {
-    const auto begin = symbols.address("_sinittext"), end = symbols.address("__init_end");
-    if (begin && end && *begin) begin_ = *begin, end_ = *end;
-}
 
 std::string Place::text() const {
     std::string text = module.empty() ? function : module + ":" + function;

@@ -22,16 +22,6 @@ struct Place {
     std::string text() const;  // "module:function+0x1a"
 };
 
-// The code that the kernel frees when it has started: its symbols stay.
-class StartUpCode {
-  public:
-    explicit StartUpCode(Kallsyms& symbols);
-    bool covers(uint64_t address) const { return address >= begin_ && address < end_; }
-
-  private:
-    uint64_t begin_ = 0, end_ = 0;
-};
-
 // Functions that globs match and that are not probed, by reason.
 struct LeftOut {
     uint32_t parts = 0;        // no functions of their own: split off by the compiler, padding

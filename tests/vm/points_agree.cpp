@@ -112,7 +112,7 @@ class Module {
 std::vector<FunctionView> draw(Inspector& inspector, Kallsyms& symbols, size_t count, unsigned seed,
                                const std::string& module) {
     auto all = need(symbols.glob("*", module));
-    const AddressRange init = need(init_text(symbols));
+    const AddressRange init = init_text(symbols);
     const uint64_t text_end = need(symbols.address("_etext"));
     std::erase_if(all, [&](const Symbol& s) {
         return s.name.starts_with("__pfx_") || init.has(s.addr) || (s.module.empty() && s.addr >= text_end);
