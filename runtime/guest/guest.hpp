@@ -16,7 +16,7 @@ namespace kpl {
 
 // All in seconds; 0 is no limit.
 struct GuestLimits {
-    int boot = 120;    // from the start to a running init; a loaded machine without KVM takes its time
+    int boot = 900;    // from the start to a running init; a busy machine without KVM takes its time
     int silence = 60;  // a kernel that does not even answer when asked
     int run = 0;       // the whole run
     int quiet = 0;     // no output of the program
