@@ -34,6 +34,8 @@ typedef int16_t s16;
 typedef int32_t s32;
 typedef int64_t s64;
 
+#define S16_MAX	INT16_MAX
+#define S16_MIN	INT16_MIN
 #define S32_MAX	INT32_MAX
 #define S32_MIN	INT32_MIN
 

@@ -52,8 +52,8 @@ static u32 mask_shift(const struct bpf_insn *insn, struct bpf_insn *out)
 static u32 pay_for_loop(const struct kpl_verify *v, u32 pc, struct bpf_insn *out)
 {
 	const struct bpf_insn *insn = &v->insns[pc];
-	u32 target = pc + 1 + insn->off;
-	s32 cost = v->ws->node[pc + 1].cost - v->ws->node[target].cost;
+	s32 target = (s32)pc + 1 + insn->off;
+	s32 cost = (s32)(v->ws->node[pc + 1].cost - v->ws->node[target].cost);
 
 	out[0] = make(BPF_ALU64 | BPF_ADD | BPF_K, KPL_REG_FUEL, 0, 0, -cost);
 	out[1] = make(BPF_JMP | BPF_JSGE | BPF_K, KPL_REG_FUEL, 0, insn->off, 0);
@@ -140,15 +140,16 @@ int kpl_rewrite(struct kpl_verify *v, struct bpf_insn *out, u32 max, u32 *nr_out
 		u32 at = v->ws->node[pc].out_pc;
 		struct bpf_insn slots[MAX_EXPANSION];
 		u32 n;
-		s32 off;
 		int jump;
 
 		n = expand(v, pc, slots, &jump);
 		if (jump >= 0) {
-			off = v->ws->node[pc + 1 + v->insns[pc].off].out_pc - (at + jump + 1);
-			if (off != (s16)off)
+			s32 target = (s32)pc + 1 + v->insns[pc].off;
+			s32 off = (s32)v->ws->node[target].out_pc - ((s32)at + jump + 1);
+
+			if (off < S16_MIN || off > S16_MAX)
 				return kpl_refuse_at(v, KPL_REJECT_EXPANSION, pc);
-			slots[jump].off = off;
+			slots[jump].off = (s16)off;
 		}
 		memcpy(out + at, slots, n * sizeof(*out));
 	}
@@ -176,8 +177,8 @@ void kpl_bind_maps(struct bpf_insn *insns, u32 nr_insns, const u64 *values)
 		if (insns[pc].src_reg) {
 			value = values[insns[pc].imm];
 			insns[pc].src_reg = 0;
-			insns[pc].imm = (u32)value;
-			insns[pc + 1].imm = value >> 32;
+			insns[pc].imm = (s32)value;
+			insns[pc + 1].imm = (s32)(value >> 32);
 		}
 		pc++;
 	}

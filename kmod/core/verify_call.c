@@ -50,13 +50,10 @@ static int memory_size(struct kpl_verify *v, const struct call *call, u32 nr, u3
 		*size = flags & KEY ? call->map->key_size : call->map->value_size;
 		return 0;
 	}
-	if (flags & STR) {
-		err = check_const(v, next, 0, KPL_MAX_STR);
-		*size = KPL_STR_SIZE(next->val);
-	} else {
-		err = check_const(v, next, 1, KPL_MAX_SCRATCH);
-		*size = next->val;
-	}
+	err = flags & STR ? check_const(v, next, 0, KPL_MAX_STR) :
+			    check_const(v, next, 1, KPL_MAX_SCRATCH);
+	if (!err)
+		*size = flags & STR ? KPL_STR_SIZE(next->val) : (u32)next->val;
 	return err;
 }
 
@@ -149,7 +146,7 @@ static int check_rec_begin(struct kpl_verify *v)
 	if (s->rec != KPL_REC_NONE)
 		return kpl_refuse(v, KPL_REJECT_RECORD);
 	if (fixed < 0 || fixed % 8 || tail < 0 || (u32)fixed > v->max_record ||
-	    (u32)tail > v->max_record - fixed)
+	    (u32)tail > v->max_record - (u32)fixed)
 		return kpl_refuse(v, KPL_REJECT_CONSTANT);
 	v->emits = 1;
 	return 0;
@@ -158,13 +155,16 @@ static int check_rec_begin(struct kpl_verify *v)
 /* rec_str(hit, rec, slot, str, limit): the slot is in the fixed part. */
 static int check_rec_str(struct kpl_verify *v)
 {
+	s32 last = v->ws->cur.rec_size - (s32)sizeof(struct kpl_rec_str);
 	s32 slot = v->ws->cur.reg[3].val;
 
-	if (slot < 0 || slot % 8 || slot + (s32)sizeof(struct kpl_rec_str) > v->ws->cur.rec_size)
+	/* Any number stands in `slot`: nothing may be added to it. */
+	if (slot < 0 || slot % 8 || slot > last)
 		return kpl_refuse(v, KPL_REJECT_CONSTANT);
 	return 0;
 }
 
+/* `rec_size`: of the record that rec_begin makes pending. */
 static void apply_result(struct kpl_state *s, u32 result, u16 rec_size)
 {
 	u32 i;
@@ -194,9 +194,9 @@ static void apply_result(struct kpl_state *s, u32 result, u16 rec_size)
 int kpl_check_call(struct kpl_verify *v, const struct bpf_insn *insn, u32 *cost)
 {
 	struct kpl_state *s = &v->ws->cur;
-	u32 id = insn->imm, i;
+	u32 id = (u32)insn->imm, i;
 	struct call call = { 0 };
-	u16 rec_size;
+	u16 rec_size = 0;
 	int err = 0;
 
 	if (id >= KPL_H_END_ || !kpl_helper_descs[id].name)
@@ -216,7 +216,8 @@ int kpl_check_call(struct kpl_verify *v, const struct bpf_insn *insn, u32 *cost)
 	if (err)
 		return err;
 
-	rec_size = s->reg[3].val;
+	if (id == KPL_H_rec_begin)
+		rec_size = (u16)s->reg[3].val;
 	for (i = 0; i < 5; i++) {
 		if (!call.stack_size[i])
 			continue;

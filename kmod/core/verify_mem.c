@@ -74,7 +74,7 @@ static int check_access(struct kpl_verify *v, const struct bpf_insn *insn,
 
 	if (!kpl_in_object(v, base, insn->off, size))
 		return kpl_refuse(v, KPL_REJECT_RANGE);
-	if ((base->val + insn->off) & (size - 1))
+	if ((u32)(base->val + insn->off) & (size - 1))
 		return kpl_refuse(v, KPL_REJECT_ALIGN);
 	return 0;
 }
@@ -83,7 +83,7 @@ int kpl_check_ldx(struct kpl_verify *v, const struct bpf_insn *insn)
 {
 	struct kpl_state *s = &v->ws->cur;
 	struct kpl_reg base = kpl_reg_read(s, insn->src_reg);
-	s32 off = base.val + insn->off;
+	s32 off;
 	int err;
 
 	if (base.type == KPL_T_NUM)
@@ -95,6 +95,7 @@ int kpl_check_ldx(struct kpl_verify *v, const struct bpf_insn *insn)
 	err = check_access(v, insn, &base);
 	if (err)
 		return err;
+	off = base.val + insn->off;
 	if (base.type == KPL_T_REGS) {
 		if (access_size(insn) != 8)
 			return kpl_refuse(v, KPL_REJECT_ALIGN);

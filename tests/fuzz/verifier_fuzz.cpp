@@ -36,7 +36,9 @@ class Tracer {
         if (slot >= program_.insns.size()) violation(0, "runs outside of the program");
         poison(regs);
         cost_ += costs_[slot];
-        if (cost_ > uint64_t{program_.cost} + program_.fuel) violation(slot, "costs more than cost + fuel");
+        const uint64_t budget = uint64_t{program_.cost} + program_.fuel;
+        if (cost_ > budget) violation(slot, "costs more than cost + fuel");
+        if (++steps_ > 3 * budget + 3) violation(slot, "runs through more slots than its guards make up");
         switch (kpl_insn_forms[insn->code]) {
             case KPL_F_LDX:
                 access(slot, regs[insn->src_reg], *insn, false);
@@ -98,7 +100,7 @@ class Tracer {
     Simulator& sim_;
     const rows::Row& row_;
     const SimProgram& program_;
-    uint64_t garbage_, cost_ = 0;
+    uint64_t garbage_, cost_ = 0, steps_ = 0;
     std::vector<uint32_t> costs_;  // by slot
     bool first_ = true;
     int called_ = -1;
@@ -149,7 +151,8 @@ bool same(const Run& a, const Run& b) {
 std::vector<rows::Row> corpus() {
     std::vector<rows::Row> all;
     for (const char* file :
-         {"verifier_base.txt", "verifier_memory.txt", "verifier_calls.txt", "engine_programs.txt"}) {
+         {"verifier_base.txt", "verifier_memory.txt", "verifier_calls.txt", "verifier_edges.txt",
+          "engine_programs.txt"}) {
         auto rows = rows::read_rows(file);
         if (!rows) {
             fmt::print(stderr, "{}\n", rows.error().message());

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "core/core.h"
+#include "rows/edges.hpp"
 #include "rows/rows.hpp"
 
 using namespace kpl;
@@ -16,7 +17,8 @@ namespace {
 std::vector<rows::Row> all_rows() {
     std::vector<rows::Row> all;
     for (const char* file :
-         {"verifier_base.txt", "verifier_memory.txt", "verifier_calls.txt", "engine_programs.txt"}) {
+         {"verifier_base.txt", "verifier_memory.txt", "verifier_calls.txt", "verifier_edges.txt",
+          "engine_programs.txt"}) {
         auto rows = rows::read_rows(file);
         if (!rows) FAIL(rows.error().message());
         all.insert(all.end(), rows->begin(), rows->end());
@@ -70,6 +72,18 @@ TEST_CASE("each program is accepted or refused as its row says") {
         (row.reject ? refused : accepted)++;
     }
     fmt::print("verifier rows: {} accepted, {} refused\n", accepted, refused);
+}
+
+TEST_CASE("each argument of each helper is judged at its edges as plain arithmetic does") {
+    auto rows = rows::edge_rows();
+    if (!rows) FAIL(rows.error().message());
+    std::map<bool, size_t> refused;
+    for (const rows::Row& row : *rows) {
+        INFO(row.name << "\n" << disassemble(row.code.insns, row.code.labels));
+        CHECK(verdict(row) == expected(row));
+        refused[row.reject != 0]++;
+    }
+    fmt::print("edges of arguments: {} accepted, {} refused\n", refused[false], refused[true]);
 }
 
 TEST_CASE("each reason to refuse has a row") {

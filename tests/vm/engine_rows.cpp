@@ -2,19 +2,21 @@
 // Runs data rows (tests/rows/rows.hpp) in the kernel: programs with a result on the module's interpreter and
 // on the kernel's JIT, and programs to be refused through its verifier.
 //
-//   engine_rows FILE…
+//   engine_rows FILE…        ; and the edges of all arguments
 //
 // Prints each mismatch and a line of counts. Exit status 1: a mismatch, or nothing ran; 2: no module.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/ioctl.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
 #include <optional>
 
 #include "base/unique_fd.hpp"
+#include "rows/edges.hpp"
 #include "rows/rows.hpp"
 
 using namespace kpl;
@@ -34,6 +36,13 @@ int call(const UniqueFd& session, unsigned long request, T& argument) {
     return ::ioctl(session.get(), request, &argument) < 0 ? errno : 0;
 }
 
+// Programs that do not run leave maps as they are: the next row may have them, too.
+bool same_maps(const std::vector<SimMap>& a, const std::vector<SimMap>& b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const SimMap& x, const SimMap& y) {
+        return x.kind == y.kind && x.key_size == y.key_size && x.value_size == y.value_size;
+    });
+}
+
 bool same_program(const rows::Row& a, const rows::Row& b) {
     auto bytes = [](const rows::Row& row) {
         return std::string_view(reinterpret_cast<const char*>(row.code.insns.data()),
@@ -47,8 +56,8 @@ bool same_program(const rows::Row& a, const rows::Row& b) {
 class Kernel {
   public:
     void take(const rows::Row& row) {
-        if (!row.maps.empty() || row.max_record != ring_ || loads_ >= max_loads) reopen(row.max_record);
-        for (const SimMap& map : row.maps) create_map(map);
+        const bool fresh_maps = row.runs ? !row.maps.empty() || !maps_.empty() : !same_maps(row.maps, maps_);
+        if (fresh_maps || row.max_record != ring_ || loads_ >= max_loads) reopen(row);
         if (row.max_record != 0 && row.max_record != KPL_MAX_RECORD) {
             counts.skipped++;  // a ring that small can't be had
         } else if (row.reject) {
@@ -59,14 +68,13 @@ class Kernel {
         } else {
             load(row, 0);
         }
-        if (!row.maps.empty()) ring_ = UINT32_MAX;  // its maps are not for the next row
         last_ = row;
     }
 
     Counts counts;
 
   private:
-    void reopen(uint32_t max_record) {
+    void reopen(const rows::Row& row) {
         session_.reset(::open(KPL_DEVICE, O_RDWR | O_CLOEXEC));
         if (!session_) {
             fmt::print(stderr, "{}: {}\n", KPL_DEVICE, std::strerror(errno));
@@ -74,11 +82,13 @@ class Kernel {
         }
         kpl_ring_setup rings{};
         rings.size = ring_bytes;
-        if (max_record && call(session_, KPL_IOC_RING_SETUP, rings)) {
+        if (row.max_record && call(session_, KPL_IOC_RING_SETUP, rings)) {
             fmt::print(stderr, "no rings: {}\n", std::strerror(errno));
             std::exit(2);
         }
-        ring_ = max_record;
+        for (const SimMap& map : row.maps) create_map(map);
+        maps_ = row.maps;
+        ring_ = row.max_record;
         loads_ = 0;
         last_.reset();
     }
@@ -175,6 +185,7 @@ class Kernel {
 
     UniqueFd session_;
     uint32_t ring_ = UINT32_MAX, loads_ = 0;
+    std::vector<SimMap> maps_;
     std::array<std::optional<uint32_t>, 2> ids_;  // of the last program that ran, by engine
     std::optional<rows::Row> last_;
 };
@@ -183,8 +194,8 @@ class Kernel {
 
 int main(int argc, char** argv) {
     Kernel kernel;
-    for (int i = 1; i < argc; i++) {
-        auto rows = rows::read_rows(argv[i]);
+    for (int i = 1; i <= argc; i++) {
+        auto rows = i < argc ? rows::read_rows(argv[i]) : rows::edge_rows();
         if (!rows) {
             fmt::print(stderr, "{}\n", rows.error().message());
             return 1;

@@ -3,7 +3,7 @@
 # limit: 120
 data=$KPL_ROOT/tests/data
 run engine_rows "$data/engine_ops.txt" "$data/engine_programs.txt" \
-    "$data/verifier_base.txt" "$data/verifier_memory.txt" "$data/verifier_calls.txt"
+    "$data/verifier_base.txt" "$data/verifier_memory.txt" "$data/verifier_calls.txt" "$data/verifier_edges.txt"
 status 0
 out '^[1-9][0-9]* interpreted runs .* [1-9][0-9]* native runs .* [1-9][0-9]* refused, .* 0 mismatches$'
 cat out

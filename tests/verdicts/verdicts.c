@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What the core makes of each program of a file (sample.h): its verdict, the
+ * rewritten code, and what a run leaves when every helper returns 0.  It is
+ * built by several compilers; what they print must be the same.
+ *
+ *   verdicts < SAMPLES
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "verdicts/sample.h"
+
+static u64 helper(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
+{
+	(void)r1, (void)r2, (void)r3, (void)r4, (void)r5;
+	return 0;
+}
+
+static void *items(u32 nr, size_t size)
+{
+	void *all = calloc(nr + 1, size);
+
+	if (!all || fread(all, size, nr, stdin) != nr) {
+		fprintf(stderr, "verdicts: no such sample\n");
+		exit(2);
+	}
+	return all;
+}
+
+static u64 hash(u64 from, const void *data, size_t size)
+{
+	const u8 *bytes = data;
+
+	for (size_t i = 0; i < size; i++)
+		from = from * 31 + bytes[i];
+	return from;
+}
+
+/* What may be seen of a run: result and memory. */
+static u64 run(const struct sample *s, const struct bpf_insn *code)
+{
+	static u64 regs[64], stack[KPL_MAX_STACK / 8];
+	static u64 data[KPL_MAX_DATA / 8], scratch[KPL_MAX_SCRATCH / 8];
+	static kpl_helper_fn helpers[KPL_H_END_];
+	struct kpl_hit hit = {
+		.regs = (unsigned long)regs,
+		.data = (unsigned long)data,
+		.scratch = (unsigned long)scratch,
+		.func = 0x1000, .addr = 0x1004,
+	};
+	u64 r0;
+
+	for (u32 i = 0; i < KPL_H_END_; i++)
+		helpers[i] = helper;
+	for (u32 i = 0; i < 64; i++)
+		regs[i] = i * 0x1001;
+	memset(stack, 0, sizeof(stack));
+	memset(data, 0, s->data_size);
+	memset(scratch, 0, s->scratch_size);
+	r0 = kpl_interpret_on(code, &hit, helpers, stack + KPL_MAX_STACK / 8);
+	return hash(hash(hash(1, &r0, sizeof(r0)), data, s->data_size), scratch, s->scratch_size);
+}
+
+static void judge(const struct sample *s, struct kpl_verify *v)
+{
+	u32 max = s->nr_insns < KPL_MAX_INSNS ? 4 * s->nr_insns + 1 : KPL_MAX_SLOTS, nr, id;
+	struct bpf_insn *code = calloc(max, sizeof(*code));
+	u64 *values = calloc(s->nr_maps + 1, sizeof(*values)), of_code;
+	int err;
+
+	printf("%s: ", s->name);
+	fflush(stdout);	/* it stands before what the program makes crash */
+	err = kpl_verify(v);
+	if (!err)
+		err = kpl_rewrite(v, code, max, &nr, NULL);
+	if (err) {
+		printf("%d, %s, at %u\n", err, kpl_reject_text(v->reject), v->reject_pc);
+		goto out;
+	}
+	of_code = hash(1, code, nr * sizeof(*code));
+	for (id = 0; id < s->nr_maps; id++)
+		values[id] = 0x100000000 + id;
+	kpl_bind_maps(code, nr, values);
+	printf("cost %u, fuel %u, depth %u, loops %u, emits %u, registers %llx, %u slots, code %llx, run %llx\n",
+	       v->cost, v->fuel, v->stack_depth, v->has_loops, v->emits,
+	       (unsigned long long)v->regs_read, nr, (unsigned long long)of_code,
+	       (unsigned long long)run(s, code));
+out:
+	free(code);
+	free(values);
+}
+
+int main(void)
+{
+	struct sample s;
+
+	while (fread(&s, sizeof(s), 1, stdin) == 1) {
+		struct bpf_insn *insns = items(s.nr_insns, sizeof(*insns));
+		struct kpl_label *labels = items(s.nr_labels, sizeof(*labels));
+		struct kpl_map_desc *maps = items(s.nr_maps, sizeof(*maps));
+		struct kpl_verify v = {
+			.insns = insns, .labels = labels, .maps = maps,
+			.nr_insns = s.nr_insns, .nr_labels = s.nr_labels, .nr_maps = s.nr_maps,
+			.kind = s.kind, .data_size = s.data_size, .scratch_size = s.scratch_size,
+			.budget = s.budget, .regs_size = 21 * 8, .max_record = s.max_record,
+			.ws = malloc(kpl_verify_ws_size(s.nr_insns)),
+		};
+
+		judge(&s, &v);
+		free(insns);
+		free(labels);
+		free(maps);
+		free(v.ws);
+	}
+	return 0;
+}
