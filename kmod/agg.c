@@ -139,7 +139,8 @@ static u32 kpl_lhist_slot(const struct kpl_map *map, s64 n)
 	if (n < map->lo)
 		return 0;
 	step = div64_u64((u64)n - (u64)map->lo, map->step);
-	return min_t(u64, step + 1, map->nr_slots - 1);
+	/* Any number of steps: it takes one more only when it is small. */
+	return 1 + min_t(u64, step, map->nr_slots - 2);
 }
 
 /* `value` is that of a cell, found or the only one. */

@@ -148,12 +148,8 @@ static noinline void kpl_stopped(const struct kpl_probe *pr, enum kpl_side side,
 	if (counter != KPL_C_FAULT || !fault->run)
 		return;
 	/* What the first one has not looked at, this one may. */
-	if (pr->handler[side].looks != KPL_LOOKS_AT_ALL) {
-		u64 bad_addr = ctx->hit.bad_addr;
-
+	if (pr->handler[side].looks != KPL_LOOKS_AT_ALL)
 		kpl_look(ctx, pr);
-		ctx->hit.bad_addr = bad_addr;
-	}
 	ctx->hit.status = 0;
 	result = kpl_handler_call(fault, &ctx->hit);
 	if (result != KPL_RET_DONE)

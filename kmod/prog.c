@@ -165,23 +165,25 @@ static int kpl_loading_verify(struct kpl_session *s, struct kpl_loading *l)
 	return 0;
 }
 
-/* Those that want to know the probe, or more of the hit than registers. */
+/*
+ * Helpers that are given the hit may want to know the probe, read more of the
+ * hit than registers or write to it, unless they are known not to.
+ */
 static bool kpl_helper_looks(s32 helper)
 {
+	u32 i;
+
 	switch (helper) {
-	case KPL_H_buf:
-	case KPL_H_str:
-	case KPL_H_ustr:
-	case KPL_H_status_clear:
-	case KPL_H_rec_begin:
-	case KPL_H_rec_str:
-	case KPL_H_rec_end:
-	case KPL_H_rec_drop:
-	case KPL_H_kstack:
-	case KPL_H_ustack:
-	case KPL_H_exit:
-		return true;
+	case KPL_H_agg_add:
+	case KPL_H_map_get:
+	case KPL_H_map_set:
+	case KPL_H_map_delete:
+	case KPL_H_map_add:
+		return false;
 	}
+	for (i = 0; i < ARRAY_SIZE(kpl_helper_descs[helper].arg); i++)
+		if (kpl_helper_descs[helper].arg[i] == KPL_A_HIT)
+			return true;
 	return false;
 }
 

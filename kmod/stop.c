@@ -91,16 +91,15 @@ static void kpl_remember(const struct kpl_prog *prog, u32 key, u64 bad_addr)
 enum kpl_count kpl_stop(const struct kpl_ctx *ctx, struct kpl_session *s,
 			const struct kpl_prog *prog, u64 result)
 {
-	u32 reason = KPL_RET_REASON(result), key = result;
+	u32 key = kpl_ending(prog->kind, prog->nr_insns, result), reason = KPL_RET_REASON(key);
+	u64 bad_addr = 0;
 
-	if (result == KPL_RET_SKIP && prog->kind == KPL_PROG_ENTRY)
+	if (key == KPL_RET_SKIP)
 		return KPL_C_DECLINED;
-	if (result >> 32 || reason <= KPL_STOP_FIRST_ || reason >= KPL_STOP_END_ ||
-	    KPL_RET_PC(result) >= prog->nr_insns) {
-		reason = KPL_STOP_RESULT;
-		key = KPL_RET_STOP(reason, 0);
-	}
-	kpl_remember(prog, key, kpl_stop_class[reason] == KPL_C_FAULT ? ctx->hit.bad_addr : 0);
+	/* For a program that looks nowhere, the address is as an earlier hit left it. */
+	if (kpl_stop_class[reason] == KPL_C_FAULT && prog->looks == KPL_LOOKS_AT_ALL)
+		bad_addr = ctx->hit.bad_addr;
+	kpl_remember(prog, key, bad_addr);
 	/* The first one that user space has not seen wakes it. */
 	if (atomic64_inc_return(&s->stops) == READ_ONCE(s->stops_seen) + 1)
 		kpl_session_wake(s);

@@ -93,6 +93,14 @@ u64 kpl_interpret(const struct bpf_insn *insns, struct kpl_hit *hit,
 u64 kpl_interpret_on(const struct bpf_insn *insns, struct kpl_hit *hit,
 		     const kpl_helper_fn *helpers, void *fp);
 
+/*
+ * How a run of a program of `nr_insns` instructions, as loaded, has ended: its
+ * r0 if that is KPL_RET_DONE, KPL_RET_SKIP from an entry handler, or a
+ * KPL_RET_STOP() at one of them for a reason of stops.def; anything else is
+ * KPL_RET_STOP(KPL_STOP_RESULT, 0).
+ */
+u32 kpl_ending(u32 kind, u32 nr_insns, u64 r0);
+
 /* ------------------------------------------------------------------- tables */
 
 /* What a helper takes; helpers.def explains each. */

@@ -86,6 +86,18 @@ const struct kpl_hit_desc kpl_hit_descs[] = {
 
 const u32 kpl_nr_hit_descs = sizeof(kpl_hit_descs) / sizeof(kpl_hit_descs[0]);
 
+u32 kpl_ending(u32 kind, u32 nr_insns, u64 r0)
+{
+	u32 reason = KPL_RET_REASON(r0);
+
+	if (r0 == KPL_RET_DONE || (r0 == KPL_RET_SKIP && kind == KPL_PROG_ENTRY))
+		return (u32)r0;
+	if (r0 >> 32 || reason <= KPL_STOP_FIRST_ || reason >= KPL_STOP_END_ ||
+	    KPL_RET_PC(r0) >= nr_insns)
+		return KPL_RET_STOP(KPL_STOP_RESULT, 0);
+	return (u32)r0;
+}
+
 u64 kpl_table_hash(void)
 {
 	static const char rows[] =

@@ -44,7 +44,8 @@ uint32_t agg_words(const SimMap& map) {
         case KPL_MAP_HIST:
             return hist_slots;
         case KPL_MAP_LHIST:
-            return 2 + static_cast<uint32_t>((map.hi - map.lo) / map.step);
+            return 2 + static_cast<uint32_t>((static_cast<uint64_t>(map.hi) - static_cast<uint64_t>(map.lo)) /
+                                             static_cast<uint64_t>(map.step));
         default:
             return map.value_size / 8;
     }

@@ -143,13 +143,12 @@ SimOutcome Simulator::run(const SimProgram& program, Engine engine) {
     outcome.bad_addr = hit.bad_addr;
     outcome.record_dropped = pending_.has_value();
     pending_.reset();
-    if (outcome.r0 == KPL_RET_SKIP) {
+    const u32 ending = kpl_ending(program.kind, static_cast<u32>(program.out_pc.size()), outcome.r0);
+    if (ending == KPL_RET_SKIP) {
         outcome.skipped = true;
-    } else if (outcome.r0 != KPL_RET_DONE) {
-        outcome.reason = KPL_RET_REASON(outcome.r0);
-        outcome.pc = KPL_RET_PC(outcome.r0);
-        if (outcome.r0 >> 32 || outcome.reason <= KPL_STOP_FIRST_ || outcome.reason >= KPL_STOP_END_)
-            outcome.reason = KPL_STOP_RESULT;
+    } else if (ending != KPL_RET_DONE) {
+        outcome.reason = KPL_RET_REASON(ending);
+        outcome.pc = KPL_RET_PC(ending);
     }
     return outcome;
 }

@@ -302,6 +302,15 @@ TEST_CASE("histograms") {
     request.step = 5;
     CHECK(aggregate(SimMap::create(request), {-11, -10, -6, -5, 0, 4, 9, 10, INT64_MAX, INT64_MIN}) ==
           std::vector<uint64_t>{2, 2, 1, 2, 1, 2});
+    request.lo = INT64_MIN;
+    request.hi = INT64_MIN + 2;
+    request.step = 1;
+    CHECK(aggregate(SimMap::create(request), {INT64_MIN, INT64_MIN + 1, INT64_MIN + 2, 0, -1, INT64_MAX}) ==
+          std::vector<uint64_t>{0, 1, 1, 4});
+    request.hi = INT64_MAX;
+    request.step = INT64_MAX;
+    CHECK(aggregate(SimMap::create(request), {INT64_MIN, -2, -1, INT64_MAX - 2, INT64_MAX}) ==
+          std::vector<uint64_t>{0, 2, 2, 1});
 }
 
 TEST_CASE("a map that is full refuses new keys") {
@@ -386,13 +395,22 @@ TEST_CASE("ends of a run") {
     Simulator sim;
     SimOutcome outcome = run(sim, "r0 = 1\nexit", {.kind = KPL_PROG_ENTRY});
     CHECK(outcome.skipped);
-    outcome = run(sim, fmt::format("r0 = {}\nexit", KPL_RET_STOP(KPL_STOP_NIL, 9)));
+    for (uint32_t kind : {KPL_PROG_PRE, KPL_PROG_POST, KPL_PROG_FAULT, KPL_PROG_RET}) {
+        INFO("kind " << kind);
+        outcome = run(sim, "r0 = 1\nexit", {.kind = kind});
+        CHECK_FALSE(outcome.skipped);
+        CHECK(outcome.reason == KPL_STOP_RESULT);
+    }
+    outcome = run(sim, fmt::format("r0 = {}\nexit", KPL_RET_STOP(KPL_STOP_NIL, 1)));
     CHECK(outcome.reason == KPL_STOP_NIL);
-    CHECK(outcome.pc == 9);
-    for (const char* r0 : {"0x100000003 ll", "0x1 ll", "-1", "300", "255"}) {
+    CHECK(outcome.pc == 1);
+    const std::string outside = fmt::format("{}", KPL_RET_STOP(KPL_STOP_NIL, 2));
+    for (const char* r0 : {"0x100000003 ll", "0x1 ll", "-1", "300", "255", outside.c_str()}) {
         INFO(r0);
         outcome = run(sim, fmt::format("r0 = {}\nexit", r0));
-        CHECK((outcome.skipped || outcome.reason == KPL_STOP_RESULT));
+        CHECK_FALSE(outcome.skipped);
+        CHECK(outcome.reason == KPL_STOP_RESULT);
+        CHECK(outcome.pc == 0);
     }
     run(sim, "r2 = 3\ncall exit\nr0 = 0\nexit");
     CHECK(sim.exit_code == 3);

@@ -59,6 +59,9 @@ static void all_kinds(void)
 						  { 11, 1 }, { 12, 1 } } },
 		{ { .kind = KPL_MAP_LHIST, .lo = 0, .hi = 100, .step = 10 }, 12,
 		  { { 0, 2 }, { 1, 3 }, { 5, 1 }, { 10, 1 }, { 11, 4 } } },
+		/* From the smallest number to the largest there are 2^64 - 1 steps. */
+		{ { .kind = KPL_MAP_LHIST, .lo = INT64_MIN, .hi = INT64_MIN + 2, .step = 1 }, 4,
+		  { { 1, 1 }, { 3, NR_ADDED - 1 } } },
 	};
 	unsigned row, i;
 

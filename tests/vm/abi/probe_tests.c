@@ -367,6 +367,41 @@ static void faults_and_sites(void)
 	close(fd);
 }
 
+/* A program that stops for bad memory which it has not read: no address of an earlier hit's is told. */
+static void stops_without_address(void)
+{
+	int fd = session(), reads, stops;
+	struct kpl_site site = {};
+	struct kpl_prog_sites q = { .nr = 1, .sites = (uintptr_t)&site };
+	unsigned engine;
+
+	stay_on(0);
+	reads = load(fd, KPL_PROG_PRE, PROG(MOVI(2, 8), CALL(read64), RETURN(0)));
+	for (engine = 0; engine < 2; engine++) {
+		struct kpl_prog_load l = { .flags = engine ? KPL_PROG_F_INTERPRET : 0 };
+		unsigned probe;
+
+		stops = load_with(fd, &l, PROG(RETURN(KPL_RET_STOP(KPL_STOP_READ, 0))));
+		probe = attach_one(fd, probe_at(CALLED, KPL_PROBE_KPROBE, stops, KPL_NO_PROG));
+		EQ(run(fd, reads), 0);
+		call(1);
+		q.id = stops;
+		EQ(ioctl(fd, KPL_IOC_PROG_SITES, &q), 0);
+		EQ(q.nr, 1);
+		EQ(site.count, 1);
+		EQ(site.bad_addr, 0);
+		EQ(control(fd, KPL_CTL_DETACH, probe), 0);
+	}
+	/* What is read is told, also by a program that does not ask whether it could. */
+	stops = load(fd, KPL_PROG_PRE, PROG(MOVI(2, 16), CALL(read64), RETURN(KPL_RET_STOP(KPL_STOP_READ, 1))));
+	attach_one(fd, probe_at(CALLED, KPL_PROBE_KPROBE, stops, KPL_NO_PROG));
+	call(1);
+	q.id = stops;
+	EQ(ioctl(fd, KPL_IOC_PROG_SITES, &q), 0);
+	EQ(site.bad_addr, 16);
+	close(fd);
+}
+
 static void endless_loop(void)
 {
 	int fd = session();
@@ -415,6 +450,7 @@ const struct test probe_tests[] = {
 	{ "nested", nested },
 	{ "all or none", all_or_none },
 	{ "faults and sites", faults_and_sites },
+	{ "stops without an address", stops_without_address },
 	{ "endless loop", endless_loop },
 	{ "exits", exits },
 	{ NULL, NULL },
