@@ -15,7 +15,7 @@ class IrGenerator : public StraightGenerator {
         statements(2 + below(6), 0);
         if (chance(3)) pressure();
         emit();
-        b_.ret(chance(4));
+        b_.ret(chance(4) && b_.function.kind == KPL_PROG_ENTRY);
         if (as_built()) split_critical_edges();
         ir::order_blocks(b_.function);
         return std::move(b_.function);
@@ -168,7 +168,7 @@ class IrGenerator : public StraightGenerator {
         if (chance(2))
             b_.stop(static_cast<kpl_stop>(KPL_STOP_FIRST_ + 1 + below(KPL_STOP_END_ - KPL_STOP_FIRST_ - 1)));
         else
-            b_.ret(chance(2));
+            b_.ret(chance(2) && b_.function.kind == KPL_PROG_ENTRY);
         if (chance(4)) {
             // Something on the way out.
             b_.current = out;
