@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
-#include <ctime>
 #include <cstring>
+#include <ctime>
 #include <map>
 #include <optional>
 #include <set>
