@@ -20,8 +20,20 @@ bool is_trampoline(std::string_view name) {
 }
 
 bool is_part_of_function(std::string_view name) {
-    return name.starts_with("__pfx_") || name.starts_with("__cfi_") || is_trampoline(name) ||
-           name.find('.') != name.npos;
+    return name.starts_with("__pfx_") || name.starts_with("__cfi_") || is_trampoline(name) || name.starts_with('.') ||
+           name.ends_with(".cold") || name.find(".cold.") != name.npos;
+}
+
+bool is_variant(std::string_view name) {
+    return name.find('.') != name.npos && !is_part_of_function(name);
+}
+
+Result<std::vector<Symbol>> variants_of(Kallsyms& symbols, const std::string& name, const std::string& module) {
+    auto found = TRY(symbols.glob(name + ".*", module));
+    std::erase_if(found, [](const Symbol& symbol) { return is_part_of_function(symbol.name); });
+    const auto in_module = [](const Symbol& symbol) { return !symbol.module.empty(); };
+    if (!std::all_of(found.begin(), found.end(), in_module)) std::erase_if(found, in_module);
+    return found;
 }
 
 std::string target_name(const Symbol& symbol) {
@@ -37,16 +49,29 @@ AddressRange init_text(Kallsyms& symbols) {
 Result<std::vector<Symbol>> probeable_functions(Kallsyms& symbols, const std::string& pattern) {
     const size_t colon = pattern.find(':');
     const std::string module = colon == pattern.npos ? "" : pattern.substr(0, colon);
-    auto found = TRY(symbols.glob(colon == pattern.npos ? pattern : pattern.substr(colon + 1), module));
+    const std::string name = colon == pattern.npos ? pattern : pattern.substr(colon + 1);
+    auto matching = TRY(symbols.glob(name, module));
+    if (matching.empty()) matching = TRY(variants_of(symbols, name, module));
     const Blacklist blacklist = TRY(Blacklist::read());
     const AddressRange init = init_text(symbols);
-    std::erase_if(found, [&](const Symbol& symbol) {
-        return is_part_of_function(symbol.name) || init.has(symbol.addr) || blacklist.covers(symbol.addr);
-    });
+    std::vector<Symbol> found;
+    for (Symbol& symbol : matching)
+        if (!is_part_of_function(symbol.name) && !init.has(symbol.addr) &&
+            !TRY(is_forbidden(symbols, blacklist, symbol, symbol.addr)))
+            found.push_back(std::move(symbol));
     std::stable_sort(found.begin(), found.end(), [](const Symbol& a, const Symbol& b) {
         return std::tie(a.module, a.name, a.addr) < std::tie(b.module, b.name, b.addr);
     });
     return found;
+}
+
+Result<bool> is_forbidden(Kallsyms& symbols, const Blacklist& blacklist, const Symbol& function, uint64_t addr) {
+    if (blacklist.covers(addr)) return true;
+    const size_t dot = function.name.find('.');
+    if (dot == 0 || dot == function.name.npos) return false;
+    for (const Symbol& whole : TRY(symbols.find(function.name.substr(0, dot), "vmlinux")))
+        if (blacklist.covers(whole.addr)) return true;
+    return false;
 }
 
 Result<std::vector<AddressRange>> forbidden_ranges(Kallsyms& symbols, const Blacklist& blacklist,
@@ -55,10 +80,7 @@ Result<std::vector<AddressRange>> forbidden_ranges(Kallsyms& symbols, const Blac
     const uint64_t end = function.addr + size;
     for (const BlacklistRange& range : blacklist.ranges())
         if (range.begin < end && range.end > function.addr) out.push_back({range.begin, range.end});
-    const size_t dot = function.name.find('.');
-    if (!out.empty() || dot == 0 || dot == function.name.npos) return out;
-    for (const Symbol& whole : TRY(symbols.find(function.name.substr(0, dot), "vmlinux")))
-        if (blacklist.covers(whole.addr)) out.push_back({function.addr, end});
+    if (out.empty() && TRY(is_forbidden(symbols, blacklist, function, function.addr))) out.push_back({function.addr, end});
     return out;
 }
 

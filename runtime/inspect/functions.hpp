@@ -13,11 +13,18 @@ namespace kpl {
 
 // "vfs_*" or "module:ext4_*": all that match and can be probed at their entry, ascending by name, modules
 // behind the kernel itself. Left out: the blacklist, init code, and the parts and paddings of functions that
-// a glob leaves out as a target. A plain name is a pattern that matches itself.
+// a glob leaves out as a target. A plain name is a pattern that matches itself, or else the variants of it.
 Result<std::vector<Symbol>> probeable_functions(Kallsyms& symbols, const std::string& pattern);
 
-// Not functions of their own: paddings before functions, and parts that the compiler split off.
+// Not functions of their own: paddings before functions, labels, and the unlikely parts of functions
+// ("name.cold"), which are jumped to.
 bool is_part_of_function(std::string_view name);
+
+// "name.isra.0", "name.constprop.0", "name.part.0": a function that the compiler made of another one. It may have
+// other parameters, and BTF describes none of them.
+bool is_variant(std::string_view name);
+// The variants of a function, as find() finds functions.
+Result<std::vector<Symbol>> variants_of(Kallsyms& symbols, const std::string& name, const std::string& module);
 
 // Code that the kernel rewrites, or copies to run it elsewhere, whatever stands in it: trampolines of static
 // calls, and of ftrace. The kernel lets a probe stand there, and then stops at a BUG or jumps anywhere. The
@@ -31,7 +38,9 @@ std::string target_name(const Symbol& symbol);
 // init code of vmlinux: listed in kallsyms, and freed after boot. Empty where it is not known where it lies.
 AddressRange init_text(Kallsyms& symbols);
 
-// The ranges that forbid probes in `function`: a part "name.cold" shares the fate of its function.
+// Whether the blacklist forbids a probe at `addr`, in `function`: what the compiler made of a function shares its fate.
+Result<bool> is_forbidden(Kallsyms& symbols, const Blacklist& blacklist, const Symbol& function, uint64_t addr);
+// The ranges that forbid probes in `function`.
 Result<std::vector<AddressRange>> forbidden_ranges(Kallsyms& symbols, const Blacklist& blacklist,
                                                    const Symbol& function, uint64_t size);
 

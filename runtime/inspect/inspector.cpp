@@ -84,7 +84,8 @@ Result<Symbol> Inspector::find(const std::string& target, uint64_t& wanted) {
     const auto offset =
         plus == target.npos ? std::optional<uint64_t>(0) : number(std::string_view(target).substr(plus + 1));
     if (!offset) return Error{Errc::usage, fmt::format("'{}': the offset is not a number", target)};
-    const auto found = TRY(symbols_->find(name, module));
+    auto found = TRY(symbols_->find(name, module));
+    if (found.empty()) found = TRY(variants_of(*symbols_, name, module));
     if (found.empty())
         return Error{Errc::system, fmt::format("no function '{}' in this kernel{}", target,
                                                did_you_mean(TRY(symbols_->near(name))))};

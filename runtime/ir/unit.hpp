@@ -84,6 +84,7 @@ struct HandlerDecl {
     bool mirrors = false;            // jprobe: parameters are the probed function's, without `p`
     bool at_function_entry = true;   // else parameters can't be typed
     std::optional<Signature> signature;  // of the probed function; none: BTF does not know it
+    std::string variant;             // the probed function, if the compiler made it of another one; it has no signature
     int data_group = -1;             // handlers with the same number share p.data: entry and ret of a kretprobe
     uint32_t budget = 0;
     std::optional<uint32_t> declared_data;  // data= of the declaration: bytes at most

@@ -39,6 +39,8 @@ Result<std::vector<PlannedProbe>> Session::plan_one(uint32_t number, size_t othe
     if (probe.detached) return std::vector<PlannedProbe>{};
     Resolved found = TRY(resolve_targets(probe, symbols_, paths_.blacklist, !options_.check));
     for (const Error& error : found.missing) say("warning: " + error.message() + " (optional: skipped)");
+    if (!options_.quiet)
+        for (const Error& note : found.notes) say("note: " + note.message());
     if (!options_.check) {
         TRY(check_attachable(probe, found.places, paths_, pid_));
         if (others + found.places.size() > options_.max_probes)

@@ -9,6 +9,7 @@
 
 #include "codegen/codegen.hpp"
 #include "core/core.h"
+#include "inspect/functions.hpp"
 #include "session/dump.hpp"
 
 namespace kpl {
@@ -41,7 +42,7 @@ bool may_need_signature(const FunctionRef& function, bool mirrors) {
 
 // What tells apart places whose handlers must be compiled apart.
 std::string parameter_list(const std::optional<Signature>& signature, const Place& place) {
-    if (!signature) return place.offset ? "+" : "";
+    if (!signature) return std::string(is_variant(place.function) ? "v" : "") + (place.offset ? "+" : "");
     std::string key = std::to_string(signature->result);
     for (const Param& param : signature->params) key += fmt::format(",{} {}", param.type, param.name);
     return key + (place.offset ? "+" : "");
@@ -67,6 +68,7 @@ std::array<int, 3> add_handlers(Grouping& grouping, const Place& place, const st
         handler.name = fmt::format("{}:{} {} of {}", probe.at.file, probe.at.line, handler_names[handler.kind], place.function);
         handler.mirrors = probe.kind == ProbeKind::Jprobe;
         handler.at_function_entry = place.offset == 0;
+        if (is_variant(place.function)) handler.variant = place.function;
         handler.signature = signature;
         handler.data_group = returns ? grouping.next_data_group : -1;
         handler.budget = probe.budget;

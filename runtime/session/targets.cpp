@@ -57,33 +57,50 @@ Place place_of(const Symbol& symbol, uint64_t offset) {
     return {symbol.name, symbol.module, symbol.addr + offset, symbol.addr, offset};
 }
 
-Result<void> check_probeable(const Symbol& symbol) {
-    if (!is_trampoline(symbol.name)) return {};
-    return Error{Errc::script, fmt::format("can't probe {}: the kernel rewrites or copies this code; probe the functions that "
-                                           "it leads to", symbol.name)};
+// Whether a handler of it names parameters of the probed function.
+bool names_parameters(const ProbeDecl& probe) {
+    const uint32_t own = probe.kind == ProbeKind::Jprobe ? 0 : 1;  // p
+    if (!probe.handlers[0]) return false;
+    const auto proto = probe.handlers[0]->proto();
+    return proto && (*proto)->num_params > own;
 }
 
 // One resolution under way.
 struct Resolver {
+    const ProbeDecl& probe;
     Kallsyms& symbols;
     const BlacklistOnDemand& blacklist;
     Resolved result{};
     std::optional<AddressRange> start_up{};
 
     // Only by globs: what is asked for by name, the kernel itself refuses, with its reason.
-    void offer(const Symbol& symbol, uint64_t offset) {
+    Result<void> offer(const Symbol& symbol, uint64_t offset) {
         Place place = place_of(symbol, offset);
         place.by_glob = true;
         if (!start_up) start_up = init_text(symbols);
-        const Blacklist* forbidden = blacklist.get();
+        const Blacklist* list = blacklist.get();
         if (is_part_of_function(symbol.name))
             result.left_out.parts++;
         else if (start_up->has(place.address))
             result.left_out.freed++;
-        else if (forbidden && forbidden->covers(place.address))
+        else if (list && TRY(is_forbidden(symbols, *list, symbol, place.address)))
             result.left_out.blacklisted++;
+        else if (is_variant(symbol.name) && names_parameters(probe))
+            result.left_out.variants++;
         else
             result.places.push_back(std::move(place));
+        return {};
+    }
+
+    // What the kernel, or ftrace, would not refuse, and no probe may stand in all the same.
+    Result<void> check_probeable(const Symbol& symbol) {
+        const Blacklist* list = is_variant(symbol.name) ? blacklist.get() : nullptr;
+        const bool forbidden = list && TRY(is_forbidden(symbols, *list, symbol, symbol.addr));
+        if (!forbidden && !is_trampoline(symbol.name)) return {};
+        return Error{Errc::script, fmt::format("can't probe {}: {}", symbol.name,
+                                               forbidden ? "the kernel's blacklist forbids the function that it was made of"
+                                                         : "the kernel rewrites or copies this code; probe the functions that "
+                                                           "it leads to")};
     }
 };
 
@@ -107,6 +124,26 @@ Error unknown(const std::string& text, const Spec& spec, Kallsyms& symbols) {
     return {Errc::script, message};
 }
 
+Error several_variants(const std::string& text, const Spec& spec, const std::vector<Symbol>& found) {
+    std::string list;
+    for (const Symbol& one : found) list += fmt::format("{}{}", list.empty() ? "" : ", ", target_name(one));
+    return {Errc::script, fmt::format("no function '{}' in this kernel, but {} that the compiler made of it: {}; name one of them, "
+                                      "or all as '{}.*'", text, found.size(), list, spec.symbol)};
+}
+
+// The only function that the compiler made of the one that is asked for, if that one is not there itself. Nothing: there
+// is no such function at all.
+Result<std::optional<Symbol>> only_variant(const std::string& text, const Spec& spec, Resolver& r) {
+    const auto variants = TRY(variants_of(r.symbols, spec.symbol, spec.module));
+    if (variants.empty()) return std::optional<Symbol>();
+    if (variants.size() > 1) return several_variants(text, spec, variants);
+    r.result.notes.push_back({Errc::script,
+                              fmt::format("'{}' is {} in this kernel: the compiler made it of that function, and may have "
+                                          "dropped parameters; p.arg[n] is what the registers hold", text, variants[0].name),
+                              r.probe.at});
+    return std::optional(variants[0]);
+}
+
 Error ambiguous(const std::string& text, const std::vector<Symbol>& found) {
     std::string list;
     for (const Symbol& s : found)
@@ -124,7 +161,7 @@ Result<void> check_offset(const std::string& text, const Spec& spec, const Symbo
 Result<void> resolve_glob(const std::string& text, const Spec& spec, Resolver& r) {
     const auto found = TRY(r.symbols.glob(spec.symbol, spec.module));
     const size_t before = r.result.places.size();
-    for (const Symbol& symbol : found) r.offer(symbol, spec.offset);
+    for (const Symbol& symbol : found) TRY(r.offer(symbol, spec.offset));
     if (r.result.places.size() != before) return {};
     const std::string why = r.result.left_out.text();
     return Error{Errc::script, why.empty() ? fmt::format("no function matches '{}'", text)
@@ -134,10 +171,12 @@ Result<void> resolve_glob(const std::string& text, const Spec& spec, Resolver& r
 Result<void> resolve_name(const std::string& text, Resolver& r) {
     const Spec spec = TRY(parse(text));
     if (is_glob(spec.symbol)) return resolve_glob(text, spec, r);
-    const auto found = TRY(r.symbols.find(spec.symbol, spec.module));
+    auto found = TRY(r.symbols.find(spec.symbol, spec.module));
+    if (found.empty())
+        if (const auto variant = TRY(only_variant(text, spec, r))) found.push_back(*variant);
     if (found.empty()) return unknown(text, spec, r.symbols);
     if (found.size() > 1) return ambiguous(text, found);
-    TRY(check_probeable(found[0]));
+    TRY(r.check_probeable(found[0]));
     if (spec.offset) TRY(check_offset(text, spec, found[0], r.symbols));
     r.result.places.push_back(place_of(found[0], spec.offset));
     return {};
@@ -147,7 +186,7 @@ Result<void> resolve_address(uint64_t address, Resolver& r) {
     const Symbol symbol = TRY(r.symbols.at(address));
     if (symbol.name.empty() || !is_text(symbol))
         return Error{Errc::script, fmt::format("no function of this kernel covers the address {:#x}", address)};
-    TRY(check_probeable(symbol));
+    TRY(r.check_probeable(symbol));
     r.result.places.push_back(place_of(symbol, address - symbol.addr));
     return {};
 }
@@ -156,8 +195,13 @@ Result<void> resolve_address(uint64_t address, Resolver& r) {
 Result<void> resolve_unaddressed(const std::string& text, Resolver& r) {
     const Spec spec = TRY(parse(text));
     const auto found = r.symbols.find(spec.symbol, spec.module);
-    if (found && found->empty() && !is_glob(spec.symbol)) return unknown(text, spec, r.symbols);
-    r.result.places.push_back({spec.symbol, spec.module, 0, 0, spec.offset});
+    std::string name = spec.symbol;
+    if (found && found->empty() && !is_glob(spec.symbol)) {
+        const auto variant = TRY(only_variant(text, spec, r));
+        if (!variant) return unknown(text, spec, r.symbols);
+        name = variant->name;
+    }
+    r.result.places.push_back({name, spec.module, 0, 0, spec.offset});
     return {};
 }
 
@@ -175,6 +219,7 @@ std::string LeftOut::text() const {
         {freed, "freed after boot"},
         {untraceable, "not traceable by ftrace"},
         {refused, "refused by the kernel"},
+        {variants, "without known parameters (name none, and use p.arg[n])"},
         {repeated, "other names of these"},
         {parts, "parts of functions"},
     };
@@ -185,7 +230,7 @@ std::string LeftOut::text() const {
 }
 
 Result<Resolved> resolve_targets(const ProbeDecl& probe, Kallsyms& symbols, const BlacklistOnDemand& blacklist, bool addresses) {
-    Resolver r{symbols, blacklist};
+    Resolver r{probe, symbols, blacklist};
     std::string errors;  // a line for each, with its place in the script
     for (const auto& target : probe.targets) {
         const auto* name = std::get_if<std::string>(&target);

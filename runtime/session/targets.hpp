@@ -25,13 +25,14 @@ struct Place {
 // Functions that globs match and that are not probed, by reason.
 struct LeftOut {
     uint32_t parts = 0;        // no functions of their own: split off by the compiler, padding
+    uint32_t variants = 0;     // made by the compiler: their parameters are not known, and a handler names some
     uint32_t freed = 0;        // start-up code, whose memory has other uses by now
     uint32_t repeated = 0;     // another name of a place that is probed already
     uint32_t blacklisted = 0;
     uint32_t untraceable = 0;  // where only ftrace will do: it has no site there
     uint32_t refused = 0;      // by the kernel's kprobes, for reasons of their own
 
-    uint32_t unwilling() const { return freed + blacklisted + untraceable + refused; }
+    uint32_t unwilling() const { return freed + blacklisted + untraceable + refused + variants; }
     std::string text() const;  // "2 blacklisted, 3 freed after boot"; empty when there are none
 };
 
@@ -39,6 +40,7 @@ struct Resolved {
     std::vector<Place> places;
     LeftOut left_out;
     std::vector<Error> missing;  // targets of an optional probe that are nowhere
+    std::vector<Error> notes;    // what was found in place of what was asked for
 };
 
 // All places of a declaration. The error has a line for each target that can't be resolved, with what is near to it.

@@ -138,6 +138,7 @@ TEST_CASE("attach: sums in words") {
     CHECK(LeftOut{}.text().empty());
     CHECK(LeftOut{.parts = 1, .freed = 2, .blacklisted = 3}.text() == "3 blacklisted, 2 freed after boot, 1 parts of functions");
     CHECK(LeftOut{.parts = 1, .repeated = 4}.unwilling() == 0);
+    CHECK(LeftOut{.variants = 2}.unwilling() == 2);
     ProbeDecl probe;
     probe.targets.emplace_back(std::string("vfs_*"));
     CHECK(too_many_error(probe, 5, 3, 7).text ==

@@ -169,6 +169,39 @@ TEST_CASE("forbidden parts of functions") {
     REQUIRE(ranges("secret.cold", 0xffffffff81000100).size() == 1);
     CHECK(ranges("secret.cold", 0xffffffff81000100)[0].has(0xffffffff8100011f));
     CHECK(ranges("plain", 0xffffffff81000200).empty());
+    // ... as does what was made of it, which is a function all the same.
+    CHECK(*is_forbidden(symbols, *blacklist, {"secret.isra.0", {}, 0xffffffff81000300, 't'}, 0xffffffff81000300));
+    CHECK_FALSE(*is_forbidden(symbols, *blacklist, {"plain.isra.0", {}, 0xffffffff81000300, 't'}, 0xffffffff81000300));
+}
+
+TEST_CASE("variants of functions") {
+    for (const char* name : {"f.isra.0", "f.constprop.0", "f.part.0.isra.1", "f.coldest.0"}) {
+        INFO(name);
+        CHECK(is_variant(name));
+        CHECK_FALSE(is_part_of_function(name));
+    }
+    for (const char* name : {"f.cold", "f.isra.0.cold", "f.cold.12", ".E_copy", "__pfx_f.isra.0"}) {
+        INFO(name);
+        CHECK_FALSE(is_variant(name));
+        CHECK(is_part_of_function(name));
+    }
+    CHECK_FALSE(is_variant("f"));
+    Directory directory;
+    directory.put("kallsyms",
+                  "ffffffff81000010 t f.isra.0\nffffffff81000100 t f.isra.0.cold\nffffffff81000200 t ff.part.0\n"
+                  "ffffffffc0000000 t f.part.0\t[m]\nffffffffc0000100 t g.part.0\t[m]\n");
+    Kallsyms symbols(directory.path + "/kallsyms");
+    const auto names = [&](const char* name, const char* module) {
+        std::string all;
+        const auto found = variants_of(symbols, name, module);
+        REQUIRE(found);
+        for (const Symbol& symbol : *found) all += target_name(symbol) + " ";
+        return all;
+    };
+    CHECK(names("f", "") == "f.isra.0 ");  // the kernel's own before those of modules
+    CHECK(names("f", "m") == "m:f.part.0 ");
+    CHECK(names("g", "") == "m:g.part.0 ");
+    CHECK(names("h", "").empty());
 }
 
 TEST_CASE("the end of a module's text") {

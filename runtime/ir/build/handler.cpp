@@ -80,6 +80,8 @@ Values Builder::parameters(const SlotSet& live) {
     const bool typed_here = decl_.kind != KPL_PROG_POST && decl_.at_function_entry;
     if (!typed_here)
         fail(Err::NOT_AT_ENTRY, "a parameter of the probed function");
+    else if (!decl_.variant.empty())
+        fail(Err::VARIANT_PARAMETERS, decl_.variant);
     else if (signature && mirrored > signature->params.size() && !signature->vararg)
         fail(Err::TOO_MANY_PARAMETERS, mirrored, signature->params.size(), signature->text);
     for (uint32_t n = 0; n < mirrored; n++) {

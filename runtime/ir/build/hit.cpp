@@ -50,6 +50,7 @@ Value Builder::hit_member(const std::string& name) {
 
 Value Builder::args_member(const std::string& name) {
     if (decl_.kind == KPL_PROG_POST || !decl_.at_function_entry) return fail(Err::NOT_AT_ENTRY, "p.args");
+    if (!decl_.variant.empty()) return fail(Err::VARIANT_PARAMETERS, decl_.variant);
     if (!decl_.signature) return fail(Err::NO_SIGNATURE);
     const auto& params = decl_.signature->params;
     for (uint32_t n = 0; n < params.size(); n++)
