@@ -143,11 +143,13 @@ local function declarator(what, handler)
       if what == "jprobe" and not target.handler and type(target[2]) == "function" then
         target.handler, target[2] = target[2], nil
       end
+      if type(target[2]) == "function" then fail("%s{…}: the handler has a name: %s = function(p) … end", what, handler) end
+      check_options(what, target, options[what])
       local has_handler = false
       for name, kind in pairs(options[what]) do
         if kind == "handler" and target[name] ~= nil then has_handler = true end
       end
-      if not has_handler then fail("%s has no handler", what) end
+      if not has_handler then fail("%s has no handler: %s = function(p) … end", what, handler) end
       return declare(what, target)
     end
     if type(fn) ~= "function" then fail("%s(target, fn): fn must be a function", what) end

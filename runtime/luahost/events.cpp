@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What lua/events.lua needs of the session: layouts of records and names of addresses.
 #include "device/rings.hpp"
+#include "luahost/errors.hpp"
 #include "luahost/lua_impl.hpp"
 
 namespace kpl {
@@ -87,7 +88,7 @@ Result<void> LuaHost::consume(uint32_t from, uint32_t to) {
     lua_getfield(L, LUA_REGISTRYINDEX, reg::consume);
     lua_pushnumber(L, from);
     lua_pushnumber(L, to);
-    return protected_call(L, 2, 0);
+    return protected_call(L, 2, 0, traceback_handler);
 }
 
 }  // namespace kpl

@@ -2,7 +2,10 @@
 #include "luahost/host.hpp"
 
 #include <cstring>
+#include <fstream>
+#include <iterator>
 
+#include "luahost/errors.hpp"
 #include "luahost/lua_impl.hpp"
 
 namespace kpl {
@@ -15,21 +18,6 @@ const unsigned char events_side[] = {
 #include "events_lua_side.inc"
 };
 constexpr std::span<const unsigned char> lua_sides[] = {kprobe_side, events_side};
-
-int message_handler(lua_State* L) {
-    if (lua_type(L, 1) == LUA_TSTRING) return 1;
-    if (luaL_callmeta(L, 1, "__tostring")) return 1;
-    lua_pushfstring(L, "error object is %s", luaL_typename(L, 1));
-    return 1;
-}
-
-Error pop_error(lua_State* L) {
-    size_t size = 0;
-    const char* s = lua_tolstring(L, -1, &size);
-    Error error{Errc::script, s ? std::string(s, size) : "error without a message"};
-    lua_pop(L, 1);
-    return error;
-}
 
 // Runs the chunks of lua/ with the native functions and a table that they fill for the registry.
 Result<void> load_lua_side(lua_State* L) {
@@ -76,6 +64,11 @@ void set_args(lua_State* L, const std::string& name, std::span<const std::string
     lua_setglobal(L, "arg");
 }
 
+std::string content(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
 // Calls the loaded chunk on the stack with the arguments as its varargs.
 Result<void> run_chunk(lua_State* L, const std::string& name, std::span<const std::string> args) {
     set_args(L, name, args);
@@ -85,9 +78,9 @@ Result<void> run_chunk(lua_State* L, const std::string& name, std::span<const st
 
 }  // namespace
 
-Result<void> protected_call(lua_State* L, int args, int results) {
+Result<void> protected_call(lua_State* L, int args, int results, int (*handler)(lua_State*)) {
     const int base = lua_gettop(L) - args;
-    lua_pushcfunction(L, message_handler);
+    lua_pushcfunction(L, handler ? handler : message_handler);
     lua_insert(L, base);
     const int status = lua_pcall(L, args, results, base);
     lua_remove(L, base);
@@ -143,21 +136,27 @@ Result<void> LuaHost::run_file(const std::string& path, std::span<const std::str
     if (status != 0) {
         Error error = pop_error(impl_->L);
         if (status == LUA_ERRFILE) error.code = Errc::system;
-        return error;
+        return explain_chunk(std::move(error), content(path), path);
     }
     remember_chunk(impl_->L);
-    return run_chunk(impl_->L, path, args);
+    auto ran = run_chunk(impl_->L, path, args);
+    if (!ran) return explain_chunk(std::move(ran).error(), content(path), path);
+    return ran;
 }
 
 Result<void> LuaHost::run_string(const std::string& code, const std::string& name, std::span<const std::string> args) {
-    if (luaL_loadbuffer(impl_->L, code.data(), code.size(), name.c_str()) != 0) return pop_error(impl_->L);
+    const std::string shown = name.substr(name.find_first_not_of("@="));
+    if (luaL_loadbuffer(impl_->L, code.data(), code.size(), name.c_str()) != 0)
+        return explain_chunk(pop_error(impl_->L), code, shown);
     remember_chunk(impl_->L);
-    return run_chunk(impl_->L, "-e", args);
+    auto ran = run_chunk(impl_->L, "-e", args);
+    if (!ran) return explain_chunk(std::move(ran).error(), code, shown);
+    return ran;
 }
 
 Result<void> LuaHost::call(CallbackId callback) {
     lua_rawgeti(impl_->L, LUA_REGISTRYINDEX, callback);
-    return protected_call(impl_->L, 0, 0);
+    return protected_call(impl_->L, 0, 0, traceback_handler);
 }
 
 }  // namespace kpl

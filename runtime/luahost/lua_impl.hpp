@@ -111,8 +111,9 @@ int list_instructions(lua_State* L);
 // api.cpp: pushes the table of native functions that lua/kprobe.lua is given.
 void push_core(lua_State* L);
 
-// Calls the function below `args` arguments on the stack; pops them all. `results` are left on success.
-Result<void> protected_call(lua_State* L, int args, int results);
+// Calls the function below `args` arguments on the stack; pops them all. `results` are left on success. `handler`: of
+// errors, else message_handler.
+Result<void> protected_call(lua_State* L, int args, int results, int (*handler)(lua_State*) = nullptr);
 
 // "file:line: " of the script's call that led to a native function, or nothing.
 std::string script_place(lua_State* L);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "hints/other_tracers.hpp"
 #include "inspect/functions.hpp"
 #include "inspect/inspector.hpp"
 #include "inspect/print_function.hpp"
@@ -67,8 +68,10 @@ Result<int> list_functions(Context& c) {
     const std::string pattern = c.args.empty() ? "*" : c.args.front();
     const auto found = TRY(probeable_functions(c.symbols, pattern));
     Types* types = c.line.options.verbose ? &c.types : nullptr;
-    if (found.empty())
-        return Error{Errc::system, fmt::format("no function that can be probed matches '{}'", pattern)};
+    if (found.empty()) {
+        const auto theirs = foreign_target(pattern);
+        return Error{Errc::system, fmt::format("no function that can be probed matches '{}'{}", pattern, theirs ? ": " + *theirs : "")};
+    }
     put(c.json() ? json_functions(found, types) : print_functions(found, types));
     return 0;
 }

@@ -14,6 +14,9 @@ constexpr uint64_t second = 1000000000;
 std::string stop_line(const HandlerProgram& program, const kpl_site& site) {
     const PcNote* note = program.note_at(site.pc);
     std::string text = kpl_stop_text(site.reason);
+    if (site.reason == KPL_STOP_BUDGET)
+        text += fmt::format(": {}; make the handler shorter, or give its probe a larger budget =",
+                            program.budget ? program.budget : KPL_DEFAULT_BUDGET);
     const bool fault = site.reason == KPL_STOP_READ || site.reason == KPL_STOP_USER_READ;
     if (fault) text += fmt::format(" {:#x}", site.bad_addr);
     if (fault && note && !note->what.empty()) text += " reading " + note->what;

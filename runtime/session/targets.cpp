@@ -2,13 +2,14 @@
 #include "session/targets.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <charconv>
 #include <optional>
 #include <unordered_set>
 
+#include "hints/other_tracers.hpp"
 #include "inspect/functions.hpp"
+#include "inspect/modules.hpp"
 
 namespace kpl {
 namespace {
@@ -115,9 +116,22 @@ void drop_repeated(Resolved& resolved) {
     });
 }
 
+// Nothing: it is loaded, and has no such function.
+std::optional<std::string> why_not_in_module(const std::string& module, const std::string& symbol, Kallsyms& symbols) {
+    if (module.empty() || module == "vmlinux" || is_loaded(module)) return std::nullopt;
+    if (is_built_in(module)) {
+        const auto found = symbols.glob(symbol, "vmlinux");
+        return fmt::format("{} is built into this kernel, and no module of its own: {}", module,
+                           found && !found->empty() ? fmt::format("write '{}'", symbol)
+                                                    : fmt::format("it has no function '{}'", symbol));
+    }
+    return fmt::format("the module {} is not loaded (modprobe {})", module, module);
+}
+
 Error unknown(const std::string& text, const Spec& spec, Kallsyms& symbols) {
-    if (!spec.module.empty() && spec.module != "vmlinux" && ::access(("/sys/module/" + spec.module).c_str(), F_OK) != 0)
-        return {Errc::script, fmt::format("'{}': the module {} is not loaded (modprobe {})", text, spec.module, spec.module)};
+    if (const auto theirs = foreign_target(text)) return {Errc::script, fmt::format("no function '{}': {}", text, *theirs)};
+    if (const auto why = why_not_in_module(spec.module, spec.symbol, symbols))
+        return {Errc::script, fmt::format("'{}': {}", text, *why)};
     std::string message = fmt::format("no function '{}' in this kernel", text);
     if (auto near = symbols.near(spec.symbol); near && !near->empty())
         message += fmt::format("; near to it: {}", fmt::join(*near, ", "));
@@ -160,6 +174,11 @@ Result<void> check_offset(const std::string& text, const Spec& spec, const Symbo
 
 Result<void> resolve_glob(const std::string& text, const Spec& spec, Resolver& r) {
     const auto found = TRY(r.symbols.glob(spec.symbol, spec.module));
+    if (found.empty()) {
+        if (const auto theirs = foreign_target(text)) return Error{Errc::script, fmt::format("no function '{}': {}", text, *theirs)};
+        if (const auto why = why_not_in_module(spec.module, spec.symbol, r.symbols))
+            return Error{Errc::script, fmt::format("'{}': {}", text, *why)};
+    }
     const size_t before = r.result.places.size();
     for (const Symbol& symbol : found) TRY(r.offer(symbol, spec.offset));
     if (r.result.places.size() != before) return {};
@@ -169,7 +188,10 @@ Result<void> resolve_glob(const std::string& text, const Spec& spec, Resolver& r
 }
 
 Result<void> resolve_name(const std::string& text, Resolver& r) {
-    const Spec spec = TRY(parse(text));
+    const auto parsed = parse(text);
+    if (const auto theirs = parsed ? std::nullopt : foreign_target(text))
+        return Error{Errc::script, fmt::format("no function '{}': {}", text, *theirs)};
+    const Spec spec = TRY(parsed);
     if (is_glob(spec.symbol)) return resolve_glob(text, spec, r);
     auto found = TRY(r.symbols.find(spec.symbol, spec.module));
     if (found.empty())

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What the kernel's files say, by their lines.
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
@@ -10,6 +11,7 @@
 #include "inspect/debugfs.hpp"
 #include "inspect/functions.hpp"
 #include "inspect/kernel_rules.hpp"
+#include "inspect/modules.hpp"
 #include "inspect/kernel_tables.hpp"
 #include "inspect/print_lists.hpp"
 #include "inspect/system_probes.hpp"
@@ -172,6 +174,26 @@ TEST_CASE("forbidden parts of functions") {
     // ... as does what was made of it, which is a function all the same.
     CHECK(*is_forbidden(symbols, *blacklist, {"secret.isra.0", {}, 0xffffffff81000300, 't'}, 0xffffffff81000300));
     CHECK_FALSE(*is_forbidden(symbols, *blacklist, {"plain.isra.0", {}, 0xffffffff81000300, 't'}, 0xffffffff81000300));
+}
+
+TEST_CASE("modules: loaded, built in, or neither") {
+    Directory directory;
+    utsname kernel{};
+    uname(&kernel);
+    for (const char* name : {"/sys/module/loaded_one", "/sys/module/with_parameters"})
+        std::filesystem::create_directories(directory.path + name);
+    std::filesystem::create_directories(directory.path + "/lib/modules/" + kernel.release);
+    directory.put("sys/module/loaded_one/initstate", "live\n");
+    directory.put(std::string("lib/modules/") + kernel.release + "/modules.builtin", "kernel/fs/ext4/ext4.ko\nkernel/a/two-words.ko\n");
+    CHECK(is_loaded("loaded_one", directory.path));
+    CHECK_FALSE(is_built_in("loaded_one", directory.path));
+    for (const char* name : {"with_parameters", "ext4", "two_words"}) {
+        INFO(name);
+        CHECK_FALSE(is_loaded(name, directory.path));
+        CHECK(is_built_in(name, directory.path));
+    }
+    CHECK_FALSE(is_built_in("ext", directory.path));
+    CHECK_FALSE(is_built_in("xfs", directory.path));
 }
 
 TEST_CASE("variants of functions") {

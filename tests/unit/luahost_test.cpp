@@ -130,7 +130,10 @@ TEST_CASE_METHOD(Fixture, "wrong declarations are refused at the script's line")
     const std::pair<const char*, const char*> rows[] = {
         {"kprobe()", "script.lua:1: kprobe(target, fn): fn must be a function"},
         {"\nkprobe('x', 3)", "script.lua:2: kprobe(target, fn): fn must be a function"},
-        {"kprobe { 'x' }", "script.lua:1: kprobe has no handler"},
+        {"kprobe { 'x' }", "script.lua:1: kprobe has no handler: pre = function(p) … end"},
+        {"kprobe { 'x', print }", "script.lua:1: kprobe{…}: the handler has a name: pre = function(p) … end"},
+        {"kprobe { 'x', entry = print }", "script.lua:1: kprobe has no option 'entry'; it has: budget, enabled, fault, optional, post, "
+                                          "pre, via, when"},
         {"kprobe { 'x', pre = 1 }", "script.lua:1: kprobe: 'pre' must be a function"},
         {"kprobe { 'x', prre = print, pre = print }", "script.lua:1: kprobe has no option 'prre'; it has: budget, enabled, fault, "
                                                       "optional, post, pre, via, when"},
@@ -165,10 +168,28 @@ TEST_CASE_METHOD(Fixture, "wrong declarations are refused at the script's line")
 
 TEST_CASE_METHOD(Fixture, "an error of the script is one line with its place") {
     CHECK(error("local x = = 1").starts_with("script.lua:1: unexpected symbol near '='"));
-    CHECK(error("\nnonesuch()") == "script.lua:2: attempt to call global 'nonesuch' (a nil value)");
+    CHECK(error("\nnonesuch()") == "script.lua:2: 'nonesuch' is not defined");
+    CHECK(error("\nkprob()") == "script.lua:2: 'kprob' is not defined (did you mean kprobe or jprobe?)");
+    CHECK(error("print(nsecs + 1)") == "script.lua:1: 'nsecs' is not defined: what bpftrace calls so is now()");
+    CHECK(error("local t = nil; t.x = 1") == "script.lua:1: attempt to index local 't' (a nil value)");
     CHECK(error("error({})") == "error object is table");
     CHECK(error("\ncount():clear()") == "script.lua:2: no module");
     CHECK(error("printf('%d', 'x')").starts_with("script.lua:1: bad argument #2 to 'printf'"));
+}
+
+TEST_CASE_METHOD(Fixture, "errors of callbacks tell how it came to them") {
+    REQUIRE(run("local function deep(t) return t.x.y + 1 end\nlocal function show() local n = deep {} return n end\n"
+                "every(1, function()\n  show()\n  return 1\nend)\nevery(1, function() error({}) end)"));
+    const auto text = [&](size_t n) { return host->call(session.callbacks.at(n)).error().message(); };
+    CHECK(text(0) == "script.lua:1: attempt to index field 'x' (a nil value)\nstack traceback:\n    script.lua:1: in function 'deep'\n"
+                     "    script.lua:2: in function 'show'\n    script.lua:4: in the function of line 3");
+    CHECK(text(1) == "error object is table\nstack traceback:\n    script.lua:7: in the function of line 7");
+}
+
+TEST_CASE_METHOD(Fixture, "scripts of other tracers are recognised") {
+    CHECK(error("kprobe:vfs_read { @[comm] = count(); }").starts_with("script.lua:1: this is written for bpftrace; here scripts are Lua"));
+    CHECK(error("BEGIN { printf(\"x\"); }").starts_with("script.lua:1: this is written for bpftrace"));
+    CHECK(error("interval:s:1 { print(@); }").starts_with("script.lua:1: this is written for bpftrace"));
 }
 
 TEST_CASE_METHOD(Fixture, "arguments, output and the end") {
@@ -266,5 +287,5 @@ TEST_CASE_METHOD(Fixture, "an error in a callback has the script's place") {
     REQUIRE(run("at_exit(function()\n error('no') end)"));
     auto called = host->call(session.exits[0]);
     REQUIRE_FALSE(called);
-    CHECK(called.error().message() == "script.lua:2: no");
+    CHECK(called.error().message() == "script.lua:2: no\nstack traceback:\n    script.lua:2: in the function of line 1");
 }

@@ -222,6 +222,10 @@ class Builder {
         return std::nullopt;
     }
     std::string describe(const Value& v);
+    // Behind "is not defined": what a name of no meaning here may have been meant for. Empty: no idea.
+    static std::string meant_by(const std::string& name);
+    std::string near_members(TypeId type, const std::string& name);
+    std::string record_name(uint32_t id) const;
     std::string describe(const Type& t);
     ir::ValueId num(const Value& v) { return number_in(w_.block(), v); }
     bool soft() const;
@@ -268,7 +272,7 @@ class Builder {
     void set_indexed(const Value& v, const Value& index, const Value& to);
     Value record_get(const Value& v, const Value& key);
     void record_set(const Value& v, const Value& key, const Value& to);
-    Value new_record();
+    Value new_record(uint32_t to);
 
     // ---- calls.cpp
     void op_call(const Insn&);
@@ -360,7 +364,11 @@ class Builder {
     uint32_t pc_ = 0;
     bool alive_ = true;
     uint32_t next_record_ = 0;
-    std::map<uint32_t, SourceLoc> records_made_;
+    struct RecordMade {
+        SourceLoc at;
+        std::string name;  // of the local that it is made for; or empty
+    };
+    std::map<uint32_t, RecordMade> records_made_;
     std::set<uint32_t> records_used_;
 };
 

@@ -2,7 +2,9 @@
 // The functions of the handler language: one table, and what each becomes.
 #include <algorithm>
 
+#include "hints/other_tracers.hpp"
 #include "ir/build/builder.hpp"
+#include "symbols/nearest.hpp"
 
 namespace kpl::front {
 
@@ -78,6 +80,14 @@ const Builder::BuiltinRow* Builder::find_builtin(const std::string& name) {
     for (const BuiltinRow& row : BuiltinTable::rows)
         if (name == row.name) return &row;
     return nullptr;
+}
+
+std::string Builder::meant_by(const std::string& name) {
+    if (const auto theirs = foreign_name(name)) return ": " + *theirs;
+    Nearest nearest(name);
+    for (const BuiltinRow& row : BuiltinTable::rows)
+        if (row.lower != &Builder::b_refused) nearest.offer(row.name);
+    return did_you_mean(nearest.names());
 }
 
 bool Builder::is_builtin_table(const std::string& name) {

@@ -80,7 +80,7 @@ Values Builder::b_offsetof(const BuiltinRow&, Values& args) {
         return {fail(Err::MEMBER, args[0].text, args[1].text)};
     const auto field = ask(s_.types.field(t->id, args[1].text));
     if (!field) return {poison()};
-    if (!*field) return {fail(Err::NO_FIELD, args[0].text, args[1].text, "")};
+    if (!*field) return {fail(Err::NO_FIELD, args[0].text, args[1].text, near_members(t->id, args[1].text))};
     return {int_constant((**field).offset)};
 }
 

@@ -98,7 +98,7 @@ std::optional<Condition> Builder::equal(const Value& a, const Value& b, const st
     if (a.is_poison() || b.is_poison()) return std::nullopt;
     const Value& nil = a.is(Kind::Nil) ? a : b;
     if (nil.is(Kind::Nil) && nil.index == never_defined) {
-        fail(Err::NOT_DEFINED, nil.text);
+        fail(Err::NOT_DEFINED, nil.text, meant_by(nil.text));
         return std::nullopt;
     }
     if (b.is(Kind::Nil)) return equal_nil(a, name);

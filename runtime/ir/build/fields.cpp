@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The kernel's C types: members, elements, and what a load of each type yields.
 #include "ir/build/builder.hpp"
+#include "symbols/nearest.hpp"
 
 namespace kpl::front {
 
@@ -78,6 +79,11 @@ Value Builder::load_number(ValueId base, int64_t offset, const TypeInfo& t, cons
     return v;
 }
 
+std::string Builder::near_members(TypeId type, const std::string& name) {
+    const auto near = s_.types.near_fields(type, name);
+    return near.ok() ? did_you_mean(*near) : std::string();
+}
+
 Value Builder::member(const Value& v, const std::string& name, const std::string& path) {
     const bool pointer = v.is(Kind::Pointer);
     const auto t = ask(s_.types.resolve(v.type.ctype));
@@ -90,13 +96,8 @@ Value Builder::member(const Value& v, const std::string& name, const std::string
     const auto field = ask(s_.types.field(t->id, name));
     if (!field) return poison();
     if (!*field) {
-        const auto near = s_.types.near_fields(t->id, name);
-        std::string hint;
-        if (near.ok())
-            for (const std::string& n : *near) hint += (hint.empty() ? "; did you mean '" : "', '") + n;
-        if (!hint.empty()) hint += "'?";
         const auto spelt = s_.types.spell(t->id);
-        return fail(Err::NO_FIELD, spelt.ok() ? *spelt : t->name, name, hint);
+        return fail(Err::NO_FIELD, spelt.ok() ? *spelt : t->name, name, near_members(t->id, name));
     }
     const std::string reached = path.empty() ? name : path + (pointer ? "->" : ".") + name;
     return load(v.id, (pointer ? 0 : v.offset) + (**field).offset, (**field).type, &**field, reached);

@@ -229,7 +229,7 @@ void Builder::close_loop(Frame& frame, uint32_t block, BlockId from, State state
         const auto it = state.records.find(id);
         if (it == state.records.end()) continue;
         if (!equal(record.fields, it->second.fields) || !equal(record.elements, it->second.elements))
-            fail(Err::TABLE_IN_LOOP);
+            fail(Err::TABLE_IN_LOOP, record_name(id));
     }
 }
 

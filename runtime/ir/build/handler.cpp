@@ -160,8 +160,8 @@ void Builder::handler_return(const Values& values) {
 }
 
 void Builder::check_records() {
-    for (const auto& [id, at] : records_made_)
-        if (!records_used_.contains(id)) s_.diag.error(at, Err::TABLE_UNUSED);
+    for (const auto& [id, made] : records_made_)
+        if (!records_used_.contains(id)) s_.diag.error(made.at, Err::TABLE_UNUSED, record_name(id));
 }
 
 }  // namespace kpl::front

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // `p`: arguments, registers, the return, and private data.
 #include "ir/build/builder.hpp"
+#include "symbols/nearest.hpp"
 
 namespace kpl::front {
 
@@ -45,7 +46,9 @@ Value Builder::hit_member(const std::string& name) {
         if (decl_.data_group < 0) return fail(Err::ONLY_KRETPROBE, "p.data");
         return named(Kind::Data);
     }
-    return fail(Err::NO_HIT_FIELD, name);
+    Nearest nearest(name);
+    for (const char* there : {"args", "arg", "regs", "ip", "sp", "ret", "ret_addr", "data", "func", "addr"}) nearest.offer(there);
+    return fail(Err::NO_HIT_FIELD, name, did_you_mean(nearest.names()));
 }
 
 Value Builder::args_member(const std::string& name) {
@@ -55,7 +58,9 @@ Value Builder::args_member(const std::string& name) {
     const auto& params = decl_.signature->params;
     for (uint32_t n = 0; n < params.size(); n++)
         if (params[n].name == name) return parameter(&*decl_.signature, n);
-    return fail(Err::NO_ARGUMENT, name, decl_.signature->text);
+    Nearest nearest(name);
+    for (const Param& param : params) nearest.offer(param.name);
+    return fail(Err::NO_ARGUMENT, name, did_you_mean(nearest.names()), decl_.signature->text);
 }
 
 Value Builder::args_number(const Value& index) {

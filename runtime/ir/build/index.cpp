@@ -197,19 +197,31 @@ void Builder::set_indexed(const Value& target, const Value& index, const Value& 
 
 // ---- tables under construction
 
-Value Builder::new_record() {
+Value Builder::new_record(uint32_t to) {
     const uint32_t id = next_record_++;
     cur_.records[id].at = w_.place();
-    records_made_[id] = w_.place();
+    const LocalVar* local = frame_->proto->local_at(to, pc_ + 1);
+    records_made_[id] = {w_.place(), local && !local->name.starts_with('(') ? local->name : std::string()};
     return named(Kind::Record, {}, id);
 }
 
+// The table for messages: what is told of no local is told of the line.
+std::string Builder::record_name(uint32_t id) const {
+    const auto made = records_made_.find(id);
+    if (made != records_made_.end() && !made->second.name.empty()) return "the table '" + made->second.name + "'";
+    for (uint32_t n = 0; n < cur_.slots.size(); n++) {
+        const LocalVar* local = cur_.slots[n].is(Kind::Record) && cur_.slots[n].index == id ? frame_->proto->local_at(n, pc_) : nullptr;
+        if (local && !local->name.starts_with('(')) return "the table '" + local->name + "'";
+    }
+    return "this table";
+}
+
 void Builder::op_tnew(const Insn& i) {
-    assign(i.a, new_record());
+    assign(i.a, new_record(i.a));
 }
 
 void Builder::op_tdup(const Insn& i) {
-    Value v = new_record();
+    Value v = new_record(i.a);
     RecordState& record = cur_.records[v.index];
     const auto& table = std::get<TableTemplate>(frame_->proto->gc[i.c]);
     auto constant = [&](const TemplateValue& t) -> Value {
@@ -229,7 +241,7 @@ void Builder::op_tdup(const Insn& i) {
         else if (k.constant && k.is(Kind::Int))
             record.elements[*k.constant] = constant(value);
         else
-            fail(Err::RECORD_KEY);
+            fail(Err::RECORD_KEY, record_name(v.index));
     }
     assign(i.a, std::move(v));
 }
@@ -254,14 +266,14 @@ Value Builder::record_get(const Value& v, const Value& key) {
         const auto element = it->second.elements.find(*key.constant);
         return element == it->second.elements.end() ? nil_value() : element->second;
     }
-    return fail(Err::RECORD_KEY);
+    return fail(Err::RECORD_KEY, record_name(v.index));
 }
 
 void Builder::record_set(const Value& v, const Value& key, const Value& to) {
     if (v.is_poison() || key.is_poison()) return;
     if (to.is(Kind::Record)) {
         records_used_.insert(to.index);
-        fail(Err::NESTED_TABLE);
+        fail(Err::NESTED_TABLE, record_name(to.index), "a field of " + record_name(v.index));
         return;
     }
     RecordState& record = cur_.records[v.index];
@@ -270,7 +282,7 @@ void Builder::record_set(const Value& v, const Value& key, const Value& to) {
     else if (key.is(Kind::Int) && key.constant)
         record.elements[*key.constant] = to;
     else
-        fail(Err::RECORD_KEY);
+        fail(Err::RECORD_KEY, record_name(v.index));
 }
 
 }  // namespace kpl::front

@@ -86,7 +86,7 @@ std::string Builder::describe(const Type& t) {
 
 std::string Builder::describe(const Value& v) {
     if (v.is(Kind::Opaque) || v.is(Kind::Float)) return v.text;
-    if (v.is(Kind::Nil) && !v.text.empty()) return "nil ('" + v.text + "' is not defined)";
+    if (v.is(Kind::Nil) && !v.text.empty()) return "nil ('" + v.text + "' is not defined" + meant_by(v.text) + ")";
     if (v.is(Kind::Builtin)) return "the function '" + v.text + "'";
     return describe(v.type);
 }

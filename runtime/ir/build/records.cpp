@@ -14,7 +14,7 @@ std::optional<Type> Builder::storable(const Value& v, const std::string& use) {
             return std::nullopt;
         case Kind::Nil:
             if (v.index != never_defined) return v.type;
-            fail(Err::NOT_DEFINED, v.text);
+            fail(Err::NOT_DEFINED, v.text, meant_by(v.text));
             return std::nullopt;
         case Kind::Bool:
         case Kind::Int:
@@ -37,7 +37,7 @@ std::optional<Type> Builder::storable(const Value& v, const std::string& use) {
         }
         case Kind::Record:
             records_used_.insert(v.index);
-            fail(Err::NESTED_TABLE);
+            fail(Err::NESTED_TABLE, record_name(v.index), use);
             return std::nullopt;
         default:
             fail(Err::STORE_KIND, describe(v), use);

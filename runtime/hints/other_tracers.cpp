@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: MIT
+#include "hints/other_tracers.hpp"
+
+#include <fmt/format.h>
+
+#include <regex>
+
+namespace kpl {
+namespace {
+
+constexpr TracerHint hints[] = {
+#define HINT(tracer, names, shape, theirs, ours) {#tracer, names, shape, theirs, ours},
+#include "hints/other_tracers.def"
+#undef HINT
+};
+
+using Match = std::match_results<std::string_view::const_iterator>;
+
+bool matches(std::string_view text, const char* pattern, Match& found) {
+    return std::regex_match(text.begin(), text.end(), found, std::regex(pattern));
+}
+
+bool contains(std::string_view text, const std::string& pattern) {
+    return std::regex_search(text.begin(), text.end(), std::regex(pattern));
+}
+
+bool has_word(std::string_view words, std::string_view word) {
+    while (!words.empty()) {
+        const size_t end = std::min(words.find(' '), words.size());
+        if (words.substr(0, end) == word) return true;
+        words.remove_prefix(std::min(end + 1, words.size()));
+    }
+    return false;
+}
+
+// What stands for a target, whole; {1} and {2} are the pattern's groups.
+struct TargetRow {
+    const char* pattern;
+    const char* answer;
+};
+constexpr const char* kernel_only = "only functions of the kernel can be probed, not programs";
+constexpr const char* by_registers =
+    "kprobe(\"__x64_sys_{1}\", function(p, regs) … end), with its arguments in regs.di, regs.si, regs.dx";
+constexpr const char* sys_exit = "kretprobe(\"__x64_sys_{1}\", function(p, ret) … end)";
+constexpr const char* near_by = "there are no tracepoints here: probe a function on that way; kprobe-lua -l '*{1}*' lists some";
+constexpr const char* entry = "write kprobe(\"{1}\", function(p) … end)";
+constexpr const char* at_return = "write kretprobe(\"{1}\", function(p, ret) … end)";
+constexpr const char* at_begin = "what runs first is the script itself, outside of functions";
+constexpr const char* at_end = "write at_exit(function() … end)";
+constexpr const char* system_call = "a system call is a function of its own: ";
+
+const TargetRow targets[] = {
+    {R"((?:k|kprobe|kfunc|fentry|fprobe):(?:vmlinux:)?(.+))", entry},
+    {R"((?:kr|kretprobe|kretfunc|fexit):(?:vmlinux:)?(.+))", at_return},
+    {R"((?:t|tracepoint):syscalls:sys_enter_(\w+))", by_registers},
+    {R"((?:t|tracepoint):syscalls:sys_exit_(\w+))", sys_exit},
+    {R"((?:t|rt|tracepoint|rawtracepoint|raw_tracepoint):(?:[^:]*:)?(.+))", near_by},
+    {R"(syscalls:sys_enter_(\w+))", by_registers},
+    {R"(syscalls:sys_exit_(\w+))", sys_exit},
+    {R"((?:sys_enter|sys_exit)_(\w+))", by_registers},
+    {R"((?:u|ur|U|uprobe|uretprobe|usdt):(.*))", kernel_only},
+    {R"((/.*)|process\((.*))", kernel_only},
+    {R"((?:i|interval):s:(\d+))", "write every({1}, function() … end)"},
+    {R"((?:i|interval):hz:(\d+))", "write every(1 / {1}, function() … end)"},
+    {R"((?:i|interval):ms:(\d+))", "write every({1} / 1000, function() … end)"},
+    {R"((?:i|interval):us:(\d+))", "write every({1} / 1000000, function() … end)"},
+    {R"(timer\.s(?:ec)?\((\d+)\))", "write every({1}, function() … end)"},
+    {R"(timer\.ms(?:ec)?\((\d+)\))", "write every({1} / 1000, function() … end)"},
+    {R"((profile|p|hardware|h|software|s|watchpoint|w|asyncwatchpoint|iter|timer|perf)[:.](.*))",
+     "handlers run where functions of the kernel are called, not by clocks, counters or watchpoints"},
+    {R"((BEGIN|begin))", at_begin},
+    {R"((END|end))", at_end},
+    {R"~((?:kernel|module\([^)]*\))\.function\("?([^"@)]+)[^)]*\)\.return.*)~", at_return},
+    {R"~((?:kernel|module\([^)]*\))\.function\("?([^"@)]+)[^)]*\).*)~", entry},
+    {R"~(kernel\.trace\("?([^")]+)"?\).*)~", near_by},
+    {R"((?:nd_)?syscall[.:](\w+)\.return)", sys_exit},
+    {R"((?:nd_)?syscall[.:](\w+))", by_registers},
+    {R"((?:sys|SyS|__sys)_(\w+))", by_registers},
+    {R"(@(\w*).*)", "@ is no part of a name here: a local variable holds a count(), a hist() or a map()"},
+};
+
+// Who wrote it: what a script of theirs begins with, comments left out.
+constexpr std::pair<const char*, const char*> beginnings[] = {
+    {"bpftrace", R"(^\s*((config|#include)\b[^\n]*\n\s*)*(BEGIN|END|(k|kr|t|rt|u|ur|U|p|i|h|s|w|kprobe|kretprobe|kfunc|kretfunc|fentry|fexit|)"
+                 R"(tracepoint|rawtracepoint|uprobe|uretprobe|usdt|profile|interval|hardware|software|watchpoint|iter)\s*:[^\s{]+)"
+                 R"((\s*,\s*[a-z]+:[^\s{]+)*)\s*(/[^{]*/)?\s*\{)"},
+    {"SystemTap", R"(^\s*((global|function|private|%\{)[^\n]*\n\s*)*(probe\s+[a-z]|global\s+\w+))"},
+};
+
+std::string without_comments(std::string_view code) {
+    const std::string text(code);
+    return std::regex_replace(text, std::regex(R"(/\*[^]*?\*/|//[^\n]*|(^|\n)#![^\n]*|(^|\n)\s*#\s[^\n]*)"), "");
+}
+
+}  // namespace
+
+std::span<const TracerHint> tracer_hints() { return hints; }
+
+std::optional<std::string> foreign_name(std::string_view name) {
+    for (const TracerHint& hint : hints)
+        if (has_word(hint.names, name)) return fmt::format("what {} calls so is {}", hint.tracer, hint.ours);
+    return std::nullopt;
+}
+
+std::optional<std::string> foreign_target(std::string_view target) {
+    Match found;
+    for (const TargetRow& row : targets) {
+        if (!matches(target, row.pattern, found)) continue;
+        const bool call = row.answer == by_registers || row.answer == sys_exit;
+        return (call ? system_call : "") + fmt::format(fmt::runtime(row.answer), "", found[1].str());
+    }
+    return std::nullopt;
+}
+
+std::optional<std::string> foreign_script(std::string_view code) {
+    const std::string text = without_comments(code.substr(0, 64 << 10));
+    for (const auto& [tracer, beginning] : beginnings) {
+        if (!contains(text, beginning)) continue;
+        std::string answer = fmt::format("this is written for {}; here scripts are Lua, and this is", tracer);
+        for (const TracerHint& hint : hints)
+            if (hint.tracer == tracer && !hint.ours.empty() && hint.theirs != hint.ours && contains(text, std::string(hint.shape)))
+                answer += fmt::format("\n  {:<40} {}", hint.theirs, hint.ours);
+        return answer + fmt::format("\n  (docs/from-{}.md)", tracer == std::string_view("bpftrace") ? "bpftrace" : "systemtap");
+    }
+    return std::nullopt;
+}
+
+}  // namespace kpl

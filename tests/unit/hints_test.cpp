@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: MIT
+// What users of other tracers write is recognised, and answered from the table that the documentation shows.
+#include <fmt/format.h>
+
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <fstream>
+#include <regex>
+#include <sstream>
+
+#include "hints/other_tracers.hpp"
+
+using namespace kpl;
+
+namespace {
+
+std::string read(const std::string& path) {
+    std::ifstream in(path);
+    std::stringstream text;
+    text << in.rdbuf();
+    return text.str();
+}
+
+std::string table(std::string_view tracer) {
+    std::string out = fmt::format("| {} | here |\n|---|---|\n", tracer);
+    for (const TracerHint& hint : tracer_hints())
+        if (hint.tracer == tracer) out += fmt::format("| `{}` | {} |\n", hint.theirs, hint.ours);
+    return out;
+}
+
+// The document with its last section's table as it should be.
+std::string with_table(const std::string& document, std::string_view tracer) {
+    const size_t at = document.find(fmt::format("| {} | here |", tracer));
+    REQUIRE(at != document.npos);
+    return document.substr(0, at) + table(tracer);
+}
+
+std::string answer(std::optional<std::string> text) { return text.value_or("-"); }
+
+}  // namespace
+
+TEST_CASE("the documents' tables are the table") {
+    for (const auto& [file, tracer] : {std::pair("from-bpftrace.md", "bpftrace"), {"from-systemtap.md", "SystemTap"}}) {
+        const std::string path = std::string(KPL_DOCS "/") + file;
+        const std::string wanted = with_table(read(path), tracer);
+        if (std::getenv("KPL_UPDATE_DOCS")) std::ofstream(path) << wanted;
+        CHECK(read(path) == wanted);
+    }
+}
+
+TEST_CASE("rows of the table") {
+    for (const TracerHint& hint : tracer_hints()) {
+        INFO(hint.theirs);
+        CHECK(hint.theirs.find('|') == hint.theirs.npos);
+        CHECK(hint.ours.find('|') == hint.ours.npos);
+        // What is shown as theirs is found by the row's own shape.
+        const std::string theirs(hint.theirs);
+        CHECK(std::regex_search(theirs, std::regex(std::string(hint.shape))));
+    }
+}
+
+TEST_CASE("targets of other tracers") {
+    const std::pair<const char*, const char*> rows[] = {
+        {"kprobe:vfs_read", "write kprobe(\"vfs_read\", function(p) … end)"},
+        {"kretprobe:vfs_read", "write kretprobe(\"vfs_read\", function(p, ret) … end)"},
+        {"fentry:vmlinux:vfs_read", "write kprobe(\"vfs_read\", function(p) … end)"},
+        {"tracepoint:syscalls:sys_enter_openat",
+         "a system call is a function of its own: kprobe(\"__x64_sys_openat\", function(p, regs) … end), with its arguments in "
+         "regs.di, regs.si, regs.dx"},
+        {"tracepoint:syscalls:sys_exit_read",
+         "a system call is a function of its own: kretprobe(\"__x64_sys_read\", function(p, ret) … end)"},
+        {"tracepoint:sched:sched_switch",
+         "there are no tracepoints here: probe a function on that way; kprobe-lua -l '*sched_switch*' lists some"},
+        {"uprobe:/bin/bash:readline", "only functions of the kernel can be probed, not programs"},
+        {"/bin/bash:readline", "only functions of the kernel can be probed, not programs"},
+        {"interval:s:5", "write every(5, function() … end)"},
+        {"interval:ms:200", "write every(200 / 1000, function() … end)"},
+        {"timer.s(1)", "write every(1, function() … end)"},
+        {"profile:hz:99", "handlers run where functions of the kernel are called, not by clocks, counters or watchpoints"},
+        {"BEGIN", "what runs first is the script itself, outside of functions"},
+        {"end", "write at_exit(function() … end)"},
+        {"kernel.function(\"vfs_read@fs/read_write.c\").return", "write kretprobe(\"vfs_read\", function(p, ret) … end)"},
+        {"kernel.function(\"vfs_read\")", "write kprobe(\"vfs_read\", function(p) … end)"},
+        {"syscall.open.return", "a system call is a function of its own: kretprobe(\"__x64_sys_open\", function(p, ret) … end)"},
+        {"@x", "@ is no part of a name here: a local variable holds a count(), a hist() or a map()"},
+    };
+    for (const auto& [target, expected] : rows) {
+        INFO(target);
+        CHECK(answer(foreign_target(target)) == expected);
+    }
+    CHECK(answer(foreign_target("sys_open")).starts_with("a system call is a function of its own: kprobe(\"__x64_sys_open\""));
+    for (const char* target : {"vfs_read", "ext4:ext4_sync_fs", "vfs_read+0x1a", "begin_new_exec", "tracepoint_probe_register", "iter_file"}) {
+        INFO(target);
+        CHECK_FALSE(foreign_target(target));
+    }
+}
+
+TEST_CASE("names of other tracers") {
+    CHECK(answer(foreign_name("nsecs")) == "what bpftrace calls so is now()");
+    CHECK(answer(foreign_name("arg3")) == "what bpftrace calls so is p.arg[1], p.arg[2]");
+    CHECK(answer(foreign_name("execname")) == "what SystemTap calls so is comm()");
+    CHECK_FALSE(foreign_name("sec"));
+    CHECK_FALSE(foreign_name(""));
+}
+
+TEST_CASE("scripts of other tracers") {
+    const auto says = [](const char* code, const char* what) {
+        const std::string text = answer(foreign_script(code));
+        INFO(text);
+        return text.find(what) != text.npos;
+    };
+    const char* one_liners[] = {
+        "kprobe:vfs_read { @[comm] = count(); }",
+        "BEGIN { printf(\"hello\\n\"); }",
+        "tracepoint:syscalls:sys_enter_openat { printf(\"%s %s\\n\", comm, str(args->filename)); }",
+        "tracepoint:raw_syscalls:sys_enter { @[pid, comm] = count(); }",
+        "kretprobe:vfs_read /pid == 18644/ { @bytes = hist(retval); }",
+        "#!/usr/bin/env bpftrace\n/* counts */\nkprobe:vfs_*,\nkprobe:do_* { @[probe] = count() }",
+        "// times\nkprobe:vfs_read { @start[tid] = nsecs; }\nkretprobe:vfs_read /@start[tid]/ { @ns = hist(nsecs - @start[tid]); }",
+        "profile:hz:99 { @[kstack] = count(); }",
+        "interval:s:1 { print(@); clear(@); }",
+        "uprobe:/bin/bash:readline { printf(\"%s\\n\", str(arg0)); }",
+    };
+    for (const char* code : one_liners) {
+        INFO(code);
+        CHECK(says(code, "this is written for bpftrace; here scripts are Lua, and this is\n  "));
+    }
+    CHECK(says(one_liners[0], "kprobe(\"f\", function(p) … end)"));
+    CHECK(says(one_liners[0], "n[comm()]:add()"));
+    CHECK_FALSE(says(one_liners[0], "at_exit"));
+    CHECK(says(one_liners[4], "if pid() == 1 then"));
+    CHECK(says(one_liners[4], "the second parameter of a kretprobe's handler"));
+    CHECK(says(one_liners[6], "start[tid()] = now()"));
+    CHECK(says("probe kernel.function(\"vfs_read\") { println(execname()) }", "this is written for SystemTap"));
+    CHECK(says("#!/usr/bin/stap\nglobal n\nprobe kernel.function(\"vfs_read\").return { n[execname()] <<< $return }", "n[comm()]:add(size)"));
+    const char* lua[] = {
+        "kprobe('vfs_read', function() end)",
+        "local n = count()\nkprobe { 'vfs_read', pre = function() n:add() end }",
+        "BEGIN = 1\nkprobe('x', print)",
+        "-- kprobe:vfs_read { }\nprint(1",
+        "global = 1",
+        "probe = kprobe('x', print)",
+    };
+    for (const char* code : lua) {
+        INFO(code);
+        CHECK_FALSE(foreign_script(code));
+    }
+}
