@@ -7,6 +7,8 @@
 #include <fstream>
 #include <regex>
 #include <sstream>
+#include <tuple>
+#include <vector>
 
 #include "hints/other_tracers.hpp"
 
@@ -35,6 +37,17 @@ std::string with_table(const std::string& document, std::string_view tracer) {
     return document.substr(0, at) + table(tracer);
 }
 
+// The blocks of a document in one language.
+std::vector<std::string> blocks(const std::string& document, const std::string& language) {
+    std::vector<std::string> found;
+    const std::string fence = "```" + language + "\n";
+    for (size_t at = 0; (at = document.find(fence, at)) != document.npos; at++) {
+        const size_t begin = at + fence.size();
+        found.push_back(document.substr(begin, document.find("```", begin) - begin));
+    }
+    return found;
+}
+
 std::string answer(std::optional<std::string> text) { return text.value_or("-"); }
 
 }  // namespace
@@ -46,6 +59,22 @@ TEST_CASE("the documents' tables are the table") {
         if (std::getenv("KPL_UPDATE_DOCS")) std::ofstream(path) << wanted;
         CHECK(read(path) == wanted);
     }
+}
+
+// tests/vm/cases/docs-from.sh runs the answers.
+TEST_CASE("twenty questions, side by side") {
+    const std::string bpftrace = read(KPL_DOCS "/from-bpftrace.md"), stap = read(KPL_DOCS "/from-systemtap.md");
+    CHECK(blocks(bpftrace, "lua").size() == 20);
+    CHECK(blocks(bpftrace, "lua") == blocks(stap, "lua"));
+    CHECK(blocks(bpftrace, "bpftrace").size() == 20);
+    CHECK(blocks(stap, "systemtap").size() == 20);
+    // Each question, pasted, is answered.
+    for (const auto& [document, language, words] : {std::tuple(bpftrace, "bpftrace", "this is written for bpftrace"),
+                                                    {stap, "systemtap", "this is written for SystemTap"}})
+        for (const std::string& block : blocks(document, language)) {
+            INFO(block);
+            CHECK(answer(foreign_script(block)).starts_with(words));
+        }
 }
 
 TEST_CASE("rows of the table") {

@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: MIT
+# The twenty answers of docs/from-bpftrace.md (those of docs/from-systemtap.md are the same), all in one run.
+# limit: 120
+awk '/^```lua$/ { on = 1; print "do"; next } /^```$/ { if (on) print "end"; on = 0 } on' "$KPL_ROOT/docs/from-bpftrace.md" > all.lua
+[ "$(grep -c '^do$' all.lua)" = 20 ] || fail "not twenty answers"
+run kprobe-lua -c 'cat /etc/passwd /nonexistent 2>/dev/null; dd if=/dev/zero of=f bs=8 count=20 conv=fsync 2>/dev/null; rm f; sleep 1.1' all.lua
+status 0
+quiet_err
+out '^@reads\[cat\]: [0-9]+$'
+out '^@bytes:$'
+out '^@ns:$'
+out '^cat /etc/passwd$'
+line '@failed[cat, 2]: 1'
+out '^[0-9]+ .*/cat$|^[0-9]+ /proc/self/exe$|^[0-9]+ .*busybox$'
+out '^@sizes:$'
+out '^[0-9]+$' # in each second
+out '^@cats\[[0-9]+\]: [0-9]+$'
+out '^@files\[passwd\]: [0-9]+$'
+line '@written[dd]: 160'
+out '^cat	[0-9]+$'
+out '^@calls\[vfs_read\]: [0-9]+$'
+out '^@flags\[[0-9]+\]: [0-9]+$'
+out '^@until_read:$'
+out '^[a-z]+ of [a-z-]+$'
+out '^\{ pid = [0-9]+, comm = rm \}$'
