@@ -26,6 +26,14 @@ static inline void vm_flags_clear(struct vm_area_struct *vma, unsigned long flag
 }
 #endif
 
+#ifdef CONFIG_DYNAMIC_FTRACE
+/* The instruction behind a site: where a post handler's instruction pointer stands. */
+static __always_inline unsigned long kpl_behind_site(unsigned long site)
+{
+	return site + MCOUNT_INSN_SIZE;
+}
+#endif
+
 /*
  * Entry probes by an ftrace_ops of our own: where ftrace hands over registers
  * that lie as in pt_regs (the argument registers, unless all were asked for).

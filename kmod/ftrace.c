@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
  * Entry probes by ftrace: one ftrace_ops and one filter update for thousands
- * of functions.  Process context.
+ * of functions.  The instruction is a nop: what runs before it and what runs
+ * after it run one after the other.  Process context.
  *
  * An empty filter would mean every function: a trace is registered only after
  * its filter was set, and unregistered before its last function goes.  Nor is
@@ -14,6 +15,20 @@
 #include "compat.h"
 #include "probe.h"
 #include "trace.h"
+
+/* 0, or -EINVAL: ftrace does not know all of them.  An ops that is never registered is asked. */
+int kpl_sites_known(unsigned long *sites, u32 nr)
+{
+	struct ftrace_ops *ops = kzalloc(sizeof(*ops), GFP_KERNEL);
+	int err;
+
+	if (!ops)
+		return -ENOMEM;
+	err = ftrace_set_filter_ips(ops, sites, nr, 0, 1);
+	ftrace_free_filter(ops);
+	kfree(ops);
+	return err;
+}
 
 #ifdef KPL_TRACES
 
@@ -64,16 +79,52 @@ static struct kpl_trace_slot *kpl_trace_slot(struct kpl_trace *t, unsigned long 
 
 static void kpl_trace_add(struct kpl_trace *t, struct kpl_probe *pr)
 {
-	struct kpl_trace_slot *slot = kpl_trace_slot(t, pr->site);
+	u32 i;
 
-	pr->same = slot->first;
-	slot->site = pr->site;
-	slot->first = pr;
-	pr->filters = pr->when.mask || pr->handler[KPL_SIDE_FIRST].prog->reads_ip;
+	kpl_trace_slot(t, pr->site)->site = pr->site;
+	pr->around = pr->when.mask || !pr->handler[KPL_SIDE_FIRST].run ||
+		     pr->handler[KPL_SIDE_SECOND].run;
+	for (i = 0; i < KPL_HANDLERS; i++)
+		pr->around |= pr->handler[i].prog && pr->handler[i].prog->reads_ip;
 	pr->trace = t;
 	pr->trace_at = t->nr_probes;
 	t->probes[t->nr_probes++] = pr;
 	t->refs++;
+}
+
+/*
+ * Where the armed probes of this one's function lead to it, or would.  They
+ * stand in the order of their numbers: a hit on its way through them comes to
+ * none a second time, whichever is taken out and put in again meanwhile.
+ */
+static struct kpl_probe **kpl_trace_link(struct kpl_probe *pr)
+{
+	struct kpl_probe **link = &kpl_trace_slot(pr->trace, pr->site)->first;
+
+	while (*link && (*link)->trace_at < pr->trace_at)
+		link = &(*link)->same;
+	return link;
+}
+
+/*
+ * What is not armed, no hit finds, whatever ftrace still calls for.  A task
+ * that was preempted on its way to our function finds it no more, one that has
+ * found it has preemption off.
+ */
+static void kpl_trace_switch(struct kpl_probe *pr, bool armed)
+{
+	struct kpl_probe **link = kpl_trace_link(pr);
+
+	if (pr->armed == armed)
+		return;
+	pr->armed = armed;
+	pr->trace->changed = true;
+	if (!armed) {
+		WRITE_ONCE(*link, pr->same);
+		return;
+	}
+	WRITE_ONCE(pr->same, *link);
+	smp_store_release(link, pr);	/* with what it leads to */
 }
 
 static void kpl_ftrace_free(struct kpl_probe *pr)
@@ -107,27 +158,53 @@ static int kpl_trace_unregister(struct kpl_trace *t)
 	return 0;
 }
 
-/* Makes the filter the functions of the armed probes. */
-static int kpl_trace_update(struct kpl_trace *t)
+/* What ftrace no longer knows would keep the filter from ever changing again. */
+static void kpl_trace_drop_unknown(struct kpl_trace *t)
 {
-	unsigned long *sites = kvmalloc_array(t->nr_probes, sizeof(*sites),
-					      GFP_KERNEL | __GFP_NOFAIL);
+	u32 i;
+
+	for (i = 0; i < t->nr_probes; i++) {
+		struct kpl_probe *pr = t->probes[i];
+
+		if (!pr || !pr->armed || kpl_sites_known(&pr->site, 1) != -EINVAL)
+			continue;
+		pr->gone = true;
+		kpl_trace_switch(pr, false);
+		cond_resched();
+	}
+}
+
+static int kpl_trace_filter(struct kpl_trace *t, unsigned long *sites)
+{
 	u32 i, nr = 0;
 	int err;
 
 	for (i = 0; i < t->nr_probes; i++)
 		if (t->probes[i] && t->probes[i]->armed)
 			sites[nr++] = t->probes[i]->site;
-	if (nr) {
-		err = ftrace_set_filter_ips(&t->ops, sites, nr, 0, 1);
-		if (!err && !t->registered) {
-			err = register_ftrace_function(&t->ops);
-			t->registered = !err;
-		}
-	} else {
-		err = kpl_trace_unregister(t);
+	if (!nr)
+		return kpl_trace_unregister(t);
+	err = ftrace_set_filter_ips(&t->ops, sites, nr, 0, 1);
+	if (!err && !t->registered) {
+		err = register_ftrace_function(&t->ops);
+		t->registered = !err;
+	}
+	return err;
+}
+
+/* Makes the filter the functions of the armed probes. */
+static int kpl_trace_update(struct kpl_trace *t)
+{
+	unsigned long *sites = kvmalloc_array(t->nr_probes, sizeof(*sites),
+					      GFP_KERNEL | __GFP_NOFAIL);
+	int err = kpl_trace_filter(t, sites);
+
+	if (err == -EINVAL) {
+		kpl_trace_drop_unknown(t);
+		err = kpl_trace_filter(t, sites);
 	}
 	kvfree(sites);
+	t->changed = false;
 	return err;
 }
 
@@ -139,10 +216,8 @@ static void kpl_traces_update(struct kpl_probe **prs, u32 nr)
 	for (i = 0; i < nr; i++) {
 		struct kpl_trace *t = prs[i]->trace;
 
-		if (t->changed) {
-			t->changed = false;
+		if (t->changed)
 			t->error = kpl_trace_update(t);
-		}
 		prs[i]->error = t->error;
 	}
 }
@@ -166,20 +241,6 @@ static int kpl_site_find(struct kpl_probe *pr)
 	else
 		return -EINVAL;
 	return 0;
-}
-
-/* Whether ftrace knows these sites; an ops that is never registered is asked. */
-static int kpl_sites_known(unsigned long *sites, u32 nr)
-{
-	struct ftrace_ops *ops = kzalloc(sizeof(*ops), GFP_KERNEL);
-	int err;
-
-	if (!ops)
-		return -ENOMEM;
-	err = ftrace_set_filter_ips(ops, sites, nr, 0, 1);
-	ftrace_free_filter(ops);
-	kfree(ops);
-	return err;
 }
 
 /*
@@ -236,6 +297,16 @@ static void kpl_sites_leave(struct kpl_probe **prs, u32 nr)
 	}
 }
 
+static bool kpl_wants_full_regs(const struct kpl_probe *pr)
+{
+	u32 i;
+
+	for (i = 0; i < KPL_HANDLERS; i++)
+		if (pr->handler[i].prog && pr->handler[i].prog->full_regs)
+			return true;
+	return false;
+}
+
 /* The probes without error whose handlers want this kind of registers. */
 static void kpl_trace_make(struct kpl_probe **prs, u32 nr, bool full_regs)
 {
@@ -244,7 +315,7 @@ static void kpl_trace_make(struct kpl_probe **prs, u32 nr, bool full_regs)
 
 	for (i = 0; i < nr; i++) {
 		if (prs[i]->error || prs[i]->ops != &kpl_ftrace_ops ||
-		    prs[i]->handler[KPL_SIDE_FIRST].prog->full_regs != full_regs)
+		    kpl_wants_full_regs(prs[i]) != full_regs)
 			continue;
 		if (!t)
 			t = kpl_trace_alloc(nr, full_regs);
@@ -271,20 +342,17 @@ static void kpl_ftrace_switch(struct kpl_probe **prs, u32 nr, bool armed)
 	u32 i;
 
 	for (i = 0; i < nr; i++) {
-		bool want = armed && !prs[i]->gone;
-
-		prs[i]->trace->changed |= prs[i]->armed != want;
 		prs[i]->trace->error = 0;
-		prs[i]->armed = want;
+		kpl_trace_switch(prs[i], armed && !prs[i]->gone);
 	}
 	kpl_traces_update(prs, nr);
-	for (i = 0; armed && i < nr; i++)
+	for (i = 0; armed && i < nr; i++) {
 		if (prs[i]->gone)
 			prs[i]->error = -ENOENT;
-	/* What could not be armed is not. */
-	for (i = 0; armed && i < nr; i++)
+		/* What could not be armed is not. */
 		if (prs[i]->error)
-			prs[i]->armed = false;
+			kpl_trace_switch(prs[i], false);
+	}
 }
 
 static void kpl_ftrace_arm(struct kpl_probe **prs, u32 nr)
@@ -301,28 +369,13 @@ static void kpl_ftrace_disarm(struct kpl_probe **prs, u32 nr)
 	kpl_ftrace_switch(prs, nr, false);
 }
 
-/*
- * Takes the probe out of its chain: a task that was preempted on its way to
- * our function finds it no more, one that has found it has preemption off.
- */
-static void kpl_trace_unlink(struct kpl_probe *pr)
-{
-	struct kpl_probe **link = &kpl_trace_slot(pr->trace, pr->site)->first;
-
-	while (*link != pr)
-		link = &(*link)->same;
-	WRITE_ONCE(*link, pr->same);
-}
-
 static void kpl_ftrace_remove(struct kpl_probe **prs, u32 nr)
 {
 	u32 i;
 
 	kpl_ftrace_switch(prs, nr, false);
-	for (i = 0; i < nr; i++) {
-		kpl_trace_unlink(prs[i]);
+	for (i = 0; i < nr; i++)
 		prs[i]->added = false;
-	}
 }
 
 static enum kpl_probe_state kpl_ftrace_state(struct kpl_probe *pr)
@@ -335,6 +388,7 @@ static enum kpl_probe_state kpl_ftrace_state(struct kpl_probe *pr)
 static void kpl_ftrace_stats(struct kpl_probe *pr, struct kpl_probe_stats *out)
 {
 	kpl_counts_read(pr, KPL_SIDE_FIRST, &out->entry);
+	kpl_counts_read(pr, KPL_SIDE_SECOND, &out->ret);
 }
 
 /* ------------------------------------------------------------- modules that go */
@@ -353,8 +407,7 @@ static void kpl_ftrace_forget(struct kpl_session *s, void *arg)
 		if (pr->ops != &kpl_ftrace_ops || !pr->added || !within_module(pr->site, mod))
 			continue;
 		pr->gone = true;
-		pr->trace->changed |= pr->armed;
-		pr->armed = false;
+		kpl_trace_switch(pr, false);
 	}
 	xa_for_each(&s->probes, id, pr)
 		if (pr->trace && pr->gone)
@@ -383,7 +436,7 @@ void kpl_ftrace_exit(void)
 }
 
 const struct kpl_probe_ops kpl_ftrace_ops = {
-	.kinds = { KPL_PROG_PRE, KPL_PROG_KINDS, KPL_PROG_KINDS },
+	.kinds = { KPL_PROG_PRE, KPL_PROG_POST, KPL_PROG_FAULT },
 	.run[KPL_OP_ADD] = kpl_ftrace_add,
 	.run[KPL_OP_ARM] = kpl_ftrace_arm,
 	.run[KPL_OP_DISARM] = kpl_ftrace_disarm,
@@ -423,7 +476,7 @@ static void kpl_ftrace_refuse(struct kpl_probe **prs, u32 nr)
 
 /* None is ever added: nothing else is called. */
 const struct kpl_probe_ops kpl_ftrace_ops = {
-	.kinds = { KPL_PROG_PRE, KPL_PROG_KINDS, KPL_PROG_KINDS },
+	.kinds = { KPL_PROG_PRE, KPL_PROG_POST, KPL_PROG_FAULT },
 	.run[KPL_OP_ADD] = kpl_ftrace_refuse,
 };
 

@@ -137,7 +137,7 @@ static __always_inline void kpl_end(void)
 	__this_cpu_write(kpl_ctx.busy, 0);
 }
 
-/* A kprobe's handler stopped: the fault handler, if there is one, runs instead. */
+/* A pre or post handler stopped: the fault handler, if there is one, runs instead. */
 static noinline void kpl_stopped(const struct kpl_probe *pr, enum kpl_side side, u64 result)
 {
 	const struct kpl_handler *fault = &pr->handler[KPL_HANDLER_FAULT];
@@ -207,37 +207,83 @@ void kpl_hit_post(struct kprobe *kp, struct pt_regs *regs, unsigned long flags)
 	kpl_handle(pr, KPL_SIDE_SECOND, regs);
 }
 
+#ifdef CONFIG_KPROBES_ON_FTRACE
+/*
+ * Of a kprobe at an ftrace site the kernel must know no post handler (see
+ * kprobe.c).  The instruction there is a nop: nothing lies between the two.
+ */
+int kpl_hit_around(struct kprobe *kp, struct pt_regs *regs)
+{
+	unsigned long ip = instruction_pointer(regs);
+
+	if (kpl_probe_of(kp)->handler[KPL_SIDE_FIRST].run)
+		kpl_hit_pre_when(kp, regs);
+	instruction_pointer_set(regs, kpl_behind_site((unsigned long)kp->addr));
+	kpl_hit_post(kp, regs, 0);
+	instruction_pointer_set(regs, ip);
+	return 0;
+}
+#endif
+
+/* The hook of a probe that is off, where the kernel can't take it away. */
+int kpl_hit_nothing(struct kprobe *kp, struct pt_regs *regs)
+{
+	return 0;
+}
+
 /* --------------------------------------------------------------------- ftrace */
 
 #ifdef KPL_TRACES
+/* What becomes of a hit before any handler runs becomes of both of them. */
+static noinline void kpl_count_sides(const struct kpl_probe *pr, enum kpl_count counter)
+{
+	u32 side;
+
+	for (side = 0; side < KPL_SIDES; side++)
+		if (pr->handler[side].run)
+			kpl_count(pr, side, counter);
+}
+
 /*
  * No kprobe layer stands before this one: whatever is called before the guard
  * is taken must not be traceable, so the guard comes before `when`.
  */
-static __always_inline void kpl_run_traced(const struct kpl_probe *pr, struct kpl_ctx *ctx)
+static __always_inline void kpl_run_traced(const struct kpl_probe *pr, struct kpl_ctx *ctx,
+					   enum kpl_side side)
 {
-	u64 result = kpl_handler_call(&pr->handler[KPL_SIDE_FIRST], &ctx->hit);
+	u64 result = kpl_handler_call(&pr->handler[side], &ctx->hit);
 
 	if (likely(result == KPL_RET_DONE))
-		kpl_count(pr, KPL_SIDE_FIRST, KPL_C_HANDLED);
+		kpl_count(pr, side, KPL_C_HANDLED);
 	else
-		kpl_stopped(pr, KPL_SIDE_FIRST, result);
+		kpl_stopped(pr, side, result);
+}
+
+static __always_inline void kpl_run_traced_at(const struct kpl_probe *pr, struct kpl_ctx *ctx,
+					      enum kpl_side side, unsigned long ip)
+{
+	if (!pr->handler[side].run || kpl_over(pr))
+		return;
+	kpl_look(ctx, pr);
+	instruction_pointer_set((struct pt_regs *)ctx->hit.regs, ip);
+	kpl_run_traced(pr, ctx, side);
 }
 
 /*
- * A filter, or a handler that reads the instruction pointer: it sees what it
- * would at a kprobe, and ftrace has its registers back as they were.
+ * All but a pre handler alone: handlers see what they would at a kprobe, and
+ * ftrace has its registers back as they were.
  */
-static noinline void kpl_look_traced(const struct kpl_probe *pr, struct kpl_ctx *ctx,
-				     struct pt_regs *regs)
+static noinline void kpl_run_around(const struct kpl_probe *pr, struct kpl_ctx *ctx,
+				    struct pt_regs *regs)
 {
 	unsigned long ip = instruction_pointer(regs);
 
-	if (pr->when.mask && kpl_skipped(pr))
+	if (pr->when.mask && kpl_when_fails(&pr->when)) {
+		kpl_count_sides(pr, KPL_C_SKIPPED);
 		return;
-	kpl_look(ctx, pr);
-	instruction_pointer_set(regs, kpl_kprobe_ip(pr->site));
-	kpl_run_traced(pr, ctx);
+	}
+	kpl_run_traced_at(pr, ctx, KPL_SIDE_FIRST, kpl_kprobe_ip(pr->site));
+	kpl_run_traced_at(pr, ctx, KPL_SIDE_SECOND, kpl_behind_site(pr->site));
 	instruction_pointer_set(regs, ip);
 }
 
@@ -245,15 +291,21 @@ static __always_inline void kpl_handle_traced(const struct kpl_probe *pr, struct
 {
 	struct kpl_ctx *ctx = this_cpu_ptr(&kpl_ctx);
 
-	if (kpl_over(pr) || !kpl_begin(ctx, pr, KPL_SIDE_FIRST))
+	if (kpl_over(pr))
 		return;
+	if (unlikely(ctx->busy)) {
+		kpl_count_sides(pr, KPL_C_MISSED);
+		return;
+	}
+	ctx->busy = 1;
+	barrier();
 	ctx->hit.regs = (unsigned long)regs;
-	if (unlikely(pr->filters)) {
-		kpl_look_traced(pr, ctx, regs);
+	if (unlikely(pr->around)) {
+		kpl_run_around(pr, ctx, regs);
 	} else {
 		if (pr->handler[KPL_SIDE_FIRST].looks == KPL_LOOKS_AT_ALL)
 			kpl_look(ctx, pr);
-		kpl_run_traced(pr, ctx);
+		kpl_run_traced(pr, ctx, KPL_SIDE_FIRST);
 	}
 	kpl_end();
 }

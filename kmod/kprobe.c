@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /* Probes on any instruction, by the kernel's kprobes.  Process context. */
 #include <linux/kallsyms.h>
+#include <linux/module.h>
 #include <linux/string.h>
 #include <linux/uaccess.h>
 
+#include "compat.h"
 #include "probe.h"
 #include "unregister.h"
 
@@ -28,10 +30,29 @@ noinline_for_stack int kpl_check_place(u64 addr)
 	return 0;
 }
 
+/*
+ * Whether a post handler may be registered there; < 0: not known.  Not at an
+ * ftrace site: kprobes have two ftrace_ops, one of them for places with a post
+ * handler, and disarm by the one that serves the place now.  A post handler
+ * that joins armed kprobes changes that one: the kernel fails to disarm them,
+ * and calls them after they were freed.
+ */
+static int kpl_takes_post(const struct kpl_probe *pr)
+{
+#ifdef CONFIG_KPROBES_ON_FTRACE
+	unsigned long site = pr->addr;
+	int err = kpl_sites_known(&site, 1);
+
+	return err == -EINVAL ? 1 : err;
+#else
+	return 1;
+#endif
+}
+
 static int kpl_kprobe_add_one(struct kpl_probe *pr)
 {
 	struct kprobe *kp = &pr->rp.kp;
-	int err = kpl_check_place(pr->addr);
+	int err = kpl_check_place(pr->addr), takes_post = 1;
 
 	if (err)
 		return err;
@@ -39,9 +60,19 @@ static int kpl_kprobe_add_one(struct kpl_probe *pr)
 	kp->flags = KPROBE_FLAG_DISABLED;
 	/* A handler that does nothing would still cost, and a post handler forbids optimization. */
 	if (pr->handler[KPL_SIDE_FIRST].run)
-		kp->pre_handler = pr->when.mask ? kpl_hit_pre_when : kpl_hit_pre;
-	if (pr->handler[KPL_SIDE_SECOND].run)
-		kp->post_handler = kpl_hit_post;
+		pr->hook = pr->when.mask ? kpl_hit_pre_when : kpl_hit_pre;
+	if (pr->handler[KPL_SIDE_SECOND].run) {
+		takes_post = kpl_takes_post(pr);
+		if (takes_post < 0)
+			return takes_post;
+		if (takes_post)
+			kp->post_handler = kpl_hit_post;
+	}
+#ifdef CONFIG_KPROBES_ON_FTRACE
+	if (!takes_post)
+		pr->hook = kpl_hit_around;
+#endif
+	kp->pre_handler = pr->hook;
 	return register_kprobe(kp);
 }
 
@@ -57,12 +88,41 @@ static void kpl_kprobe_add(struct kpl_probe **prs, u32 nr)
 	}
 }
 
+/*
+ * False: the kernel can't disarm it, since somebody's post handler has come to
+ * the same ftrace site (see above).  Then it calls a hook that does nothing,
+ * and our memory and code stay for good.
+ */
+bool kpl_kprobe_off(struct kpl_probe *pr)
+{
+	struct kprobe *kp = &pr->rp.kp;
+	int err = pr->stuck ? 0 : disable_kprobe(kp);
+
+	if (err) {
+		pr->stuck = true;
+		__module_get(THIS_MODULE);
+		pr_err("kprobe_lua: the kernel can't disarm the kprobe at %pS (%d), staying\n",
+		       kp->addr, err);
+	}
+	if (pr->stuck)
+		WRITE_ONCE(kp->pre_handler, kpl_hit_nothing);
+	return !pr->stuck;
+}
+
+static int kpl_kprobe_on(struct kpl_probe *pr)
+{
+	if (!pr->stuck)
+		return enable_kprobe(&pr->rp.kp);
+	WRITE_ONCE(pr->rp.kp.pre_handler, pr->hook);
+	return 0;
+}
+
 void kpl_kprobe_arm(struct kpl_probe **prs, u32 nr)
 {
 	u32 i;
 
 	for (i = 0; i < nr; i++) {
-		prs[i]->error = signal_pending(current) ? -EINTR : enable_kprobe(&prs[i]->rp.kp);
+		prs[i]->error = signal_pending(current) ? -EINTR : kpl_kprobe_on(prs[i]);
 		kpl_step(prs[i]);
 		cond_resched();
 	}
@@ -73,7 +133,8 @@ void kpl_kprobe_disarm(struct kpl_probe **prs, u32 nr)
 	u32 i;
 
 	for (i = 0; i < nr; i++) {
-		prs[i]->error = disable_kprobe(&prs[i]->rp.kp);
+		kpl_kprobe_off(prs[i]);
+		prs[i]->error = 0;
 		cond_resched();
 	}
 }
@@ -100,7 +161,7 @@ enum kpl_probe_state kpl_kprobe_state(struct kpl_probe *pr)
 
 	if (kprobe_gone(kp))
 		return KPL_STATE_GONE;
-	if (kprobe_disabled(kp))
+	if (kprobe_disabled(kp) || kp->pre_handler == kpl_hit_nothing)
 		return KPL_STATE_DISABLED;
 	return kprobe_ftrace(kp) ? KPL_STATE_FTRACE : kpl_armed_state(kp);
 }

@@ -39,9 +39,10 @@ static int kpl_kretprobe_add_one(struct kpl_probe *pr)
 	/* Not armed yet: nothing runs while our handler takes the place of the kernel's. */
 	kpl_hook_return_set(rp->kp.pre_handler);
 	if (pr->when.mask)
-		rp->kp.pre_handler = kpl_hit_call_when;
+		pr->hook = kpl_hit_call_when;
 	else
-		rp->kp.pre_handler = rp->entry_handler ? kpl_hit_call_entry : kpl_hit_call;
+		pr->hook = rp->entry_handler ? kpl_hit_call_entry : kpl_hit_call;
+	rp->kp.pre_handler = pr->hook;
 	return 0;
 }
 
@@ -57,7 +58,18 @@ static void kpl_kretprobe_add(struct kpl_probe **prs, u32 nr)
 	}
 }
 
-KPL_UNREGISTER(kpl_kretprobe_remove, struct kretprobe, rp, unregister_kretprobes)
+KPL_UNREGISTER(kpl_kretprobe_unregister, struct kretprobe, rp, unregister_kretprobes)
+
+static void kpl_kretprobe_remove(struct kpl_probe **prs, u32 nr)
+{
+	u32 i;
+
+	kpl_kretprobe_unregister(prs, nr);
+	/* Unregistering would have done so: calls under way return to nothing of ours. */
+	for (i = 0; i < nr; i++)
+		if (prs[i]->stuck)
+			WRITE_ONCE(prs[i]->rp.handler, NULL);
+}
 
 /* The return is read first: it never seems to be ahead of the entry. */
 static void kpl_kretprobe_stats(struct kpl_probe *pr, struct kpl_probe_stats *out)

@@ -29,7 +29,8 @@ static void kpl_probe_free(struct kpl_session *s, struct kpl_probe *pr)
 		pr->ops->free(pr);
 	free_percpu(pr->outcomes);
 	kpl_uncharge(s, pr->charged);
-	kfree(pr);
+	if (!pr->stuck)
+		kfree(pr);
 }
 
 static struct kpl_probe *kpl_probe_alloc(struct kpl_session *s, u64 instances)

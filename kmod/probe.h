@@ -24,13 +24,17 @@ struct kpl_probe {
 	struct kpl_when when;
 
 	/* An ftrace probe's. */
-	bool filters;		/* has a `when`, or a handler that reads the instruction pointer */
+	bool around;		/* not a pre handler alone, or one with a `when`, or that reads the ip */
 	struct kpl_trace *trace;
-	struct kpl_probe *same;	/* the next one at this function in the same trace */
+	struct kpl_probe *same;	/* the next armed one at this function in the same trace */
 	unsigned long site;	/* where ftrace calls from */
 	u32 trace_at;		/* place in the trace's list */
-	bool armed;
-	bool gone;		/* with the module that had the function */
+	bool armed;		/* hits find it */
+	bool gone;		/* with the code that it stood in */
+
+	/* A kprobe's or return probe's. */
+	kprobe_pre_handler_t hook;	/* what the kernel calls while it is armed */
+	bool stuck;		/* the kernel can't disarm it, and keeps it for good */
 
 	/* Under the session's lock. */
 	const struct kpl_probe_ops *ops;
@@ -84,6 +88,8 @@ static inline void kpl_step(const struct kpl_probe *pr)
 int kpl_check_place(u64 addr);
 void kpl_kprobe_arm(struct kpl_probe **prs, u32 nr);
 void kpl_kprobe_disarm(struct kpl_probe **prs, u32 nr);
+bool kpl_kprobe_off(struct kpl_probe *pr);
+int kpl_sites_known(unsigned long *sites, u32 nr);
 enum kpl_probe_state kpl_kprobe_state(struct kpl_probe *pr);
 void kpl_counts_read(struct kpl_probe *pr, enum kpl_side side, struct kpl_counts *out);
 /* Hits that the kernel itself did not deliver. */
@@ -102,6 +108,8 @@ void kpl_ftrace_exit(void);
 int kpl_hit_pre(struct kprobe *kp, struct pt_regs *regs);
 int kpl_hit_pre_when(struct kprobe *kp, struct pt_regs *regs);
 void kpl_hit_post(struct kprobe *kp, struct pt_regs *regs, unsigned long flags);
+int kpl_hit_around(struct kprobe *kp, struct pt_regs *regs);
+int kpl_hit_nothing(struct kprobe *kp, struct pt_regs *regs);
 int kpl_hit_call(struct kprobe *kp, struct pt_regs *regs);
 int kpl_hit_call_entry(struct kprobe *kp, struct pt_regs *regs);
 int kpl_hit_call_when(struct kprobe *kp, struct pt_regs *regs);

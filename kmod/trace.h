@@ -13,7 +13,7 @@
 /* A place in a function that ftrace calls from; 0: none. */
 struct kpl_trace_slot {
 	unsigned long site;
-	struct kpl_probe *first;	/* the others by `same`; NULL: detached */
+	struct kpl_probe *first;	/* armed; the others by `same` */
 };
 
 struct kpl_trace {

@@ -118,11 +118,8 @@ local function declare(what, spec)
   local when = {}
   for name, value in next, spec.when or {} do when[name] = value end  -- as it is, without metamethods
   check_options(what .. ": when", when, when_options)
-  if spec.via == "ftrace" then
-    if what == "kretprobe" then fail 'via = "ftrace" is for entries: a kretprobe goes by the kernel\'s kretprobes; leave via out' end
-    if spec.post or spec.fault or not (spec.pre or spec.handler) then
-      fail 'via = "ftrace" runs a pre handler alone, at a function\'s entry: leave via out, or post and fault'
-    end
+  if spec.via == "ftrace" and what == "kretprobe" then
+    fail 'via = "ftrace" is for entries: a kretprobe goes by the kernel\'s kretprobes; leave via out'
   end
   local file, line = caller()
   local id = core.probe {

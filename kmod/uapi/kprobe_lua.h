@@ -418,7 +418,7 @@ struct kpl_attach {
 	__u64 func;		/* in: what the hit's `func` shows */
 	__u32 kind;		/* in: enum kpl_probe_kind; out: what it has become */
 	__u32 flags;		/* in: KPL_ATTACH_F_* */
-	__u32 prog[3];		/* in: KPROBE: pre, post, fault; KRETPROBE: entry, ret, none; or KPL_NO_PROG */
+	__u32 prog[3];		/* in: KRETPROBE: entry, ret, none; others: pre, post, fault; or KPL_NO_PROG */
 	__u32 maxactive;	/* in: KRETPROBE: 0 is the kernel's default */
 	struct kpl_when when;	/* in */
 	__u32 id;		/* out */
@@ -476,8 +476,8 @@ struct kpl_counts {
 struct kpl_probe_stats {
 	__u32 id;		/* in */
 	__u32 state;		/* out: enum kpl_probe_state */
-	struct kpl_counts entry;	/* out: KPROBE's pre handler, or KRETPROBE's entry */
-	struct kpl_counts ret;		/* out: KPROBE's post handler, or KRETPROBE's return */
+	struct kpl_counts entry;	/* out: the pre handler, or KRETPROBE's entry */
+	struct kpl_counts ret;		/* out: the post handler, or KRETPROBE's return */
 	__u64 outstanding;	/* out: KRETPROBE: calls whose return is still to come */
 	__u64 dropped;		/* out: KRETPROBE: instances given up because entry stopped */
 	__u64 declined;		/* out: KRETPROBE: entry returned KPL_RET_SKIP (handled, too) */

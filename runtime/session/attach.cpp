@@ -23,13 +23,11 @@ bool blacklisted(const Paths& paths, uint64_t address) {
     return list && list->covers(address);
 }
 
-// ftrace serves a pre handler alone, at a function's entry. The module itself finds out whether there is a site.
+// ftrace serves a function's entry. The module itself finds out whether there is a site.
 // It does not know the blacklist: without it, nothing is left to ftrace.
 bool may_take_ftrace(const ProbeDecl& probe, const PlannedProbe& plan, const Paths& paths) {
     if (probe.kind == ProbeKind::Kretprobe || probe.via == "kprobe" || !paths.ftrace) return false;
-    const bool pre_alone = plan.handlers[0] >= 0 && plan.handlers[1] < 0 && plan.handlers[2] < 0;
-    if (!pre_alone || plan.place.offset > landing_pad) return false;
-    return paths.blacklist.get() && !blacklisted(paths, plan.place.address);
+    return plan.place.offset <= landing_pad && paths.blacklist.get() && !blacklisted(paths, plan.place.address);
 }
 
 // Where ftrace must do, what stands against it.

@@ -53,7 +53,7 @@ const Row rows[] = {
     {"ftrace alone", ProbeKind::Kprobe, "ftrace", 0x2000, 0, -1, true, true, KPL_PROBE_FTRACE, 0},
     {"kprobe alone", ProbeKind::Kprobe, "kprobe", 0x2000, 0, -1, true, true, KPL_PROBE_KPROBE, 0},
     {"inside", ProbeKind::Kprobe, "auto", 0x2000, 5, -1, true, true, KPL_PROBE_KPROBE, 0},
-    {"with post", ProbeKind::Kprobe, "auto", 0x2000, 0, 0, true, true, KPL_PROBE_KPROBE, 0},
+    {"with post", ProbeKind::Kprobe, "auto", 0x2000, 0, 0, true, true, KPL_PROBE_FTRACE, fallback},
     {"blacklisted", ProbeKind::Kprobe, "auto", 0x1000, 0, -1, true, true, KPL_PROBE_KPROBE, 0},
     {"blacklist unknown", ProbeKind::Kprobe, "auto", 0x2000, 0, -1, true, false, KPL_PROBE_KPROBE, 0},
     {"no ftrace", ProbeKind::Kprobe, "auto", 0x2000, 0, -1, false, true, KPL_PROBE_KPROBE, 0},

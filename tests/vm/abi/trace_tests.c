@@ -85,14 +85,25 @@ static void several_in_one(void)
 	EQ(stats(fd, a[1].id).entry.handled, 20);
 	EQ(stats(fd, a[2].id).entry.handled, 10);
 	EQ(stats(fd, a[3].id).state, KPL_STATE_DISABLED);
+	/* Off, while ftrace still calls for the other one. */
+	EQ(control(fd, KPL_CTL_DISABLE, a[0].id), 0);
+	call(7);
+	EQ(stats(fd, a[0].id).entry.hits, 10);
+	EQ(stats(fd, a[2].id).entry.handled, 17);
+	EQ(control(fd, KPL_CTL_ENABLE, a[0].id), 0);
+	EQ(control(fd, KPL_CTL_DISABLE, a[2].id), 0);
+	call(7);
+	EQ(stats(fd, a[2].id).entry.hits, 17);
+	EQ(control(fd, KPL_CTL_ENABLE, a[2].id), 0);
+	EQ(stats(fd, a[0].id).entry.handled, 17);
 	EQ(control(fd, KPL_CTL_DETACH, a[0].id), 0);
 	EQ(control(fd, KPL_CTL_DISABLE, a[1].id), 0);
 	EQ(traced_functions(), before + 1);
 	call(10);
 	getpgid(0);
-	EQ(stats(fd, a[0].id).entry.handled, 10);
+	EQ(stats(fd, a[0].id).entry.handled, 17);
 	EQ(stats(fd, a[1].id).entry.handled, 20);
-	EQ(stats(fd, a[2].id).entry.handled, 20);
+	EQ(stats(fd, a[2].id).entry.handled, 27);
 	EQ(control(fd, KPL_CTL_ENABLE, a[3].id), 0);
 	EQ(control(fd, KPL_CTL_ENABLE, a[1].id), 0);
 	EQ(traced_functions(), before + 3);
@@ -132,13 +143,17 @@ static void traced_nested(void)
 	int reads_user = load_with(fd, &l, PROG(LD(2, 1, HIT(scratch)), MOVI(3, 40), MOVI(4, 0), CALL(ustr),
 						RETURN(0)));
 	int empty = load(fd, KPL_PROG_PRE, PROG(RETURN(0)));
-	struct kpl_attach a[3] = {
+	int post = load(fd, KPL_PROG_POST, PROG(RETURN(0)));
+	struct kpl_attach a[4] = {
 		traced(CALLED, reads_user), traced("copy_from_user_nofault", empty),
 		probe_at("copy_from_user_nofault", KPL_PROBE_KPROBE, empty, KPL_NO_PROG),
+		probe_at("copy_from_user_nofault", KPL_PROBE_FTRACE, KPL_NO_PROG, post),
 	};
 
-	EQ(attach(fd, a, 3), 0);
+	EQ(attach(fd, a, 4), 0);
 	call(1000);
+	EQ(stats(fd, a[3].id).entry.hits, 0);
+	EQ(stats(fd, a[3].id).ret.missed, 1000);
 	EQ(stats(fd, a[0].id).entry.handled, 1000);
 	EQ(stats(fd, a[1].id).entry.missed, 1000);
 	EQ(stats(fd, a[1].id).entry.handled, 0);
@@ -249,6 +264,60 @@ static void else_kprobe(void)
 	close(fd);
 }
 
+/*
+ * Post and fault handlers around a site: by ftrace, and by a kprobe, which the
+ * kernel knows without a post handler.  Hits, and what handlers see, are the same.
+ */
+static void around(void)
+{
+	static const unsigned kinds[] = { KPL_PROBE_FTRACE, KPL_PROBE_KPROBE };
+	int fd = session(), bad, post, prog;
+	struct kpl_map_create sums[2][2] = { { { .kind = KPL_MAP_SUM }, { .kind = KPL_MAP_SUM } },
+					     { { .kind = KPL_MAP_SUM }, { .kind = KPL_MAP_SUM } } };
+	struct kpl_attach a[8];
+	unsigned i, side, ids[2];
+
+	prog = load(fd, KPL_PROG_PRE, PROG(RETURN(0)));
+	post = load(fd, KPL_PROG_POST, PROG(RETURN(0)));
+	bad = load(fd, KPL_PROG_PRE, PROG(RETURN(KPL_RET_STOP(KPL_STOP_READ, 0))));
+	for (i = 0; i < 2; i++) {
+		for (side = 0; side < 2; side++)
+			ids[side] = map_create(fd, &sums[i][side]);
+		a[i] = probe_at(CALLED, kinds[i],
+				load(fd, KPL_PROG_PRE, PROG(LD(2, 1, HIT(regs)), LD(4, 2, 128), MAP(2, ids[0]),
+							    MOVI(3, 0), CALL(agg_add), RETURN(0))),
+				load(fd, KPL_PROG_POST, PROG(LD(2, 1, HIT(regs)), LD(4, 2, 128), MAP(2, ids[1]),
+							     MOVI(3, 0), CALL(agg_add), RETURN(0))));
+		a[2 + i] = probe_at(CALLED, kinds[i], KPL_NO_PROG, post);
+		a[4 + i] = probe_at(CALLED, kinds[i], bad, post);
+		a[4 + i].prog[2] = load(fd, KPL_PROG_FAULT, PROG(RETURN(0)));
+		a[6 + i] = probe_at(CALLED, kinds[i], prog, post);
+		a[6 + i].when = (struct kpl_when) { .mask = KPL_WHEN_PID, .pid = 1 };
+	}
+	EQ(attach(fd, a, 8), 0);
+	call(10);
+	for (i = 0; i < 2; i++) {
+		uint64_t pre_ip = agg_total(fd, &sums[i][0], 0), post_ip = agg_total(fd, &sums[i][1], 0);
+		struct kpl_probe_stats s = stats(fd, a[i].id);
+
+		EQ(post_ip - pre_ip, 10 * 4);	/* behind the breakpoint, and behind the nop of 5 bytes */
+		EQ(pre_ip, agg_total(fd, &sums[1 - i][0], 0));
+		EQ(s.state, KPL_STATE_FTRACE);
+		EQ(s.entry.handled, 10);
+		EQ(s.ret.handled, 10);
+		s = stats(fd, a[2 + i].id);
+		EQ(s.entry.hits, 0);
+		EQ(s.ret.handled, 10);
+		s = stats(fd, a[4 + i].id);
+		EQ(s.entry.faults, 10);
+		EQ(s.ret.handled, 10);
+		s = stats(fd, a[6 + i].id);
+		EQ(s.entry.skipped, 10);
+		EQ(s.ret.skipped, 10);
+	}
+	close(fd);
+}
+
 /* On one function at once: a kprobe, a return probe, two traces of two sessions. */
 static void together(void)
 {
@@ -284,6 +353,7 @@ const struct test trace_tests[] = {
 	{ "stack pointer", stack_pointer },
 	{ "filtered", filtered },
 	{ "else kprobe", else_kprobe },
+	{ "around", around },
 	{ "together", together },
 	{ NULL, NULL },
 };

@@ -10,8 +10,11 @@
  *	timer N, irq N		kpl_t_timer(i), from a timer's soft interrupt; kpl_t_irq(i), from its hard one
  *	outer N			kpl_t_outer(i), which calls kpl_t_inner(i)
  *	kprobes N, kretprobes N	registers N of them on kpl_t_f000 and so on, and unregisters them
+ *	foreign 1, foreign 2	arms a kprobe with a post handler on kpl_t_plain, or on kpl_t_outer
+ *	foreign 0		takes it away; the kernel may fail to, and keep it
  *
- * and what came of it is read from `result`: a number, or two times in ns.
+ * and what came of it is read from `result`: a number, two times in ns, or the
+ * hits of the foreign kprobe's two handlers.
  */
 #include <linux/completion.h>
 #include <linux/hrtimer.h>
@@ -214,6 +217,60 @@ static int time_kretprobes(long nr)
 	return err;
 }
 
+/* ----------------------------------------------------- another one's post handler */
+
+static struct kprobe *foreign;
+static atomic_t foreign_hits[2];
+
+static int foreign_pre(struct kprobe *kp, struct pt_regs *regs)
+{
+	atomic_inc(&foreign_hits[0]);
+	return 0;
+}
+
+static void foreign_post(struct kprobe *kp, struct pt_regs *regs, unsigned long flags)
+{
+	atomic_inc(&foreign_hits[1]);
+}
+
+static int foreign_off(void)
+{
+	bool kept;
+
+	if (!foreign)
+		return -ENOENT;
+	unregister_kprobe(foreign);
+	kept = !foreign->addr;
+	if (kept)
+		__module_get(THIS_MODULE);
+	else
+		kfree(foreign);
+	foreign = NULL;
+	sprintf(result, "%d %d%s", atomic_xchg(&foreign_hits[0], 0),
+		atomic_xchg(&foreign_hits[1], 0), kept ? " kept" : "");
+	return 0;
+}
+
+static int foreign_on(void *addr)
+{
+	int err;
+
+	if (foreign)
+		return -EBUSY;
+	foreign = kzalloc(sizeof(*foreign), GFP_KERNEL);
+	if (!foreign)
+		return -ENOMEM;
+	foreign->addr = addr;
+	foreign->pre_handler = foreign_pre;
+	foreign->post_handler = foreign_post;
+	err = register_kprobe(foreign);
+	if (err) {
+		kfree(foreign);
+		foreign = NULL;
+	}
+	return err;
+}
+
 /* ------------------------------------------------------------------- control */
 
 static int run_set(const char *text, const struct kernel_param *kp)
@@ -231,6 +288,8 @@ static int run_set(const char *text, const struct kernel_param *kp)
 		return time_kprobes(a);
 	if (!strcmp(what, "kretprobes") && a <= ARRAY_SIZE(functions))
 		return time_kretprobes(a);
+	if (!strcmp(what, "foreign"))
+		return a ? foreign_on(a == 1 ? (void *)kpl_t_plain : (void *)kpl_t_outer) : foreign_off();
 	if (!strcmp(what, "many"))
 		sum = kpl_t_many(101, -102, 103, 104, 105, 106, 107, -108, 109);
 	else if (!strcmp(what, "recurse"))
@@ -264,6 +323,7 @@ static void __exit kpl_target_exit(void)
 {
 	del_timer_sync(&timer);
 	hrtimer_cancel(&hrtimer);
+	foreign_off();
 }
 
 module_init(kpl_target_init);
