@@ -10,22 +10,30 @@
 #include "unregister.h"
 
 /*
- * Code that the kernel rewrites, or copies to run it elsewhere, without asking
- * whether a probe stands in it: the trampolines of static calls, where it then
- * stops at a BUG, and those of ftrace, whose copies jump anywhere.  The kernel
- * itself registers probes there.
+ * Where the kernel registers probes and then dies of them.
+ *
+ * Code that it rewrites, or copies to run it elsewhere, without asking whether
+ * a probe stands in it: the trampolines of static calls, where it then stops
+ * at a BUG, and those of ftrace, whose copies jump anywhere.
+ *
+ * Return probes on what returns as another task than it was called by.  The
+ * kernel has a list of these, but compares the symbol's address with that of
+ * the probe, which stands behind the landing pad.
  */
-noinline_for_stack int kpl_check_place(u64 addr)
+noinline_for_stack int kpl_check_place(u64 addr, bool returns)
 {
 	static const char * const copied[] = {
 		"ftrace_caller", "ftrace_caller_op_ptr", "ftrace_call", "ftrace_caller_end",
 		"ftrace_regs_caller", "ftrace_regs_caller_op_ptr", "ftrace_regs_call",
 		"ftrace_regs_caller_jmp", "ftrace_regs_caller_end",
 	};
+	static const char * const switching[] = { "__switch_to" };
 	char name[KSYM_SYMBOL_LEN];
 
 	sprint_symbol_no_offset(name, addr);
 	if (strstarts(name, "__SCT__") || match_string(copied, ARRAY_SIZE(copied), name) >= 0)
+		return -EINVAL;
+	if (returns && match_string(switching, ARRAY_SIZE(switching), name) >= 0)
 		return -EINVAL;
 	return 0;
 }
@@ -52,7 +60,7 @@ static int kpl_takes_post(const struct kpl_probe *pr)
 static int kpl_kprobe_add_one(struct kpl_probe *pr)
 {
 	struct kprobe *kp = &pr->rp.kp;
-	int err = kpl_check_place(pr->addr), takes_post = 1;
+	int err = kpl_check_place(pr->addr, false), takes_post = 1;
 
 	if (err)
 		return err;

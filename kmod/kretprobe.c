@@ -23,7 +23,7 @@ static u32 kpl_data_size(const struct kpl_prog *prog)
 static int kpl_kretprobe_add_one(struct kpl_probe *pr)
 {
 	struct kretprobe *rp = &pr->rp;
-	int err = kpl_check_place(pr->addr);
+	int err = kpl_check_place(pr->addr, true);
 
 	if (err)
 		return err;

@@ -85,7 +85,7 @@ static inline void kpl_step(const struct kpl_probe *pr)
 	WRITE_ONCE(pr->session->work_done, pr->session->work_done + 1);
 }
 
-int kpl_check_place(u64 addr);
+int kpl_check_place(u64 addr, bool returns);
 void kpl_kprobe_arm(struct kpl_probe **prs, u32 nr);
 void kpl_kprobe_disarm(struct kpl_probe **prs, u32 nr);
 bool kpl_kprobe_off(struct kpl_probe *pr);

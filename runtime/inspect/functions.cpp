@@ -19,6 +19,8 @@ bool is_trampoline(std::string_view name) {
     return is_static_call(name) || std::find(std::begin(copied), std::end(copied), name) != std::end(copied);
 }
 
+bool switches_tasks(std::string_view name) { return name == "__switch_to"; }
+
 bool is_part_of_function(std::string_view name) {
     return name.starts_with("__pfx_") || name.starts_with("__cfi_") || is_trampoline(name) || name.starts_with('.') ||
            name.ends_with(".cold") || name.find(".cold.") != name.npos;

@@ -84,7 +84,7 @@ struct Resolver {
             result.left_out.parts++;
         else if (start_up->has(place.address))
             result.left_out.freed++;
-        else if (list && TRY(is_forbidden(symbols, *list, symbol, place.address)))
+        else if ((list && TRY(is_forbidden(symbols, *list, symbol, place.address))) || !check_probeable(symbol))
             result.left_out.blacklisted++;
         else if (is_variant(symbol.name) && names_parameters(probe))
             result.left_out.variants++;
@@ -95,6 +95,9 @@ struct Resolver {
 
     // What the kernel, or ftrace, would not refuse, and no probe may stand in all the same.
     Result<void> check_probeable(const Symbol& symbol) {
+        if (probe.kind == ProbeKind::Kretprobe && switches_tasks(symbol.name))
+            return Error{Errc::script, fmt::format("can't probe the return of {}: it returns as another task than it was called by; "
+                                                   "probe its entry, or finish_task_switch", symbol.name)};
         const Blacklist* list = is_variant(symbol.name) ? blacklist.get() : nullptr;
         const bool forbidden = list && TRY(is_forbidden(symbols, *list, symbol, symbol.addr));
         if (!forbidden && !is_trampoline(symbol.name)) return {};

@@ -10,19 +10,22 @@ local function address(symbol)
 end
 kprobe({ "__SCT__might_resched", "__SCT__might_resched+5", "no_such_function" }, function() end)
 kretprobe { "ftrace_caller", ret = function() end }
+kretprobe { "__switch_to", ret = function() end }
 kprobe(address "ftrace_regs_caller" + 4, function() end)
 kprobe("kprobe_lua:__SCT__kpl_hook_return", function() end)
 LUA
 run kprobe-lua refused.lua
 status 1
-[ "$(wc -l < err)" = 6 ] || fail 'not six lines'
+[ "$(wc -l < err)" = 7 ] || fail 'not seven lines'
 [ "$(grep -c "can't probe .*: the kernel rewrites or copies this code" err)" = 5 ] || fail 'not five trampolines'
+err "^refused.lua:9: can't probe the return of __switch_to: it returns as another task"
 err "^refused.lua:7: no function 'no_such_function' in this kernel"
 # globs leave them out, on the path that would not refuse them by itself
 script globs.lua <<'LUA'
 local n = count()
 kprobe { "__SCT__might*", optional = true, via = "kprobe", pre = function() end }
 kprobe { "ftrace_*caller*", optional = true, via = "kprobe", pre = function() end }
+kretprobe { "__switch_t[o]", optional = true, ret = function() end }
 every(0.3, function()
   kretprobe { "vfs_read", ret = function() n:add() end }
   kprobe("vfs_write", function() n:add() end)
@@ -31,6 +34,7 @@ end)
 LUA
 run kprobe-lua globs.lua
 status 0
+err "no function that matches '__switch_t\[o\]' can be probed: 1 blacklisted"
 err "no function that matches '__SCT__might.*' can be probed: 1 parts of functions"
 run kprobe-lua -l 'ftrace_regs_call*'
 status 1
