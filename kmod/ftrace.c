@@ -391,20 +391,28 @@ static void kpl_ftrace_stats(struct kpl_probe *pr, struct kpl_probe_stats *out)
 	kpl_counts_read(pr, KPL_SIDE_SECOND, &out->ret);
 }
 
-/* ------------------------------------------------------------- modules that go */
+/* ---------------------------------------------------------- modules' code that goes */
+
+struct kpl_code_gone {
+	const struct module *mod;
+	bool init_alone;
+};
 
 /*
- * ftrace forgets the sites of a module that goes, our filter would not: what
- * comes to stand there must not be taken for it.
+ * ftrace forgets the sites of code that goes, our filter would not: what comes
+ * to stand there must not be taken for it.
  */
 static void kpl_ftrace_forget(struct kpl_session *s, void *arg)
 {
-	struct module *mod = arg;
+	const struct kpl_code_gone *code = arg;
 	struct kpl_probe *pr;
 	unsigned long id;
 
 	xa_for_each(&s->probes, id, pr) {
-		if (pr->ops != &kpl_ftrace_ops || !pr->added || !within_module(pr->site, mod))
+		if (pr->ops != &kpl_ftrace_ops || !pr->added)
+			continue;
+		if (code->init_alone ? !within_module_init(pr->site, code->mod) :
+				       !within_module(pr->site, code->mod))
 			continue;
 		pr->gone = true;
 		kpl_trace_switch(pr, false);
@@ -414,10 +422,13 @@ static void kpl_ftrace_forget(struct kpl_session *s, void *arg)
 			kpl_traces_update(&pr, 1);
 }
 
+/* A module that has come up frees its start-up code next. */
 static int kpl_ftrace_module(struct notifier_block *nb, unsigned long state, void *mod)
 {
-	if (state == MODULE_STATE_GOING)
-		kpl_sessions_each(kpl_ftrace_forget, mod);
+	struct kpl_code_gone code = { mod, state == MODULE_STATE_LIVE };
+
+	if (state == MODULE_STATE_GOING || state == MODULE_STATE_LIVE)
+		kpl_sessions_each(kpl_ftrace_forget, &code);
 	return NOTIFY_DONE;
 }
 

@@ -237,15 +237,20 @@ Result<void> Session::detach_from(size_t before) {
     return {};
 }
 
-// Says once of each declaration that its probes in a module went with it. One probe of a module tells of all.
+// Says once of each declaration that its probes in a module went with it, or with its start-up code.
 Result<void> Session::tell_gone() {
     for (auto& [module, probes] : in_modules_) {
-        kpl_probe_stats stats{};
-        stats.id = probes_[probes.back()].id;
-        TRY(device_->stats({&stats, 1}));
-        if (stats.state == KPL_STATE_DETACHED) probes.pop_back();
-        if (stats.state != KPL_STATE_GONE) continue;
-        for (const size_t i : std::exchange(probes, {})) tell_gone(probes_[i].plan);
+        std::vector<kpl_probe_stats> stats(probes.size());
+        for (size_t i = 0; i < probes.size(); i++) stats[i].id = probes_[probes[i]].id;
+        TRY(device_->stats(stats));
+        std::vector<size_t> left;
+        for (size_t i = 0; i < probes.size(); i++) {
+            if (stats[i].state == KPL_STATE_GONE)
+                tell_gone(probes_[probes[i]].plan);
+            else if (stats[i].state != KPL_STATE_DETACHED)
+                left.push_back(probes[i]);
+        }
+        probes = std::move(left);
     }
     std::erase_if(in_modules_, [](const auto& entry) { return entry.second.empty(); });
     return {};
@@ -254,7 +259,8 @@ Result<void> Session::tell_gone() {
 void Session::tell_gone(const PlannedProbe& plan) {
     if (declared_[plan.declaration].detached || std::exchange(ranges_[plan.declaration].told_gone, true)) return;
     say(Error{Errc::script,
-              fmt::format("{}: the module was unloaded, the probe is gone; declare it again when the module is back",
+              fmt::format("{}: the module was unloaded, or has freed its start-up code: the probe is gone; "
+                          "declare it again when the module is back",
                           plan.place.text()),
               declared_[plan.declaration].at}.message());
 }
@@ -276,7 +282,7 @@ Result<void> Session::control(std::span<const uint32_t> declarations, kpl_contro
     if (done) return done;
     for (const uint32_t declaration : declarations)
         if (auto status = this->status(declaration); status && status->state == "gone")
-            return Error{Errc::script, "the probe's module was unloaded: declare the probe again when it is back"};
+            return Error{Errc::script, "the probe's module was unloaded, or has freed its start-up code: declare the probe again when it is back"};
     return done;
 }
 

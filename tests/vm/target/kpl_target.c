@@ -14,7 +14,8 @@
  *	foreign 0		takes it away; the kernel may fail to, and keep it
  *
  * and what came of it is read from `result`: a number, two times in ns, or the
- * hits of the foreign kprobe's two handlers.
+ * hits of the foreign kprobe's two handlers.  Loaded with held=1, its start-up
+ * code calls kpl_t_starting(i) until held is 0.
  */
 #include <linux/completion.h>
 #include <linux/hrtimer.h>
@@ -310,8 +311,23 @@ static const struct kernel_param_ops run_ops = { .set = run_set };
 module_param_cb(run, &run_ops, NULL, 0200);
 module_param_string(result, result, sizeof(result), 0400);
 
+static bool held;
+module_param(held, bool, 0600);
+
+static noinline __init long kpl_t_starting(long n)
+{
+	KEEP();
+	return n;
+}
+
 static int __init kpl_target_init(void)
 {
+	long i = 0;
+
+	while (READ_ONCE(held)) {
+		kpl_t_starting(++i);
+		msleep(20);
+	}
 	timer_setup(&timer, on_timer, 0);
 	hrtimer_init(&hrtimer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_HARD);
 	hrtimer.function = on_hrtimer;
