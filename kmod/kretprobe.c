@@ -60,15 +60,20 @@ static void kpl_kretprobe_add(struct kpl_probe **prs, u32 nr)
 
 KPL_UNREGISTER(kpl_kretprobe_unregister, struct kretprobe, rp, unregister_kretprobes)
 
+static int kpl_returned_nothing(struct kretprobe_instance *ri, struct pt_regs *regs)
+{
+	return 0;
+}
+
 static void kpl_kretprobe_remove(struct kpl_probe **prs, u32 nr)
 {
 	u32 i;
 
 	kpl_kretprobe_unregister(prs, nr);
-	/* Unregistering would have done so: calls under way return to nothing of ours. */
+	/* As unregistering does with the others: calls under way return to nothing of the session's. */
 	for (i = 0; i < nr; i++)
 		if (prs[i]->stuck)
-			WRITE_ONCE(prs[i]->rp.handler, NULL);
+			WRITE_ONCE(prs[i]->rp.handler, kpl_returned_nothing);
 }
 
 /* The return is read first: it never seems to be ahead of the entry. */
