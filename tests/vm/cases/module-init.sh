@@ -7,7 +7,7 @@ held=/sys/module/kpl_target/parameters/held
 load_held() {
     insmod "$KPL_TARGET" held=1 &
     tries=0
-    until grep -q 'kpl_t_starting' /proc/kallsyms; do
+    until grep -q ' kpl_t_starting\s' /proc/kallsyms; do
         tries=$((tries + 1))
         [ $tries -lt 200 ] || fail 'the module does not start'
         sleep 0.1

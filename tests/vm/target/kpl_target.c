@@ -239,7 +239,7 @@ static int foreign_off(void)
 	bool kept;
 
 	if (!foreign)
-		return -ENOENT;
+		return 0;
 	unregister_kprobe(foreign);
 	kept = !foreign->addr;
 	if (kept)
@@ -314,7 +314,7 @@ module_param_string(result, result, sizeof(result), 0400);
 static bool held;
 module_param(held, bool, 0600);
 
-static noinline __init long kpl_t_starting(long n)
+noinline __init long kpl_t_starting(long n)
 {
 	KEEP();
 	return n;

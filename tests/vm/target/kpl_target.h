@@ -11,6 +11,7 @@ long kpl_t_inner(long n);
 long kpl_t_outer(long n);
 long kpl_t_timer(long n);
 long kpl_t_irq(long n);
+long kpl_t_starting(long n);
 
 /* F(000) to F(199) */
 #define TEN(F, d) \
