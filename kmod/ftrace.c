@@ -378,6 +378,12 @@ static void kpl_ftrace_remove(struct kpl_probe **prs, u32 nr)
 		prs[i]->added = false;
 }
 
+/* Its place in the list, and four slots, of which at most half are in use. */
+static u64 kpl_ftrace_memory(const struct kpl_attach *a, const struct kpl_prog **progs)
+{
+	return 4 * sizeof(struct kpl_trace_slot) + sizeof(struct kpl_probe *);
+}
+
 static enum kpl_probe_state kpl_ftrace_state(struct kpl_probe *pr)
 {
 	if (pr->gone)
@@ -447,11 +453,14 @@ void kpl_ftrace_exit(void)
 }
 
 const struct kpl_probe_ops kpl_ftrace_ops = {
+	.kind = KPL_PROBE_FTRACE,
+	.flags = KPL_ATTACH_F_ELSE_KPROBE,
 	.kinds = { KPL_PROG_PRE, KPL_PROG_POST, KPL_PROG_FAULT },
 	.run[KPL_OP_ADD] = kpl_ftrace_add,
 	.run[KPL_OP_ARM] = kpl_ftrace_arm,
 	.run[KPL_OP_DISARM] = kpl_ftrace_disarm,
 	.run[KPL_OP_REMOVE] = kpl_ftrace_remove,
+	.memory = kpl_ftrace_memory,
 	.free = kpl_ftrace_free,
 	.state = kpl_ftrace_state,
 	.stats = kpl_ftrace_stats,
@@ -487,6 +496,8 @@ static void kpl_ftrace_refuse(struct kpl_probe **prs, u32 nr)
 
 /* None is ever added: nothing else is called. */
 const struct kpl_probe_ops kpl_ftrace_ops = {
+	.kind = KPL_PROBE_FTRACE,
+	.flags = KPL_ATTACH_F_ELSE_KPROBE,
 	.kinds = { KPL_PROG_PRE, KPL_PROG_POST, KPL_PROG_FAULT },
 	.run[KPL_OP_ADD] = kpl_ftrace_refuse,
 };

@@ -188,6 +188,7 @@ static void kpl_kprobe_stats(struct kpl_probe *pr, struct kpl_probe_stats *out)
 }
 
 const struct kpl_probe_ops kpl_kprobe_ops = {
+	.kind = KPL_PROBE_KPROBE,
 	.kinds = { KPL_PROG_PRE, KPL_PROG_POST, KPL_PROG_FAULT },
 	.run[KPL_OP_ADD] = kpl_kprobe_add,
 	.run[KPL_OP_ARM] = kpl_kprobe_arm,

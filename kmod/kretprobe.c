@@ -92,7 +92,18 @@ static void kpl_kretprobe_stats(struct kpl_probe *pr, struct kpl_probe_stats *ou
 	out->outstanding = hooked > out->ret.hits ? hooked - out->ret.hits : 0;
 }
 
+static u64 kpl_kretprobe_memory(const struct kpl_attach *a, const struct kpl_prog **progs)
+{
+	u32 nr = a->maxactive ?: max(10u, 2 * num_possible_cpus());
+
+	return (u64)nr * (sizeof(struct kretprobe_instance) +
+			  max(kpl_data_size(progs[KPL_SIDE_FIRST]), kpl_data_size(progs[KPL_SIDE_SECOND])));
+}
+
 const struct kpl_probe_ops kpl_kretprobe_ops = {
+	.kind = KPL_PROBE_KRETPROBE,
+	.maxactive = KPL_MAX_ACTIVE,
+	.memory = kpl_kretprobe_memory,
 	.kinds = { KPL_PROG_ENTRY, KPL_PROG_RET, KPL_PROG_KINDS },
 	.run[KPL_OP_ADD] = kpl_kretprobe_add,
 	.run[KPL_OP_ARM] = kpl_kprobe_arm,

@@ -8,7 +8,6 @@
 #include <linux/uaccess.h>
 
 #include "probe.h"
-#include "trace.h"
 
 static const struct kpl_probe_ops *const kpl_probe_kinds[KPL_PROBE_KINDS] = {
 	[KPL_PROBE_KPROBE] = &kpl_kprobe_ops,
@@ -18,8 +17,8 @@ static const struct kpl_probe_ops *const kpl_probe_kinds[KPL_PROBE_KINDS] = {
 
 #define KPL_WHEN_ALL \
 	(KPL_WHEN_PID | KPL_WHEN_TID | KPL_WHEN_COMM | KPL_WHEN_CPU | KPL_WHEN_CGROUP)
-#define KPL_ATTACH_F_ALL \
-	(KPL_ATTACH_F_DISABLED | KPL_ATTACH_F_OPTIONAL | KPL_ATTACH_F_ELSE_KPROBE)
+/* Taken by all kinds of probes. */
+#define KPL_ATTACH_F_ALL	(KPL_ATTACH_F_DISABLED | KPL_ATTACH_F_OPTIONAL)
 
 /* ------------------------------------------------------------ one after one */
 
@@ -84,42 +83,25 @@ static int kpl_probe_progs(struct kpl_session *s, const struct kpl_probe_ops *op
 	return progs[KPL_SIDE_FIRST] || progs[KPL_SIDE_SECOND] ? 0 : -EINVAL;
 }
 
-/* What the kind needs beside the probe itself. */
-static u64 kpl_kind_memory(const struct kpl_attach *a, const struct kpl_prog **progs)
-{
-	u32 nr = a->maxactive ?: max(10u, 2 * num_possible_cpus());
-	u32 i, data = 0;
-
-	if (a->kind == KPL_PROBE_FTRACE)
-		return 4 * sizeof(struct kpl_trace_slot) + sizeof(struct kpl_probe *);
-	if (a->kind != KPL_PROBE_KRETPROBE)
-		return 0;
-	for (i = 0; i < KPL_SIDES; i++)
-		if (progs[i])
-			data = max(data, progs[i]->data_size);
-	return (u64)nr * (sizeof(struct kretprobe_instance) + data);
-}
-
 static struct kpl_probe *kpl_probe_create(struct kpl_session *s, const struct kpl_attach *a)
 {
 	const struct kpl_prog *progs[KPL_HANDLERS];
+	const struct kpl_probe_ops *ops;
 	struct kpl_probe *pr;
 	u32 i;
 	int err;
 
-	if (a->kind >= KPL_PROBE_KINDS || a->when.mask & ~KPL_WHEN_ALL ||
-	    a->flags & ~KPL_ATTACH_F_ALL)
+	if (a->kind >= KPL_PROBE_KINDS || a->when.mask & ~KPL_WHEN_ALL)
 		return ERR_PTR(-EINVAL);
-	if (a->flags & KPL_ATTACH_F_ELSE_KPROBE && a->kind != KPL_PROBE_FTRACE)
+	ops = kpl_probe_kinds[a->kind];
+	if (a->flags & ~(KPL_ATTACH_F_ALL | ops->flags))
 		return ERR_PTR(-EINVAL);
-	if (a->maxactive && a->kind != KPL_PROBE_KRETPROBE)
-		return ERR_PTR(-EINVAL);
-	if (a->maxactive > KPL_MAX_ACTIVE)
-		return ERR_PTR(-E2BIG);
-	err = kpl_probe_progs(s, kpl_probe_kinds[a->kind], a, progs);
+	if (a->maxactive > ops->maxactive)
+		return ERR_PTR(ops->maxactive ? -E2BIG : -EINVAL);
+	err = kpl_probe_progs(s, ops, a, progs);
 	if (err)
 		return ERR_PTR(err);
-	pr = kpl_probe_alloc(s, kpl_kind_memory(a, progs));
+	pr = kpl_probe_alloc(s, ops->memory ? ops->memory(a, progs) : 0);
 	if (IS_ERR(pr))
 		return pr;
 	for (i = 0; i < KPL_HANDLERS; i++)
@@ -127,7 +109,7 @@ static struct kpl_probe *kpl_probe_create(struct kpl_session *s, const struct kp
 	pr->func = a->func;
 	pr->addr = a->addr;
 	pr->when = a->when;
-	pr->ops = kpl_probe_kinds[a->kind];
+	pr->ops = ops;
 	pr->maxactive = a->maxactive;
 	pr->hold = a->flags & KPL_ATTACH_F_DISABLED;
 	pr->else_kprobe = a->flags & KPL_ATTACH_F_ELSE_KPROBE;
@@ -267,8 +249,7 @@ static int kpl_batch_publish(struct kpl_session *s, struct kpl_group *g, struct 
 		if (err)
 			return err;
 		list[i].id = (*next_id)++;
-		if (g->prs[i]->ops == &kpl_kprobe_ops)
-			list[i].kind = KPL_PROBE_KPROBE;
+		list[i].kind = g->prs[i]->ops->kind;
 	}
 	return 0;
 }

@@ -67,8 +67,13 @@ enum kpl_probe_op {
  * `error` in each.  Process context.
  */
 struct kpl_probe_ops {
+	u32 kind;			/* enum kpl_probe_kind */
+	u32 flags;			/* KPL_ATTACH_F_* that it alone takes */
+	u32 maxactive;			/* the most; 0: has no instances */
 	/* enum kpl_prog_kind of each handler; KPL_PROG_KINDS: there is none. */
 	u8 kinds[KPL_HANDLERS];
+	/* What it needs beside the probe itself, in bytes; or NULL. */
+	u64 (*memory)(const struct kpl_attach *a, const struct kpl_prog **progs);
 	void (*run[KPL_OPS])(struct kpl_probe **prs, u32 nr);
 	void (*free)(struct kpl_probe *pr);	/* of one that is not added (any more); or NULL */
 	enum kpl_probe_state (*state)(struct kpl_probe *pr);
