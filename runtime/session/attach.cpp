@@ -31,7 +31,7 @@ bool may_take_ftrace(const ProbeDecl& probe, const PlannedProbe& plan, const Pat
 }
 
 // Where ftrace must do, what stands against it.
-Result<void> check_ftrace(const ProbeDecl& probe, const std::vector<Place>& places, const Paths& paths) {
+Result<void> check_ftrace(const ProbeDecl& probe, const std::vector<KernelPlace>& places, const Paths& paths) {
     if (!paths.ftrace)
         return Error{Errc::script, "via = \"ftrace\": this kernel has no ftrace that the module can use; leave via out", probe.at};
     if (!paths.blacklist.get())
@@ -39,7 +39,7 @@ Result<void> check_ftrace(const ProbeDecl& probe, const std::vector<Place>& plac
                      fmt::format("via = \"ftrace\": ftrace does not know which code no probe may stand in, and {} can't be "
                                  "read: mount -t debugfs debugfs /sys/kernel/debug", Blacklist::usual_path),
                      probe.at};
-    for (const Place& place : places)
+    for (const KernelPlace& place : places)
         if (place.offset > landing_pad)
             return Error{Errc::script,
                          fmt::format("via = \"ftrace\" stands at a function's entry, not at {}: leave via out", place.text()),
@@ -49,7 +49,7 @@ Result<void> check_ftrace(const ProbeDecl& probe, const std::vector<Place>& plac
 
 }  // namespace
 
-Result<void> check_attachable(const ProbeDecl& probe, const std::vector<Place>& places, const Paths& paths,
+Result<void> check_attachable(const ProbeDecl& probe, const std::vector<KernelPlace>& places, const Paths& paths,
                               std::optional<uint32_t> pid) {
     if (pid && (probe.when.mask & KPL_WHEN_PID) && probe.when.pid != *pid)
         return Error{Errc::script,

@@ -23,7 +23,7 @@ struct Paths {
 };
 
 // What of a declaration can't be had whatever the kernel says. `pid`: of -p, in the initial namespace.
-Result<void> check_attachable(const ProbeDecl& probe, const std::vector<Place>& places, const Paths& paths,
+Result<void> check_attachable(const ProbeDecl& probe, const std::vector<KernelPlace>& places, const Paths& paths,
                               std::optional<uint32_t> pid);
 Error too_many_error(const ProbeDecl& probe, size_t places, size_t others, uint32_t limit);
 

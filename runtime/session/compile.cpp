@@ -41,7 +41,7 @@ bool may_need_signature(const FunctionRef& function, bool mirrors) {
 }
 
 // What tells apart places whose handlers must be compiled apart.
-std::string parameter_list(const std::optional<Signature>& signature, const Place& place) {
+std::string parameter_list(const std::optional<Signature>& signature, const KernelPlace& place) {
     if (!signature) return std::string(is_variant(place.function) ? "v" : "") + (place.offset ? "+" : "");
     std::string key = std::to_string(signature->result);
     for (const Param& param : signature->params) key += fmt::format(",{} {}", param.type, param.name);
@@ -56,7 +56,7 @@ struct Grouping {
     std::map<std::string, std::array<int, 3>> sets{};
 };
 
-std::array<int, 3> add_handlers(Grouping& grouping, const Place& place, const std::optional<Signature>& signature) {
+std::array<int, 3> add_handlers(Grouping& grouping, const KernelPlace& place, const std::optional<Signature>& signature) {
     const ProbeDecl& probe = grouping.probe;
     const bool returns = probe.kind == ProbeKind::Kretprobe;
     std::array<int, 3> set = {-1, -1, -1};
@@ -146,7 +146,7 @@ std::string cost_text(const HandlerProgram& program, uint32_t cost) {
 
 }  // namespace
 
-Result<std::vector<PlannedProbe>> plan_probe(const ProbeDecl& probe, uint32_t number, std::vector<Place> places,
+Result<std::vector<PlannedProbe>> plan_probe(const ProbeDecl& probe, uint32_t number, std::vector<KernelPlace> places,
                                              Unit& unit, Types& types) {
     int groups = 0;
     for (const HandlerDecl& handler : unit.handlers) groups = std::max(groups, handler.data_group + 1);
@@ -162,7 +162,7 @@ Result<std::vector<PlannedProbe>> plan_probe(const ProbeDecl& probe, uint32_t nu
         typed |= may_need_signature(*f, probe.kind == ProbeKind::Jprobe);
     }
     std::vector<PlannedProbe> planned;
-    for (Place& place : places) {
+    for (KernelPlace& place : places) {
         if (probe.kind != ProbeKind::Kprobe && place.offset != 0)
             return Error{Errc::script,
                          fmt::format("{} stands at a function's first instruction, not at {}+{:#x}: use kprobe there",

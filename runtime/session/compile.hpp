@@ -16,12 +16,12 @@ namespace kpl {
 // One probe to attach: a place and the handlers (indices into Unit::handlers, -1: none) that run there.
 struct PlannedProbe {
     uint32_t declaration = 0;
-    Place place;
+    KernelPlace place;
     int handlers[3] = {-1, -1, -1};
 };
 
 // Adds the handlers of a declaration to the unit: one set for each distinct parameter list among its places.
-Result<std::vector<PlannedProbe>> plan_probe(const ProbeDecl& probe, uint32_t number, std::vector<Place> places,
+Result<std::vector<PlannedProbe>> plan_probe(const ProbeDecl& probe, uint32_t number, std::vector<KernelPlace> places,
                                              Unit& unit, Types& types);
 
 // Programs for the handlers of the unit that have none yet, in order, each accepted by the verifier. `dump` receives the text of each

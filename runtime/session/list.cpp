@@ -29,7 +29,7 @@ Result<int> Session::list() {
         const Resolved& found = *resolved;
         for (const Error& error : found.missing) say("warning: " + error.message() + " (optional: skipped)");
         for (const Error& note : found.notes) say("note: " + note.message());
-        for (const Place& place : found.places) {
+        for (const KernelPlace& place : found.places) {
             Types* types = options_.verbose ? &types_ : nullptr;
             const std::string declaration =
                 types ? c_declaration({place.function, place.module}, *types) : "";

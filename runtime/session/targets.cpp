@@ -54,7 +54,7 @@ bool is_text(const Symbol& symbol) { return symbol.kind == 't' || symbol.kind ==
 
 bool is_glob(const std::string& symbol) { return symbol.find_first_of("*?[") != std::string::npos; }
 
-Place place_of(const Symbol& symbol, uint64_t offset) {
+KernelPlace place_of(const Symbol& symbol, uint64_t offset) {
     return {symbol.name, symbol.module, symbol.addr + offset, symbol.addr, offset};
 }
 
@@ -76,7 +76,7 @@ struct Resolver {
 
     // Only by globs: what is asked for by name, the kernel itself refuses, with its reason.
     Result<void> offer(const Symbol& symbol, uint64_t offset) {
-        Place place = place_of(symbol, offset);
+        KernelPlace place = place_of(symbol, offset);
         place.by_glob = true;
         if (!start_up) start_up = init_text(symbols);
         const Blacklist* list = blacklist.get();
@@ -112,7 +112,7 @@ struct Resolver {
 void drop_repeated(Resolved& resolved) {
     std::unordered_set<uint64_t> seen;
     seen.reserve(resolved.places.size());
-    std::erase_if(resolved.places, [&](const Place& place) {
+    std::erase_if(resolved.places, [&](const KernelPlace& place) {
         const bool again = !seen.insert(place.address).second;
         resolved.left_out.repeated += again && place.by_glob;
         return again;
@@ -232,7 +232,7 @@ Result<void> resolve_unaddressed(const std::string& text, Resolver& r) {
 
 }  // namespace
 
-std::string Place::text() const {
+std::string KernelPlace::text() const {
     std::string text = module.empty() ? function : module + ":" + function;
     if (offset) text += fmt::format("+{:#x}", offset);
     return text;

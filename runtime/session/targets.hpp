@@ -11,7 +11,7 @@
 
 namespace kpl {
 
-struct Place {
+struct KernelPlace {
     std::string function;  // the symbol's name
     std::string module;    // empty: vmlinux
     uint64_t address = 0;  // of the instruction; 0 when addresses are not known (--check)
@@ -37,7 +37,7 @@ struct LeftOut {
 };
 
 struct Resolved {
-    std::vector<Place> places;
+    std::vector<KernelPlace> places;
     LeftOut left_out;
     std::vector<Error> missing;  // targets of an optional probe that are nowhere
     std::vector<Error> notes;    // what was found in place of what was asked for

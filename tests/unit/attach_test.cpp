@@ -105,7 +105,7 @@ TEST_CASE("attach: filters and flags") {
 TEST_CASE("attach: ftrace or nothing") {
     ProbeDecl probe;
     probe.via = "ftrace";
-    const std::vector<Place> entry{plan_at(0x2000).place}, inside{plan_at(0x2000, 9).place};
+    const std::vector<KernelPlace> entry{plan_at(0x2000).place}, inside{plan_at(0x2000, 9).place};
     CHECK(check_attachable(probe, entry, paths(true, true), {}));
     CHECK_FALSE(check_attachable(probe, inside, paths(true, true), {}));
     CHECK_FALSE(check_attachable(probe, entry, paths(false, true), {}));

@@ -169,7 +169,7 @@ class Lab {
         Unit& unit = script_.unit;
         for (; planned_ < script_.probes.size(); planned_++) {
             const ProbeDecl& probe = script_.probes[planned_];
-            Place place;
+            KernelPlace place;
             place.function = std::get<std::string>(probe.targets[0]);
             if (const size_t plus = place.function.find('+'); plus != std::string::npos) {
                 place.offset = std::stoul(place.function.substr(plus + 1), nullptr, 0);
