@@ -29,6 +29,7 @@ union kpl_param {
 	struct kpl_stats stats;
 	struct kpl_pid pid;
 	struct kpl_prog_native prog_native;
+	struct kpl_free free;
 };
 
 /* The session's lock is held; the result is copied back whatever it says. */

@@ -6,6 +6,7 @@
 #include <linux/uaccess.h>
 
 #include "map.h"
+#include "prog.h"
 
 #define KPL_BUSY_TRIES	100	/* of user space's own access to a locked bucket */
 
@@ -30,7 +31,7 @@ static int kpl_map_check_lhist(const struct kpl_map_create *arg)
 	return steps <= KPL_MAX_HIST_SLOTS - 2 ? 0 : -E2BIG;
 }
 
-static int kpl_map_check(const struct kpl_session *s, const struct kpl_map_create *arg)
+static int kpl_map_check(const struct kpl_map_create *arg)
 {
 	bool hash = arg->kind == KPL_MAP_HASH;
 
@@ -39,7 +40,7 @@ static int kpl_map_check(const struct kpl_session *s, const struct kpl_map_creat
 	if (hash ? !arg->key_size || !arg->value_size : arg->value_size)
 		return -EINVAL;
 	if (arg->key_size > KPL_MAX_KEY || arg->value_size > KPL_MAX_VALUE ||
-	    arg->max_entries > KPL_MAX_ENTRIES || s->nr_maps == KPL_MAX_MAPS)
+	    arg->max_entries > KPL_MAX_ENTRIES)
 		return -E2BIG;
 	return kpl_map_check_lhist(arg);
 }
@@ -121,20 +122,35 @@ static void kpl_map_describe(const struct kpl_map *map, struct kpl_map_create *a
 int kpl_map_create(struct kpl_session *s, struct kpl_map_create *arg)
 {
 	struct kpl_map *map;
-	int err = kpl_map_check(s, arg);
+	int err = kpl_map_check(arg);
 
 	if (err)
 		return err;
 	map = kpl_map_alloc(s, arg);
 	if (IS_ERR(map))
 		return PTR_ERR(map);
-	err = xa_err(xa_store(&s->maps, s->nr_maps, map, GFP_KERNEL_ACCOUNT));
+	err = xa_alloc(&s->maps, &arg->id, map, XA_LIMIT(0, KPL_MAX_MAPS - 1), GFP_KERNEL_ACCOUNT);
 	if (err) {
 		kpl_map_free(s, map);
-		return err;
+		return err == -EBUSY ? -E2BIG : err;	/* all numbers are taken */
 	}
-	arg->id = s->nr_maps++;
+	s->nr_maps = max(s->nr_maps, arg->id + 1);
 	kpl_map_describe(map, arg);
+	return 0;
+}
+
+int kpl_map_drop(struct kpl_session *s, u32 id)
+{
+	struct kpl_map *map = kpl_map_get(s, id);
+
+	if (!map)
+		return -EINVAL;
+	if (kpl_progs_use_map(s, id))
+		return -EBUSY;
+	mutex_lock(&s->maps_lock);
+	xa_erase(&s->maps, id);
+	mutex_unlock(&s->maps_lock);
+	kpl_map_free(s, map);
 	return 0;
 }
 
@@ -148,14 +164,18 @@ void kpl_maps_free(struct kpl_session *s)
 	xa_destroy(&s->maps);
 }
 
-/* mmap_lock is held; maps live as long as the file. */
+/* mmap_lock is held.  Pages that are mapped outlive the map. */
 int kpl_map_mmap(struct kpl_session *s, struct vm_area_struct *vma, u64 off)
 {
-	struct kpl_map *map = kpl_map_get(s, off / KPL_MAP_STRIDE);
+	struct kpl_map *map;
+	int err = -EINVAL;
 
-	if (!map || !kpl_map_is_agg(map) || off % KPL_MAP_STRIDE)
-		return -EINVAL;
-	return kpl_area_mmap(&map->agg.area, vma, false);
+	mutex_lock(&s->maps_lock);
+	map = kpl_map_get(s, off / KPL_MAP_STRIDE);
+	if (map && kpl_map_is_agg(map) && off % KPL_MAP_STRIDE == 0)
+		err = kpl_area_mmap(&map->agg.area, vma, false);
+	mutex_unlock(&s->maps_lock);
+	return err;
 }
 
 int kpl_map_clear(struct kpl_session *s, struct kpl_map_clear *arg)

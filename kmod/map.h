@@ -97,6 +97,7 @@ static __always_inline bool kpl_key_equal(const struct kpl_map *map, const u64 *
 
 struct kpl_map *kpl_map_get(struct kpl_session *s, u32 id);
 void kpl_maps_free(struct kpl_session *s);
+int kpl_map_drop(struct kpl_session *s, u32 id);
 int kpl_map_mmap(struct kpl_session *s, struct vm_area_struct *vma, u64 off);
 
 int kpl_map_create(struct kpl_session *s, struct kpl_map_create *arg);

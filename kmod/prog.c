@@ -50,6 +50,7 @@ struct kpl_loading {
 	const struct kpl_label *labels;
 	struct kpl_map_desc *maps;
 	u64 *map_values;
+	DECLARE_BITMAP(uses, KPL_MAX_MAPS);	/* maps that the code names */
 	struct bpf_insn *code;		/* rewritten */
 	u32 nr_code;
 	u32 *out_pc;			/* where each instruction went, if that is asked for */
@@ -84,6 +85,26 @@ static int kpl_loading_copy(struct kpl_loading *l)
 	return 0;
 }
 
+/* Of the maps that the code names, each must be there: what was freed has left a gap. */
+static int kpl_loading_uses(struct kpl_session *s, struct kpl_loading *l)
+{
+	u32 pc;
+
+	for (pc = 0; pc < l->arg->nr_insns; pc++) {
+		const struct bpf_insn *insn = &l->insns[pc];
+
+		if (insn->code != (BPF_LD | BPF_IMM | BPF_DW))
+			continue;
+		pc++;	/* its second slot */
+		if (insn->src_reg != BPF_PSEUDO_MAP_FD || (u32)insn->imm >= s->nr_maps)
+			continue;	/* a number; or the verifier refuses it */
+		if (!kpl_map_get(s, insn->imm))
+			return -EINVAL;
+		__set_bit(insn->imm, l->uses);
+	}
+	return 0;
+}
+
 /* What the verifier must know of the session's maps, and what code uses for them. */
 static int kpl_loading_maps(struct kpl_session *s, struct kpl_loading *l)
 {
@@ -98,6 +119,8 @@ static int kpl_loading_maps(struct kpl_session *s, struct kpl_loading *l)
 	for (id = 0; id < s->nr_maps; id++) {
 		struct kpl_map *map = kpl_map_get(s, id);
 
+		if (!map)
+			continue;
 		l->maps[id] = (struct kpl_map_desc) {
 			.kind = map->kind,
 			.key_size = map->key_size,
@@ -105,7 +128,7 @@ static int kpl_loading_maps(struct kpl_session *s, struct kpl_loading *l)
 		};
 		l->map_values[id] = (unsigned long)map;
 	}
-	return 0;
+	return kpl_loading_uses(s, l);
 }
 
 /* Each call stays where it is: only what it calls is chosen by its map. */
@@ -254,6 +277,7 @@ static struct kpl_prog *kpl_prog_make(struct kpl_session *s, struct kpl_loading 
 	prog->kind = l->arg->kind;
 	prog->nr_insns = l->arg->nr_insns;
 	prog->data_size = l->arg->data_size;
+	bitmap_copy(prog->maps, l->uses, KPL_MAX_MAPS);
 	prog->full_regs = l->v.regs_read & ~KPL_TRACE_REGS;
 	prog->reads_ip = l->v.regs_read & KPL_TRACE_REG(ip);
 	prog->looks = kpl_insns_look(l->insns, l->arg->nr_insns);
@@ -278,7 +302,7 @@ static struct kpl_prog *kpl_prog_make(struct kpl_session *s, struct kpl_loading 
 	return prog;
 }
 
-static int kpl_prog_check(struct kpl_session *s, const struct kpl_prog_load *arg)
+static int kpl_prog_check(const struct kpl_prog_load *arg)
 {
 	if (arg->flags & ~(KPL_PROG_F_INTERPRET | KPL_PROG_F_PLACES) || arg->reserved)
 		return -EINVAL;
@@ -286,7 +310,7 @@ static int kpl_prog_check(struct kpl_session *s, const struct kpl_prog_load *arg
 		return -EINVAL;
 	if (arg->nr_insns > KPL_MAX_INSNS || arg->nr_labels > KPL_MAX_LABELS ||
 	    arg->scratch_size > KPL_MAX_SCRATCH || arg->data_size > KPL_MAX_DATA ||
-	    arg->budget > KPL_MAX_BUDGET || s->nr_progs == KPL_MAX_PROGS)
+	    arg->budget > KPL_MAX_BUDGET)
 		return -E2BIG;
 	return arg->nr_insns ? 0 : -EINVAL;
 }
@@ -294,11 +318,11 @@ static int kpl_prog_check(struct kpl_session *s, const struct kpl_prog_load *arg
 static int kpl_prog_publish(struct kpl_session *s, struct kpl_loading *l, struct kpl_prog *prog)
 {
 	struct kpl_prog_load *arg = l->arg;
-	int err = xa_err(xa_store(&s->progs, s->nr_progs, prog, GFP_KERNEL_ACCOUNT));
+	int err = xa_alloc(&s->progs, &arg->id, prog, XA_LIMIT(0, KPL_MAX_PROGS - 1),
+			   GFP_KERNEL_ACCOUNT);
 
 	if (err)
-		return err;
-	arg->id = s->nr_progs++;
+		return err == -EBUSY ? -E2BIG : err;	/* all numbers are taken */
 	arg->cost = l->v.cost;
 	arg->jited = !!prog->native;
 	arg->native_len = prog->native ? prog->native->jited_len : 0;
@@ -313,7 +337,7 @@ int kpl_prog_load(struct kpl_session *s, struct kpl_prog_load *arg)
 
 	arg->reject = KPL_REJECT_NONE;
 	arg->reject_pc = 0;
-	err = kpl_prog_check(s, arg);
+	err = kpl_prog_check(arg);
 	if (err)
 		return err;
 	err = kpl_loading_copy(&l);
@@ -344,6 +368,62 @@ out:
 struct kpl_prog *kpl_prog_get(struct kpl_session *s, u32 id)
 {
 	return xa_load(&s->progs, id);
+}
+
+bool kpl_progs_use_map(struct kpl_session *s, u32 map)
+{
+	struct kpl_prog *prog;
+	unsigned long id;
+
+	xa_for_each(&s->progs, id, prog)
+		if (test_bit(map, prog->maps))
+			return true;
+	return false;
+}
+
+/* A detached probe still says by `run` which handlers it had; nothing calls this. */
+static u64 kpl_run_gone(const void *hit, const struct bpf_insn *insns)
+{
+	return KPL_RET_DONE;
+}
+
+/* Takes the program from detached probes; false: an attached one runs it. */
+static bool kpl_prog_leave(struct kpl_session *s, const struct kpl_prog *prog)
+{
+	static const struct kpl_handler gone = { .run = kpl_run_gone };
+	struct kpl_probe *pr;
+	unsigned long id;
+	bool left = false;
+	u32 i;
+
+	xa_for_each(&s->probes, id, pr)
+		for (i = 0; i < KPL_HANDLERS; i++)
+			if (pr->handler[i].prog == prog && pr->added)
+				return false;
+	xa_for_each(&s->probes, id, pr) {
+		for (i = 0; i < KPL_HANDLERS; i++) {
+			if (pr->handler[i].prog != prog)
+				continue;
+			pr->handler[i] = gone;
+			left = true;
+		}
+	}
+	if (left)
+		kpl_hits_drain();
+	return true;
+}
+
+int kpl_prog_drop(struct kpl_session *s, u32 id)
+{
+	struct kpl_prog *prog = kpl_prog_get(s, id);
+
+	if (!prog)
+		return -EINVAL;
+	if (!kpl_prog_leave(s, prog))
+		return -EBUSY;
+	xa_erase(&s->progs, id);
+	kpl_prog_free(s, prog);
+	return 0;
 }
 
 void kpl_progs_free(struct kpl_session *s)

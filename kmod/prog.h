@@ -3,6 +3,8 @@
 #ifndef KPL_PROG_H
 #define KPL_PROG_H
 
+#include <linux/bitmap.h>
+
 #include "hit.h"
 
 struct bpf_prog;
@@ -24,6 +26,7 @@ struct kpl_prog {
 	bool full_regs;			/* reads others than those that ftrace always keeps */
 	bool reads_ip;
 	enum kpl_looks looks;
+	DECLARE_BITMAP(maps, KPL_MAX_MAPS);	/* that its code names, by id */
 	u64 charged;
 };
 
@@ -51,6 +54,8 @@ void kpl_prog_init(void);
 u64 kpl_features(void);
 void kpl_progs_free(struct kpl_session *s);
 struct kpl_prog *kpl_prog_get(struct kpl_session *s, u32 id);
+int kpl_prog_drop(struct kpl_session *s, u32 id);
+bool kpl_progs_use_map(struct kpl_session *s, u32 map);
 
 int kpl_prog_load(struct kpl_session *s, struct kpl_prog_load *arg);
 int kpl_prog_run(struct kpl_session *s, struct kpl_prog_run *arg);

@@ -177,6 +177,7 @@ static void kpl_session_free(struct kpl_session *s)
 	kpl_rings_free(s);
 	kpl_scratch_free(s, s->scratch);
 	free_percpu(s->cpu);
+	mutex_destroy(&s->maps_lock);
 	mutex_destroy(&s->lock);
 	kvfree(s);
 }
@@ -190,10 +191,11 @@ struct kpl_session *kpl_session_open(void)
 	if (!s)
 		return ERR_PTR(-ENOMEM);
 	mutex_init(&s->lock);
+	mutex_init(&s->maps_lock);
 	init_waitqueue_head(&s->wait);
 	init_irq_work(&s->wake, kpl_session_woken);
-	xa_init(&s->maps);
-	xa_init(&s->progs);
+	xa_init_flags(&s->maps, XA_FLAGS_ALLOC);
+	xa_init_flags(&s->progs, XA_FLAGS_ALLOC);
 	xa_init(&s->probes);
 	s->mm = current->mm;
 	s->tgid = current->tgid;
@@ -305,6 +307,17 @@ int kpl_session_info(struct kpl_session *s, struct kpl_info *info)
 	if (current->mm == s->mm)
 		WRITE_ONCE(s->stops_seen, stops);
 	return 0;
+}
+
+int kpl_free(struct kpl_session *s, struct kpl_free *arg)
+{
+	switch (arg->kind) {
+	case KPL_FREE_MAP:
+		return kpl_map_drop(s, arg->id);
+	case KPL_FREE_PROG:
+		return kpl_prog_drop(s, arg->id);
+	}
+	return -EINVAL;
 }
 
 /* A thread's own number is no process. */

@@ -45,9 +45,10 @@ struct kpl_session {
 	struct mmu_notifier mn;		/* tells when the opener is gone */
 	atomic64_t memory;		/* bytes held */
 
-	/* Only grow until the session is freed; mmap looks maps up without the lock. */
+	/* By id.  The lowest free one is taken; probes keep theirs until the session is freed. */
 	struct xarray maps, progs, probes;
-	u32 nr_maps, nr_progs, nr_probes;
+	struct mutex maps_lock;		/* of mmap, which can't take the lock, against a map's end */
+	u32 nr_maps, nr_probes;		/* ids are below */
 
 	struct kpl_ring *rings;		/* nr_cpu_ids, or NULL */
 	u32 ring_size;
@@ -83,6 +84,7 @@ __poll_t kpl_session_poll(struct kpl_session *s, struct file *file, poll_table *
 int kpl_session_mmap(struct kpl_session *s, struct vm_area_struct *vma);
 int kpl_session_info(struct kpl_session *s, struct kpl_info *info);
 int kpl_pid(struct kpl_session *s, struct kpl_pid *arg);
+int kpl_free(struct kpl_session *s, struct kpl_free *arg);
 
 /*
  * Offsets for mmap: the kind of area, then index * stride.  2^44 in all, what

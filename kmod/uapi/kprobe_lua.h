@@ -4,7 +4,8 @@
  *
  * One open file of /dev/kprobe-lua is one session.  Everything a session
  * creates (maps, rings, programs, probes) is named by small integers, counted
- * from 0 within its kind, and is gone when the session ends.
+ * from 0 within its kind, and is gone when the session ends.  Maps and programs
+ * can be freed before; a new one takes the lowest number that is free.
  *
  * Structures have fixed-width fields, natural alignment and no padding.
  * "in" fields are read by the kernel, "out" fields are written by it, reserved
@@ -331,6 +332,20 @@ struct kpl_map_op {
 	__u64 cursor;		/* in, out: for NEXT; 0 starts */
 };
 
+/*
+ * KPL_IOC_FREE: frees a map that no program uses, or a program that no attached
+ * probe runs, else EBUSY.  Mappings of a map stay readable, and change no more.
+ */
+enum kpl_free_kind {
+	KPL_FREE_MAP = 0,
+	KPL_FREE_PROG = 1,
+};
+
+struct kpl_free {
+	__u32 kind;		/* in: enum kpl_free_kind */
+	__u32 id;		/* in */
+};
+
 /* -------------------------------------------------------------------- rings */
 
 /*
@@ -530,6 +545,7 @@ struct kpl_info {
 #define KPL_IOC_STATS		_IOW('K', 0x0b, struct kpl_stats)
 #define KPL_IOC_PID		_IOWR('K', 0x0c, struct kpl_pid)
 #define KPL_IOC_PROG_NATIVE	_IOWR('K', 0x0d, struct kpl_prog_native)
+#define KPL_IOC_FREE		_IOW('K', 0x0e, struct kpl_free)
 
 /*
  * poll() on the session's file: POLLIN when a ring passed its wake_at, a

@@ -150,6 +150,14 @@ Result<uint32_t> Device::initial_pid(uint32_t pid) const {
     return errno_error("translating a process id", errno);
 }
 
+Result<void> Device::free(kpl_free_kind kind, uint32_t id) const {
+    kpl_free request{};
+    request.kind = kind;
+    request.id = id;
+    if (::ioctl(fd(), KPL_IOC_FREE, &request) < 0) return errno_error("freeing what is not used any more", errno);
+    return {};
+}
+
 Result<void> Device::control(kpl_control_op op, std::span<const uint32_t> ids) const {
     kpl_control request{};
     request.ids = reinterpret_cast<uint64_t>(ids.data());

@@ -48,6 +48,8 @@ class Device {
     // False: no such key (GET, DELETE), full (SET) or the end (NEXT).
     Result<bool> map_op(kpl_map_op& request) const;
     Result<LoadedProgram> load(kpl_prog_load request) const;
+    // Before the session's end: a map that no program uses, a program that no attached probe runs.
+    Result<void> free(kpl_free_kind kind, uint32_t id) const;
     // Of a program of `insns` instructions that was loaded with KPL_PROG_F_PLACES.
     Result<NativeCode> native(const LoadedProgram& program, size_t insns) const;
     // All or none. When refused, each element's `error` is set.

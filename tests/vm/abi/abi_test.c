@@ -116,6 +116,7 @@ int main(int argc, char **argv)
 	failed += run_group(data_tests, only, &ran);
 	failed += run_group(helper_tests, only, &ran);
 	failed += run_group(native_tests, only, &ran);
+	failed += run_group(free_tests, only, &ran);
 	printf("%d tests, %d failed\n", ran, failed);
 	return failed || !ran;
 }

@@ -107,6 +107,6 @@ struct test {
 };
 
 extern const struct test session_tests[], probe_tests[], trace_tests[], data_tests[], helper_tests[],
-	native_tests[];
+	native_tests[], free_tests[];
 
 #endif
