@@ -13,7 +13,7 @@ local room = core.batch_room()
 ffi.cdef(string.format([[
   struct kpl_rec { uint32_t len, event; uint64_t seq, time; };
   struct kpl_batch {
-    uint32_t size, delivered, stop, reserved;
+    uint32_t size, delivered, stop, next;
     const struct kpl_rec *record[%d];
     uint32_t cpu[%d];
   };
@@ -200,6 +200,7 @@ end
 
 -- ---------------------------------------------------------------- delivery
 local subscribers = {} -- by event: a list of { fn=, batch= }
+local subscribed = {}  -- every subscription, in order: { event=, subscriber= }
 local collecting = {}  -- batches that the records of the current delivery are put into
 local current          -- struct kpl_batch *
 
@@ -271,7 +272,7 @@ function registry.consume(from, to)
   if collecting[1] then forget_collected() end -- of a delivery that an error ended
   for i = from, to - 1 do
     local record = batch.record[i]
-    batch.delivered = batch.delivered + 1
+    batch.delivered, batch.next = batch.delivered + 1, i + 1
     consumers[record.event](record, batch.cpu[i])
     if batch.stop ~= 0 then break end
   end
@@ -285,8 +286,23 @@ local function subscribe(event, what, subscriber)
   local list = subscribers[event.id] or {}
   subscribers[event.id] = list
   list[#list + 1] = subscriber
+  subscribed[#subscribed + 1] = { event = event.id, subscriber = subscriber }
   consumers[event.id] = nil
   return event
+end
+
+-- Ends the subscriptions behind the first `keep`; how many there are without it.
+function registry.unsubscribe(keep)
+  for i = #subscribed, (keep or #subscribed) + 1, -1 do
+    local event, ended = subscribed[i].event, subscribed[i].subscriber
+    local list = {}
+    for _, subscriber in ipairs(subscribers[event]) do
+      subscriber.consumer = nil -- which one counts may change
+      if subscriber ~= ended then list[#list + 1] = subscriber end
+    end
+    subscribers[event], consumers[event], subscribed[i] = list, nil, nil
+  end
+  return #subscribed
 end
 
 -- fn(e) for each record: e is a table of its own, the script's to keep.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "session/command.hpp"
+#include "command/child.hpp"
 
 #include <poll.h>
 #include <signal.h>
@@ -19,7 +19,7 @@ constexpr int patience_ms = 1000;  // between asking the command to end and kill
 
 }  // namespace
 
-Result<Command> Command::start(const std::string& text) {
+Result<Child> Child::start(const std::string& text) {
     const pid_t pid = ::fork();
     if (pid < 0) return Error{Errc::system, std::string("can't start the command: ") + std::strerror(errno)};
     if (pid == 0) {
@@ -30,14 +30,14 @@ Result<Command> Command::start(const std::string& text) {
     }
     UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
     const int error = errno;
-    Command command(pid, std::move(pidfd));
-    if (command.fd() < 0) return Error{Errc::system, std::string("can't watch the command: ") + std::strerror(error)};
-    return command;
+    Child child(pid, std::move(pidfd));
+    if (child.fd() < 0) return Error{Errc::system, std::string("can't watch the command: ") + std::strerror(error)};
+    return child;
 }
 
-Command::Command(Command&& other) noexcept : pid_(std::exchange(other.pid_, -1)), pidfd_(std::move(other.pidfd_)) {}
+Child::Child(Child&& other) noexcept : pid_(std::exchange(other.pid_, -1)), pidfd_(std::move(other.pidfd_)) {}
 
-Command::~Command() {
+Child::~Child() {
     if (pid_ <= 0) return;
     ::kill(pid_, SIGTERM);
     pollfd ended{pidfd_.get(), POLLIN, 0};
@@ -45,7 +45,7 @@ Command::~Command() {
     ::waitpid(pid_, nullptr, 0);
 }
 
-std::optional<int> Command::poll() {
+std::optional<int> Child::poll() {
     int status = 0;
     if (pid_ <= 0 || ::waitpid(pid_, &status, WNOHANG) != pid_) return std::nullopt;
     pid_ = -1;

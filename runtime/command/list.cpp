@@ -3,8 +3,9 @@
 // compiled.
 #include <fmt/format.h>
 
+#include "command/run.hpp"
 #include "inspect/print_lists.hpp"
-#include "session/session.hpp"
+#include "session/targets.hpp"
 
 namespace kpl {
 namespace {
@@ -15,22 +16,23 @@ const char* kind_name(ProbeKind kind) {
 
 }  // namespace
 
-Result<int> Session::list() {
+Result<int> Run::list() {
+    KernelView& kernel = session_->kernel();
     const BlacklistOnDemand blacklist;
     size_t count = 0;
     std::string errors;
-    for (const ProbeDecl& probe : declared_) {
+    for (const ProbeDecl& probe : session_->declared().probes()) {
         if (probe.detached) continue;
-        auto resolved = resolve_targets(probe, symbols_, blacklist, true);
+        auto resolved = resolve_targets(probe, kernel.symbols, blacklist, true);
         if (!resolved) {
             errors += (errors.empty() ? "" : "\n") + resolved.error().message();
             continue;
         }
         const Resolved& found = *resolved;
-        for (const Error& error : found.missing) say("warning: " + error.message() + " (optional: skipped)");
-        for (const Error& note : found.notes) say("note: " + note.message());
+        for (const Error& error : found.missing) note(Note::Warning, "warning: " + error.message() + " (optional: skipped)");
+        for (const Error& found_else : found.notes) note(Note::Info, "note: " + found_else.message());
         for (const KernelPlace& place : found.places) {
-            Types* types = options_.verbose ? &types_ : nullptr;
+            Types* types = options_.verbose ? &kernel.types : nullptr;
             const std::string declaration =
                 types ? c_declaration({place.function, place.module}, *types) : "";
             sink_.write(options_.format == Format::Json

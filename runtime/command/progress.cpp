@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "session/progress.hpp"
+#include "command/progress.hpp"
 
 #include <signal.h>
 #include <unistd.h>

@@ -83,6 +83,20 @@ void LuaHost::attach(RecordBatch& batch) {
     lua_call(impl_->L, 1, 0);
 }
 
+size_t LuaHost::subscriptions() const {
+    lua_State* L = impl_->L;
+    StackGuard guard(L);
+    lua_getfield(L, LUA_REGISTRYINDEX, reg::unsubscribe);
+    lua_call(L, 0, 1);
+    return static_cast<size_t>(lua_tonumber(L, -1));
+}
+
+void LuaHost::unsubscribe(size_t keep) {
+    lua_getfield(impl_->L, LUA_REGISTRYINDEX, reg::unsubscribe);
+    lua_pushnumber(impl_->L, static_cast<lua_Number>(keep));
+    lua_call(impl_->L, 1, 0);
+}
+
 Result<void> LuaHost::consume(uint32_t from, uint32_t to) {
     lua_State* L = impl_->L;
     lua_getfield(L, LUA_REGISTRYINDEX, reg::consume);

@@ -30,7 +30,7 @@ Result<void> load_lua_side(lua_State* L) {
         TRY(protected_call(L, 2, 0));
     }
     for (const char* name : {reg::builtins, reg::map_class, reg::shared_class, reg::event_class, reg::probe_class, reg::int64,
-                             reg::uint64, reg::cdata_kind, reg::stack_class, reg::attach, reg::consume}) {
+                             reg::uint64, reg::cdata_kind, reg::stack_class, reg::attach, reg::consume, reg::unsubscribe}) {
         lua_getfield(L, -1, std::strchr(name, '.') + 1);
         lua_setfield(L, LUA_REGISTRYINDEX, name);
     }
@@ -158,5 +158,7 @@ Result<void> LuaHost::call(CallbackId callback) {
     lua_rawgeti(impl_->L, LUA_REGISTRYINDEX, callback);
     return protected_call(impl_->L, 0, 0, traceback_handler);
 }
+
+void LuaHost::forget(CallbackId callback) { luaL_unref(impl_->L, LUA_REGISTRYINDEX, callback); }
 
 }  // namespace kpl

@@ -31,6 +31,11 @@ class LuaHost {
 
     // Errors carry the script's "file:line: what" as their text.
     Result<void> call(CallbackId callback);
+    void forget(CallbackId callback);  // it will not be called any more
+
+    // Callbacks that events were given so far; ends those behind the first `keep`.
+    size_t subscriptions() const;
+    void unsubscribe(size_t keep);
 
     // Records of events: `batch`, which must stay where it is, is what consume() delivers from.
     void attach(RecordBatch& batch);

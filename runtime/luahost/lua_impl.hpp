@@ -81,6 +81,7 @@ inline constexpr const char* cdata_kind = "kpl.cdata_kind";  // cdata → "int64
 inline constexpr const char* stack_class = "kpl.Stack";    // metatable of stacks
 inline constexpr const char* attach = "kpl.attach";        // of lua/events.lua
 inline constexpr const char* consume = "kpl.consume";
+inline constexpr const char* unsubscribe = "kpl.unsubscribe";
 }  // namespace reg
 
 // values.cpp

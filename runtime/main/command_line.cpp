@@ -53,7 +53,7 @@ std::vector<std::string> without_vm(int argc, char** argv, const std::vector<std
 }
 
 struct Parsed {
-    Options& options;
+    RunOptions& options;
     CommandLine& line;
     std::string code{}, command{};
     uint32_t pid = 0;
@@ -152,7 +152,7 @@ bool take_command(CommandLine& line, Parsed& p) {
 }
 
 void settle(const CLI::App& app, CommandLine& line, Parsed& p, int argc, char** argv) {
-    Options& o = p.options;
+    RunOptions& o = p.options;
     if (p.version) {
         line.action = CommandLine::Action::Version;
         return;

@@ -6,14 +6,14 @@
 #include <string>
 #include <vector>
 
-#include "session/options.hpp"
+#include "command/options.hpp"
 
 namespace kpl {
 
 struct CommandLine {
     enum class Action { Run, Vm, Inspect, Help, Version } action = Action::Run;
     std::vector<std::string> inspect;  // what to show and of what: "disasm" "vfs_read"; also with Action::Vm
-    Options options;
+    RunOptions options;
     std::string vm_kernel;             // --vm=KERNEL; empty: the newest
     std::vector<std::string> vm_add;   // --vm-add
     std::vector<std::string> vm_argv;  // the arguments without --vm, --vm-add

@@ -2,10 +2,10 @@
 #include <csignal>
 #include <cstdio>
 
+#include "command/run.hpp"
 #include "main/command_line.hpp"
 #include "main/inspect.hpp"
 #include "main/vm.hpp"
-#include "session/session.hpp"
 
 namespace {
 
@@ -33,7 +33,7 @@ int main(int argc, char** argv) {
         case kpl::CommandLine::Action::Version: std::puts("kprobe-lua " KPL_VERSION); return 0;
         case kpl::CommandLine::Action::Inspect: return report(kpl::run_command(line));
         case kpl::CommandLine::Action::Vm: return report(kpl::run_in_vm(line));
-        case kpl::CommandLine::Action::Run: return report(kpl::Session::run(line.options));
+        case kpl::CommandLine::Action::Run: return report(kpl::Run::script(line.options));
     }
     return 2;
 }

@@ -38,7 +38,7 @@ std::string module_directory() {
 }
 
 Result<int> run_in_vm(const CommandLine& line) {
-    const Options& options = line.options;
+    const RunOptions& options = line.options;
     GuestSpec spec;
     spec.kernel = line.vm_kernel;
     spec.program = own_path();

@@ -156,4 +156,15 @@ std::string render(const MapDecl& map, const std::vector<KeyedValue>& rows) {
     return text;
 }
 
+std::string plain_text(const MapDecl& map, std::vector<KeyedValue> rows) {
+    sort_rows(map, rows);
+    std::string text = render(map, rows);
+    if (!map.keyed && map.kind != KPL_MAP_HIST && map.kind != KPL_MAP_LHIST) {
+        const auto colon = text.find(": ");
+        text = colon == std::string::npos ? "0" : text.substr(colon + 2);
+    }
+    while (text.ends_with('\n')) text.pop_back();
+    return text;
+}
+
 }  // namespace kpl

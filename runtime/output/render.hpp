@@ -45,4 +45,7 @@ std::string render_folded(const MapDecl& map, const std::vector<KeyedValue>& row
 // The whole aggregation: one line or one histogram for each row.
 std::string render(const MapDecl& map, const std::vector<KeyedValue>& rows);
 
+// What tostring() gives of it, without a newline at its end; without a key and a drawing, the value alone.
+std::string plain_text(const MapDecl& map, std::vector<KeyedValue> rows);
+
 }  // namespace kpl

@@ -20,21 +20,24 @@ class Delivery {
         const Unit& unit;
         const Decoder& decoder;
         std::function<void(std::string_view)> write;
+        std::function<bool(uint32_t printf)> is_dead{};  // its text is not to be written; none: of none
     };
     Delivery(Rings rings, Parts parts);
 
     // Delivers what is complete, and frees its room, for about `limit_ns` at most. Returns how many records. An error is
-    // that of a callback: nothing is delivered after it.
+    // that of a callback; what comes after its record is still to be delivered.
     Result<size_t> drain(uint64_t limit_ns);
     // The end: no handler runs any more.
     Result<size_t> drain_all();
     // The last drain reached its limit, not the end of what was complete.
-    bool unfinished() const { return !batch_->stop && rings_.has_next(); }
+    bool unfinished() const { return !batch_->stop && (at_ < batch_->size || rings_.has_next()); }
     // No record after the one that is being delivered.
     void stop() { batch_->stop = 1; }
 
     Rings& rings() { return rings_; }
     uint64_t delivered() const { return delivered_; }
+    // Lost since the last call.
+    uint64_t newly_lost();
 
   private:
     Result<size_t> deliver(uint64_t until);
@@ -44,7 +47,9 @@ class Delivery {
     Rings rings_;
     Parts parts_;
     std::unique_ptr<RecordBatch> batch_;  // the Lua side keeps its address
+    uint32_t at_ = 0;                     // in the batch: what is next
     uint64_t delivered_ = 0;
+    uint64_t told_lost_ = 0;
 };
 
 }  // namespace kpl

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "core/core.h"
-#include "session/loop.hpp"
+#include "session/timers.hpp"
 
 namespace kpl {
 namespace {
@@ -27,38 +27,45 @@ std::string stop_line(const HandlerProgram& program, const kpl_site& site) {
 
 }  // namespace
 
+Result<bool> StopReporter::tell(const Device& device, const std::vector<ArmedProgram>& programs, uint32_t program, bool last,
+                                std::vector<std::string>& lines) {
+    const ArmedProgram& armed = programs[program];
+    if (armed.freed) return false;
+    const uint64_t now = monotonic_ns();
+    bool waiting = false;
+    const auto room = static_cast<uint32_t>(armed.program.insns.size());
+    for (const kpl_site& site : TRY(device.sites(armed.loaded.id, room))) {
+        Told& told = told_[{program, site.pc}];
+        if (site.count == told.count) continue;
+        if (!last && told.count && now - told.at < second) {
+            waiting = true;
+            continue;
+        }
+        told = {site.count, now};
+        lines.push_back(stop_line(armed.program, site));
+    }
+    return waiting;
+}
+
 Result<std::vector<std::string>> StopReporter::poll(const Device& device, const std::vector<ArmedProgram>& programs, bool last) {
     std::vector<std::string> lines;
     const kpl_info info = TRY(device.info());
-    total_ = info.stops;
     if (info.stops == seen_ && !last) return lines;
-    const uint64_t now = monotonic_ns();
     bool waiting = false;
-    for (uint32_t i = 0; i < programs.size(); i++) {
-        const auto room = static_cast<uint32_t>(programs[i].program.insns.size());
-        for (const kpl_site& site : TRY(device.sites(programs[i].loaded.id, room))) {
-            Told& told = told_[{i, site.pc}];
-            if (site.count == told.count) continue;
-            if (!last && told.count && now - told.at < second) {
-                waiting = true;
-                continue;
-            }
-            told = {site.count, now};
-            lines.push_back(stop_line(programs[i].program, site));
-        }
-    }
+    for (uint32_t i = 0; i < programs.size(); i++) waiting |= TRY(tell(device, programs, i, last, lines));
     if (!waiting) seen_ = info.stops;
     return lines;
 }
 
-uint64_t stopped(const kpl_counts& counts) { return counts.faults + counts.errors + counts.overruns; }
+Result<std::vector<std::string>> StopReporter::last_of(const Device& device, const std::vector<ArmedProgram>& programs,
+                                                       uint32_t program) {
+    std::vector<std::string> lines;
+    TRY(tell(device, programs, program, true, lines));
+    return lines;
+}
 
-std::string account_line(const std::string& name, const kpl_counts& counts) {
-    std::string reasons;
-    if (stopped(counts))
-        reasons = fmt::format(" ({} faults, {} errors, {} overruns)", counts.faults, counts.errors, counts.overruns);
-    return fmt::format("{}: {} hits = {} handled + {} stopped{} + {} skipped + {} missed", name, counts.hits, counts.handled,
-                       stopped(counts), reasons, counts.skipped, counts.missed);
+void StopReporter::forget(size_t first) {
+    told_.erase(told_.lower_bound({static_cast<uint32_t>(first), 0}), told_.end());
 }
 
 }  // namespace kpl

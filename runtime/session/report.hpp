@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Report: what went wrong at hits, in the words of the script, and the account at the end.
+// Report: what went wrong at hits, in the words of the script.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +17,7 @@ namespace kpl {
 struct ArmedProgram {
     HandlerProgram program;
     LoadedProgram loaded;
+    bool freed = false;  // its probes are gone for good
 };
 
 // Reports the places where handlers stopped: the first time, then at most once a second for each place.
@@ -25,20 +26,22 @@ class StopReporter {
     // Lines to print now: "script.lua:14: bad address 0x0 reading dentry->d_name (12 hits)".
     // `last`: at the end: whatever was not yet told is told.
     Result<std::vector<std::string>> poll(const Device& device, const std::vector<ArmedProgram>& programs, bool last);
-    uint64_t total() const { return total_; }
+    // Those of one program that are not yet told, before it is freed.
+    Result<std::vector<std::string>> last_of(const Device& device, const std::vector<ArmedProgram>& programs, uint32_t program);
+    // Programs from `first` on are no more: others will have their numbers.
+    void forget(size_t first);
 
   private:
     struct Told {
         uint64_t count = 0;
         uint64_t at = 0;
     };
-    uint64_t total_ = 0;
+    // Whether lines wait for their time.
+    Result<bool> tell(const Device& device, const std::vector<ArmedProgram>& programs, uint32_t program, bool last,
+                      std::vector<std::string>& lines);
+
     uint64_t seen_ = 0;
     std::map<std::pair<uint32_t, uint32_t>, Told> told_;  // by program and pc
 };
-
-// "vfs_read: 12 hits = 10 handled + 2 stopped (2 faults) + 0 skipped + 0 missed"
-std::string account_line(const std::string& name, const kpl_counts& counts);
-uint64_t stopped(const kpl_counts& counts);
 
 }  // namespace kpl

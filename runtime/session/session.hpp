@@ -1,44 +1,86 @@
 // SPDX-License-Identifier: MIT
-// Session: one run of a script, the pipeline of docs/architecture.md from top to bottom.
+// Session: the pipeline of docs/architecture.md, again and again for as long as it is open: scripts declare, arm() compiles
+// and arms what they have declared, turn() delivers. Each step is done as a whole or leaves the session as it was. It writes
+// to no stream and takes no signal: see Client.
 #pragma once
 
-#include <map>
+#include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
-#include "device/aggregation.hpp"
-#include "device/device.hpp"
 #include "luahost/host.hpp"
-#include "output/datum.hpp"
-#include "output/sink.hpp"
-#include "session/command.hpp"
-#include "session/attach.hpp"
-#include "session/compile.hpp"
+#include "session/account.hpp"
+#include "session/armed.hpp"
+#include "session/client.hpp"
+#include "session/declared.hpp"
 #include "session/delivery.hpp"
-#include "session/loop.hpp"
+#include "session/kernel_view.hpp"
 #include "session/options.hpp"
-#include "session/report.hpp"
-#include "symbols/kallsyms.hpp"
-#include "symbols/types.hpp"
+#include "session/timers.hpp"
 
 namespace kpl {
 
 class Session final : public ScriptApi {
   public:
-    // Runs a script to its end. The exit status is the script's; errors are for the caller to print.
-    static Result<int> run(const Options& options);
+    static constexpr uint64_t longest_turn = 20000000;  // ns of delivery, before timers and signals have theirs
+
+    // The client outlives it. Nothing is asked of the kernel yet.
+    static Result<std::unique_ptr<Session>> open(Options options, Client& client);
+    Session(const Session&) = delete;
+    Session& operator=(const Session&) = delete;
+
+    // Runs a chunk; what it declares is to be armed. After an error, it has declared nothing.
+    Result<void> require_module(const std::string& name);
+    Result<void> run_file(const std::string& path, std::span<const std::string> args);
+    Result<void> run_string(const std::string& code, const std::string& name, std::span<const std::string> args);
+
+    // Arms all that is declared and not yet armed: all of it or, with an error, none: those declarations are forgotten, and
+    // everything that is armed goes on. With Options::check, compiles and verifies it.
+    Result<void> arm();
+
+    // Runs the timers that are due, arms what callbacks have declared, delivers for about `limit_ns` at most. Returns for
+    // how long the next turn may wait (nothing: for ever) unless device_fd() is readable before. An error is that of a
+    // callback, or of arming; the session goes on.
+    Result<std::optional<uint64_t>> turn(uint64_t limit_ns = longest_turn);
+    int device_fd() const { return armed_ ? armed_->device().fd() : -1; }
+    // Nothing is armed, no timer waits: turns do nothing.
+    bool idle() const { return !probes() && timers_.size() == 0; }
+    // exit() was called, by the script or a handler, or the client takes no more text.
+    bool ended() const { return exit_code_ || ended_; }
+    std::optional<int> exit_code() const { return exit_code_; }
+
+    // The end: detaches all, delivers the rest if that is wanted, calls what at_exit() was given. Done once.
+    Result<void> stop(bool deliver_rest);
+
+    // Tells the client of handlers that stopped, losses, modules that went. turn() does once a second; `last`: all that is
+    // left to tell.
+    Result<void> report(bool last);
+    Result<Account> account();
+    // Keeps what was read of the kernel for the next session on this machine.
+    void keep_caches();
+
+    const Options& options() const { return options_; }
+    const Declared& declared() const { return declared_; }
+    KernelView& kernel() { return kernel_; }
+    size_t probes() const { return armed_ ? armed_->probes() : 0; }
+    // An aggregation that the module has, and that the script has neither read nor printed.
+    bool is_unshown(uint32_t map) const { return is_aggregation(map) && !shown_.contains(map); }
+    bool is_aggregation(uint32_t map) const { return armed_ && armed_->maps().is_aggregation(map); }
+    // As rows(), which the script calls; looking does not show it.
+    Result<std::vector<KeyedValue>> look(uint32_t map);
 
     // ScriptApi, called by the script.
-    Result<uint32_t> declare_map(MapDecl map) override;
-    Result<uint32_t> declare_event(EventDecl event) override;
-    Result<uint32_t> declare_probe(ProbeDecl probe) override;
+    Result<uint32_t> declare_map(MapDecl map) override { return declared_.add(std::move(map)); }
+    Result<uint32_t> declare_event(EventDecl event) override { return declared_.add(std::move(event)); }
+    Result<uint32_t> declare_probe(ProbeDecl probe) override { return declared_.add(std::move(probe)); }
     void name_map(uint32_t map, const std::string& name) override;
     void name_event(uint32_t event, const std::string& name) override;
     Result<void> control(std::span<const uint32_t> probes, kpl_control_op op) override;
     Result<ProbeStatus> status(uint32_t probe) override;
-    const MapDecl& map(uint32_t map) override { return unit_.maps[map]; }
+    const MapDecl& map(uint32_t map) override { return declared_.unit().maps[map]; }
     Result<std::vector<KeyedValue>> rows(uint32_t map) override;
     Result<AggValue> value(uint32_t map, const std::vector<Datum>& key) override;
     Result<void> clear(uint32_t map) override;
@@ -52,121 +94,51 @@ class Session final : public ScriptApi {
     Result<std::optional<std::vector<Datum>>> get(uint32_t map, const std::vector<Datum>& key) override;
     Result<void> set(uint32_t map, const std::vector<Datum>& key, const NamedValues& value) override;
     Result<bool> erase(uint32_t map, const std::vector<Datum>& key) override;
-    const Layout& record_layout(uint32_t event) override { return unit_.events[event].record; }
-    const Decoder& decoder() override { return decoder_; }
-    void every(double seconds, CallbackId callback) override;
+    const Layout& record_layout(uint32_t event) override { return declared_.unit().events[event].record; }
+    const Decoder& decoder() override { return kernel_.decoder; }
+    void every(double seconds, CallbackId callback) override { timers_.add(seconds, callback); }
     void at_exit(CallbackId callback) override { at_exit_.push_back(callback); }
     void exit(int code) override;
     void write(std::string_view text) override;
 
   private:
-    // A map as the module has it.
-    struct ArmedMap {
-        bool created = false;
-        kpl_map_create made{};
-        std::optional<Aggregation> aggregation;
-        bool shown = false;  // the script has read or printed it
-    };
-    // set() of a map that is not in the module yet.
-    struct EarlySet {
-        uint32_t map;
-        std::vector<Datum> key;
-        NamedValues value;
-    };
-    // A probe in the kernel, and the declaration it comes from.
-    struct ArmedProbe {
-        PlannedProbe plan;
-        uint32_t id = 0;  // the module's
-    };
-    // The probes of a declaration among probes_, and what became of the rest of it.
-    struct ProbeRange {
-        size_t first = 0, count = 0;
-        LeftOut left_out;
-        bool told_gone = false;
+    // How much was declared at some time.
+    struct Mark {
+        Declared::Mark declared;
+        size_t timers = 0, at_exit = 0, subscriptions = 0;
     };
 
-    Session(const Options& options, Sink sink);
-
-    // session.cpp
-    Result<int> main();
-    Result<void> run_script();
-    Result<int> list();  // list.cpp
-    Result<void> events();
-    Result<void> finish();
-    bool deliver();
-    void callback(CallbackId id);
-    Result<void> arm_new();  // what a callback has declared
-    void add_timer(double seconds, std::function<void()> fn);
-    void say(const std::string& line);  // to stderr, after what the script wrote
-    Result<void> print_unshown();
-    Result<void> account();
-    std::vector<KeyedValue> decoded(uint32_t map, std::vector<AggRow> rows) const;
-    std::string formatted(uint32_t map, std::vector<KeyedValue> rows) const;
-    Result<std::string> render_map(uint32_t map);
-    void tell_lost();  // what rings have lost since the last time
-    Result<void> account_rings();
-    Result<void> account_maps();
-    bool wants_more() const { return !exit_code_ && !failure_ && !sink_.broken(); }  // events
-    bool done() const { return !wants_more() || ended_; }
-
-    // shared_maps.cpp
-    Result<void> clear_shared(uint32_t map);
-    Result<void> set_early();
-    Result<Datum> address_of(const std::string& text);
-    Result<std::string> map_key(uint32_t map, std::vector<Datum> key);
-    Result<bool> map_op(uint32_t map, kpl_map_op_kind op, std::string& key, std::string& value, uint64_t* cursor) const;
-
-    // arm.cpp
-    Result<void> arm();  // everything that was declared and is not yet armed: all or none
-    Result<void> open_device();
-    Result<std::vector<PlannedProbe>> plan_one(uint32_t number, size_t others);
-    Result<void> plan_pending(std::vector<PlannedProbe>& planned);
-    Result<void> create_maps();
+    Session(Options options, Client& client) : options_(std::move(options)), client_(client), kernel_(options_.btf_dir) {}
+    Mark mark() const { return {declared_.mark(), timers_.size(), at_exit_.size(), host_->subscriptions()}; }
+    void forget(const Mark& mark);
+    Result<void> run(const std::function<Result<void>()>& chunk);
+    Result<Armed::Outcome> arm_pending();
+    Result<std::vector<CompiledHandler>> compile();
     Result<Rings> make_rings() const;
-    Result<void> load_program(HandlerProgram program);
+    Result<std::optional<uint64_t>> deliver(uint64_t limit_ns);
+    Result<void> look_for_exit();
+    void tell_lost();
+    void end_delivery();
+    bool has(uint32_t map) const { return armed_ && armed_->maps().has(map); }
+    Result<void> check_typed(uint32_t map) const;
 
-    // attach.cpp
-    Result<void> attach(std::vector<PlannedProbe> planned, size_t first);
-    std::string attach_errors(const std::vector<PlannedProbe>& planned, const std::vector<kpl_attach>& requests);
-    void take_attached(std::vector<PlannedProbe> planned, const std::vector<kpl_attach>& requests);
-    Result<void> report_left_out(size_t first);
-    Result<void> detach_from(size_t before);
-    Result<void> tell_gone();
-    void tell_gone(const PlannedProbe& plan);
-    std::span<const ArmedProbe> probes_of(uint32_t declaration) const;
-
-    const Options& options_;
+    const Options options_;
+    Client& client_;
     std::optional<LuaHost> host_;  // above all that refers to its values: closed after they are gone
-    Sink sink_;
-    std::optional<Loop> loop_;  // from the end of the main chunk on: until then signals act as in any program
-    Unit unit_;
-    Types types_;
-    Kallsyms symbols_;
-    Decoder decoder_;
-    std::optional<Device> device_;
-    std::optional<Delivery> delivery_;
-    std::vector<ProbeDecl> declared_;
-    size_t planned_ = 0;  // declarations already armed
-    std::vector<ArmedMap> maps_;
-    std::vector<EarlySet> early_sets_;
-    std::vector<ArmedProgram> programs_;  // by the number of their handler in the unit
+    KernelView kernel_;
     Paths paths_;
-    std::optional<uint32_t> pid_;  // of -p, in the initial namespace
-    std::vector<ArmedProbe> probes_;
-    std::vector<ProbeRange> ranges_;   // by declaration
-    std::map<std::string, std::vector<size_t>> in_modules_;  // of probes_: those that may go with their module
+    Declared declared_;
+    std::unique_ptr<Armed> armed_;      // from the first arming on
+    std::optional<Delivery> delivery_;  // from the first arming with events on
+    Timers timers_;
     std::vector<CallbackId> at_exit_;
-    std::vector<std::pair<double, std::function<void()>>> early_timers_;  // of the main chunk
-    StopReporter stops_;
-    std::optional<Command> command_;
-    std::optional<int> exit_code_;     // of exit() in user space
-    std::optional<int> handler_exit_;  // of exit() in a handler
-    std::optional<Error> failure_;
-    bool ended_ = false;   // a signal, the command's end, the time limit
-    bool probes_over_ = false;  // all are detached, for the script's end
-    bool running_ = false;  // the main chunk has ended: declarations are armed at once
-    bool lost_ = false;
-    uint64_t told_lost_ = 0;  // events
+    Mark armed_mark_;                   // what was declared when last all was armed
+    std::set<uint32_t> shown_;          // maps that the script has read or printed
+    uint64_t report_due_ = 0;
+    std::optional<int> exit_code_;      // of exit() in user space; after the end, of either
+    std::optional<int> handler_exit_;   // of exit() in a handler
+    bool ended_ = false;
+    bool stopped_ = false;              // stop() has detached all
 };
 
 }  // namespace kpl

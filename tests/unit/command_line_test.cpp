@@ -37,7 +37,7 @@ TEST_CASE("options") {
     const auto line = parse({"-e", "x = 1", "-p", "12", "-c", "ls -l", "--timeout", "1.5", "-o", "f", "-d", "ir,asm", "--strict",
                              "-I", "a", "-I", "b", "-r", "m", "arg"});
     REQUIRE_FALSE(line.bad_usage);
-    const Options& o = line.options;
+    const RunOptions& o = line.options;
     CHECK(o.code == "x = 1");
     CHECK(o.pid == 12u);
     CHECK(o.command == "ls -l");
@@ -107,12 +107,12 @@ TEST_CASE("commands that show the system") {
 }
 
 TEST_CASE("rings, wake-ups and formats") {
-    const Options defaults = parse({"s.lua"}).options;
+    const RunOptions defaults = parse({"s.lua"}).options;
     CHECK(defaults.ring_bytes == 1 << 20);
     CHECK(defaults.wake_latency_ms == 20);
     CHECK(defaults.wake_fill == 25);
     CHECK(defaults.format == Format::Text);
-    const Options o = parse({"--buffer", "5000", "--wake-latency", "0", "--wake-fill", "50", "-f", "folded", "s.lua"}).options;
+    const RunOptions o = parse({"--buffer", "5000", "--wake-latency", "0", "--wake-fill", "50", "-f", "folded", "s.lua"}).options;
     CHECK(o.ring_bytes == 8192);
     CHECK(o.wake_latency_ms == 0);
     CHECK(o.wake_fill == 50);

@@ -208,7 +208,7 @@ TEST_CASE_METHOD(Fixture, "a subscriber that comes later") {
     CHECK(script.output == "one\t1\none\t2\ntwo\t2\n");
 }
 
-TEST_CASE_METHOD(Fixture, "an error ends the delivery; what is left is counted") {
+TEST_CASE_METHOD(Fixture, "an error ends the drain; the next one goes on behind its record") {
     run("e = event(); e:each(function(r) if r.n == 3 then error('no ' .. r.n) end end)");
     for (uint64_t i = 1; i <= 10; i++) send(0, 0, i, i);
     auto drained = delivery->drain_all();
@@ -216,7 +216,23 @@ TEST_CASE_METHOD(Fixture, "an error ends the delivery; what is left is counted")
     CHECK(drained.error().message() == "script.lua:1: no 3");
     CHECK(delivery->delivered() == 3);
     CHECK(left() == 7);
-    CHECK(delivery->drain_all().value() == 0);
+    CHECK(delivery->drain_all().value() == 7);
+    CHECK(left() == 0);
+}
+
+TEST_CASE_METHOD(Fixture, "subscriptions that are taken back end; those before go on") {
+    run("e, f = event(), event(); e:each_batch(function(b) print('first', #b) end)");
+    const size_t before = host->subscriptions();
+    run("e:each(function(r) print('second', r.n) end); f:each(print)");
+    CHECK(host->subscriptions() == before + 2);
+    send(0, 0, 1, 1);
+    CHECK(delivery->drain_all().value() == 1);
+    host->unsubscribe(before);
+    CHECK(host->subscriptions() == before);
+    send(0, 0, 2, 2);
+    send(0, 1, 3, 3);
+    CHECK(delivery->drain_all().value() == 2);
+    CHECK(script.output == "second\t1\nfirst\t1\nfirst\t1\n");
 }
 
 TEST_CASE_METHOD(Fixture, "exit() in a callback is the last record") {

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+#include "command/account.hpp"
+
+#include <fmt/format.h>
+
+namespace kpl {
+namespace {
+
+uint64_t stopped(const kpl_counts& counts) { return counts.faults + counts.errors + counts.overruns; }
+
+bool only_handled(const kpl_counts& counts) { return counts.hits == counts.handled; }
+
+// "vfs_read: 12 hits = 10 handled + 2 stopped (2 faults) + 0 skipped + 0 missed"
+std::string counts_line(const std::string& name, const kpl_counts& counts) {
+    std::string reasons;
+    if (stopped(counts))
+        reasons = fmt::format(" ({} faults, {} errors, {} overruns)", counts.faults, counts.errors, counts.overruns);
+    return fmt::format("{}: {} hits = {} handled + {} stopped{} + {} skipped + {} missed", name, counts.hits, counts.handled,
+                       stopped(counts), reasons, counts.skipped, counts.missed);
+}
+
+void add_probe(AccountText& text, const Account::Probe& probe, bool all) {
+    const ProbeStatus& status = probe.status;
+    text.lost |= stopped(status.first) || stopped(status.second) || status.first.missed || status.second.missed;
+    if (!only_handled(status.first) || (all && probe.has_first))
+        text.lines.push_back(counts_line(probe.name, status.first) +
+                             (status.dropped ? fmt::format(", {} returns dropped", status.dropped) : ""));
+    if (!status.second_name.empty() && (!only_handled(status.second) || all))
+        text.lines.push_back(counts_line(probe.name + " " + status.second_name, status.second) +
+                             (status.second_name == "returns" ? fmt::format(", {} outstanding", status.outstanding) : ""));
+    if (status.truncated) text.lines.push_back(fmt::format("{}: {} strings cut at their limit", probe.name, status.truncated));
+}
+
+void add_events(AccountText& text, const Account::Events& events, bool all, const char* left_by) {
+    const uint64_t left = events.sent - events.delivered - events.lost;
+    text.lost |= events.lost != 0;
+    if (events.lost || (left && left_by) || all)
+        text.lines.push_back(fmt::format("events: {} sent = {} delivered + {} lost{}", events.sent, events.delivered, events.lost,
+                                         left ? fmt::format(" + {} left by {}", left, left_by ? left_by : "the closed output")
+                                              : ""));
+}
+
+void add_map(AccountText& text, const Account::Map& map) {
+    const auto warn = [&](uint64_t n, const char* what) {
+        if (!n) return;
+        text.lost = true;
+        text.lines.push_back(Error{Errc::script, fmt::format("{} {}", n, what), map.at}.message());
+    };
+    warn(map.full, "updates lost: the map was full (declare it with a larger max)");
+    warn(map.busy, "accesses given up: other CPUs held the key's part of the map for too long");
+}
+
+}  // namespace
+
+AccountText account_text(const Account& account, bool all, const char* left_by) {
+    AccountText text;
+    for (const Account::Probe& probe : account.probes) add_probe(text, probe, all);
+    if (account.events) add_events(text, *account.events, all, left_by);
+    for (const Account::Map& map : account.maps) add_map(text, map);
+    return text;
+}
+
+}  // namespace kpl

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+// What the command line asks of a run, beside what it asks of the run's session.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "output/sink.hpp"
+#include "session/options.hpp"
+
+namespace kpl {
+
+enum class Format { Text, Json, Folded };
+
+struct RunOptions : Options {
+    std::string script;                      // a path, "-" for stdin; empty with `code`
+    std::optional<std::string> code;         // -e
+    std::vector<std::string> args;           // the script's arg[1]…
+    std::optional<std::string> command;      // -c, run by the shell
+    std::string output;                      // -o; empty: stdout
+    Format format = Format::Text;            // -f
+    Buffering buffering = Buffering::Batch;  // -B
+    std::optional<double> timeout;           // --timeout, seconds
+    bool list = false;                       // -l: say what would be attached, and end
+    bool strict = false;                     // --strict
+};
+
+}  // namespace kpl

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: MIT
+#include "command/run.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+
+#include "command/account.hpp"
+#include "output/json.hpp"
+
+namespace kpl {
+
+Result<int> Run::script(const RunOptions& options) {
+    Sink sink = TRY(Sink::open(options.output, options.buffering));
+    Run run(options, std::move(sink));
+    return run.main();
+}
+
+Result<int> Run::main() {
+    if (options_.pid && !options_.check && ::kill(static_cast<pid_t>(*options_.pid), 0) != 0 && errno == ESRCH)
+        return Error{Errc::system, fmt::format("no process {}", *options_.pid)};
+    session_ = TRY(Session::open(options_, *this));
+    TRY(declare());
+    if (options_.list) return list();
+    loop_.emplace(TRY(Loop::create()));
+    if (!session_->exit_code()) {
+        TRY(session_->arm());
+        sink_.flush();
+        if (options_.check) return 0;
+        running_ = true;
+        if (options_.format == Format::Json) sink_.write(json_attached(session_->probes()));
+        if (!session_->ended()) TRY(events());
+    }
+    TRY(finish());
+    if (failure_) return *failure_;
+    if (session_->exit_code()) return *session_->exit_code();
+    return options_.strict && lost_ ? 1 : 0;
+}
+
+Result<void> Run::declare() {
+    for (const std::string& module : options_.modules) TRY(session_->require_module(module));
+    if (options_.code) return session_->run_string(*options_.code, "=-e", options_.args);
+    return session_->run_file(options_.script, options_.args);
+}
+
+void Run::on_signal(int signal) {
+    if (signal != SIGUSR1) {
+        ended_ = true;
+        return;
+    }
+    for (uint32_t i = 0; i < session_->declared().unit().maps.size(); i++)  // a look on the way is not the print at the end
+        if (auto rows = session_->look(i)) sink_.write(formatted(session_->map(i), std::move(*rows)));
+    sink_.flush();
+}
+
+Result<void> Run::start_child() {
+    if (!options_.command) return {};
+    child_.emplace(TRY(Child::start(*options_.command)));
+    loop_->watch(child_->fd(), [this] {
+        if (!child_->poll()) return;
+        loop_->unwatch(child_->fd());
+        ended_ = true;
+    });
+    return {};
+}
+
+// Until the script exits, a signal comes, the command ends or the time is over.
+Result<void> Run::events() {
+    constexpr double longest = 3e9;  // a century: what is longer never comes
+    const bool waits = !session_->idle() || options_.command || options_.timeout;
+    const uint64_t began = monotonic_ns();
+    std::optional<uint64_t> limit;
+    if (options_.timeout) limit = static_cast<uint64_t>(std::min(*options_.timeout, longest) * 1e9);
+    loop_->on_signal([this](int signal) { on_signal(signal); });
+    TRY(start_child());
+    while (waits && !done()) {
+        auto wait = session_->turn();
+        if (!wait) {
+            failure_ = wait.error();
+            break;
+        }
+        sink_.flush();
+        if (done()) break;
+        const uint64_t passed = monotonic_ns() - began;
+        const uint64_t left = limit && *limit > passed ? *limit - passed : 0;
+        if (limit && (!*wait || left < **wait)) *wait = left;
+        TRY(loop_->wait(*wait, session_->device_fd()));
+        if (limit && monotonic_ns() - began >= *limit) ended_ = true;
+    }
+    return {};
+}
+
+Result<void> Run::finish() {
+    running_ = false;
+    if (auto stopped = session_->stop(wants_more()); !stopped && !failure_) failure_ = stopped.error();
+    if (session_->device_fd() >= 0) {
+        TRY(print_unshown());
+        TRY(session_->report(true));
+        TRY(account());
+    }
+    sink_.flush_all();
+    child_.reset();
+    session_->keep_caches();
+    if (!sink_.failure().empty() && !failure_) failure_ = Error{Errc::system, "writing output: " + sink_.failure()};
+    return {};
+}
+
+Result<void> Run::print_unshown() {
+    for (uint32_t i = 0; i < session_->declared().unit().maps.size(); i++)
+        if (session_->is_unshown(i)) sink_.write(formatted(session_->map(i), TRY(session_->look(i))));
+    return {};
+}
+
+Result<void> Run::account() {
+    const char* left_by = sink_.broken() ? nullptr : failure_ ? "the error" : "exit()";
+    const AccountText text = account_text(TRY(session_->account()), options_.verbose, left_by);
+    for (const std::string& line : text.lines) note(Note::Info, line);
+    lost_ |= text.lost;
+    return {};
+}
+
+// ---- Client
+bool Run::print(std::string_view text) { return sink_.write(options_.format == Format::Json ? json_printf(text) : text); }
+
+// To stderr, after what the script wrote.
+void Run::note(Note, const std::string& line) {
+    sink_.flush();
+    std::fprintf(stderr, "%s\n", line.c_str());
+}
+
+void Run::lost(uint64_t events) {
+    if (options_.format == Format::Json) sink_.write(json_lost(events));
+    if (!running_) return;
+    note(Note::Warning, fmt::format("{} events lost: a ring was full; --buffer {}K makes them twice as large", events,
+                                    options_.ring_bytes >> 9));
+}
+
+bool Run::attaching(const Device& device) {
+    if (Loop::end_asked()) return false;
+    progress_.emplace(device, options_.verbose);
+    return true;
+}
+
+// Nothing, when nothing was ever added.
+std::string Run::formatted(const MapDecl& map, std::vector<KeyedValue> rows) const {
+    if (rows.empty() || (!map.keyed && untouched(rows[0].value))) return {};
+    sort_rows(map, rows);
+    switch (options_.format) {
+        case Format::Json: return json_map(map, rows);
+        case Format::Folded: return render_folded(map, rows);
+        case Format::Text: break;
+    }
+    return render(map, rows);
+}
+
+std::string Run::map_output(const MapDecl& map, std::vector<KeyedValue> rows) {
+    return options_.format == Format::Text ? Client::map_output(map, std::move(rows)) : formatted(map, std::move(rows));
+}
+
+std::optional<std::string> Run::map_output(const MapDecl& map, std::vector<MapEntry> entries) {
+    if (options_.format != Format::Json) return std::nullopt;
+    std::vector<std::pair<std::vector<Datum>, std::vector<Datum>>> all;
+    for (MapEntry& entry : entries) all.emplace_back(std::move(entry.key), std::move(entry.value));
+    return json_entries(map, all);
+}
+
+}  // namespace kpl

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+// Account: what became of every hit and every record of a session.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "luahost/declarations.hpp"
+
+namespace kpl {
+
+struct Account {
+    struct Probe {
+        std::string name;  // "vfs_read", "vfs_read and 9 more"
+        bool has_first = true;  // there is a handler whose hits `status.first` counts
+        ProbeStatus status;
+    };
+    struct Events {
+        uint64_t sent = 0, delivered = 0, lost = 0;
+    };
+    struct Map {
+        SourceLoc at;
+        uint64_t full = 0;  // updates refused because the map was full
+        uint64_t busy = 0;  // accesses given up because another CPU held the key's part
+    };
+    std::vector<Probe> probes;     // those that are or were armed, in the order of their declaration
+    std::optional<Events> events;  // nothing: no handler sends any
+    std::vector<Map> maps;
+};
+
+}  // namespace kpl

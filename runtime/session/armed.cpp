@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: MIT
+// What is armed: attached, switched, looked at, detached.
+#include "session/armed.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "inspect/functions.hpp"
+#include "session/timers.hpp"
+
+namespace kpl {
+namespace {
+
+const char* state_name(uint32_t state) {
+    static constexpr const char* names[] = {"int3", "optimized", "ftrace", "disabled", "gone", "detached"};
+    return state < std::size(names) ? names[state] : "unknown";
+}
+
+void add(kpl_counts& into, const kpl_counts& from) {
+    into.hits += from.hits;
+    into.handled += from.handled;
+    into.skipped += from.skipped;
+    into.missed += from.missed;
+    into.faults += from.faults;
+    into.errors += from.errors;
+    into.overruns += from.overruns;
+}
+
+const char* plural(size_t n) { return n == 1 ? "" : "s"; }
+
+double seconds_since(uint64_t began) { return static_cast<double>(monotonic_ns() - began) / 1e9; }
+
+}  // namespace
+
+std::span<const Armed::Probe> Armed::probes_of(uint32_t declaration) const {
+    if (declaration >= ranges_.size()) return {};
+    return std::span(probes_).subspan(ranges_[declaration].first, ranges_[declaration].count);
+}
+
+std::string Armed::name_of(uint32_t declaration) const {
+    const auto probes = probes_of(declaration);
+    if (probes.empty()) return {};
+    const std::string& one = probes[0].plan.place.function;
+    return probes.size() == 1 ? one : fmt::format("{} and {} more", one, probes.size() - 1);
+}
+
+// ---- attaching
+// What is only about places of globs is counted; the first of anything else, in words, or an empty error.
+std::string Armed::attach_errors(const std::vector<PlannedProbe>& planned, const std::vector<kpl_attach>& requests) {
+    std::string text;
+    const bool any = std::any_of(requests.begin(), requests.end(), is_about_place);
+    const AddressRange start_up = any ? init_text(parts_.kernel.symbols) : AddressRange{};
+    for (size_t i = 0; i < requests.size(); i++) {
+        if (requests[i].error == 0 || requests[i].error == -ECANCELED) continue;
+        const PlannedProbe& plan = planned[i];
+        const ProbeDecl& probe = parts_.declared.probes()[plan.declaration];
+        if (plan.place.by_glob && is_about_place(requests[i])) {
+            LeftOut& left = ranges_[plan.declaration].left_out;
+            (requests[i].kind == KPL_PROBE_FTRACE ? left.untraceable : left.refused)++;
+            continue;
+        }
+        const bool freed = is_about_place(requests[i]) && start_up.has(requests[i].addr);
+        const std::string why = fmt::format("can't probe {}: {}", plan.place.text(),
+                                            freed ? "it is start-up code, which the kernel has freed"
+                                                  : attach_reason(requests[i], parts_.paths));
+        const std::string line = Error{Errc::script, why, probe.at}.message();
+        if (probe.optional)
+            parts_.client.note(Note::Warning, "warning: " + line + " (optional: skipped)");
+        else
+            text += (text.empty() ? "" : "\n") + line;
+    }
+    return text;
+}
+
+// The probes are in the kernel: takes them over, each declaration's in a row.
+void Armed::take_attached(std::vector<PlannedProbe> planned, const std::vector<kpl_attach>& requests) {
+    for (size_t i = 0; i < requests.size(); i++) {
+        if (requests[i].error != 0) continue;
+        ProbeRange& range = ranges_[planned[i].declaration];
+        if (range.count++ == 0) range.first = probes_.size();
+        if (!planned[i].place.module.empty()) in_modules_[planned[i].place.module].push_back(probes_.size());
+        probes_.push_back({std::move(planned[i]), requests[i].id});
+    }
+}
+
+// Of each glob: what it left out. An error when nothing of it is left.
+Result<void> Armed::report_left_out(size_t first) {
+    std::string errors;
+    for (size_t i = first; i < ranges_.size(); i++) {
+        const ProbeDecl& probe = parts_.declared.probes()[i];
+        const LeftOut& left = ranges_[i].left_out;
+        const std::string text = left.text();
+        if (text.empty()) continue;
+        if (ranges_[i].count == 0 && !probe.optional)
+            errors += (errors.empty() ? "" : "\n") +
+                      Error{Errc::script, "no function that matches can be probed: " + text, probe.at}.message();
+        else if (parts_.options.verbose || (left.unwilling() && !parts_.options.quiet))
+            parts_.client.note(
+                Note::Info,
+                Error{Errc::script, fmt::format("{} probed; left out: {}", ranges_[i].count, text), probe.at}.message());
+    }
+    if (!errors.empty()) return Error{Errc::script, errors};
+    return {};
+}
+
+Result<Armed::Outcome> Armed::attach(std::vector<PlannedProbe> planned, size_t first) {
+    std::vector<kpl_attach> requests;
+    requests.reserve(planned.size());
+    for (const PlannedProbe& plan : planned)
+        requests.push_back(attach_request(parts_.declared.probes()[plan.declaration], plan, programs_, parts_.paths, pid_));
+    const uint64_t began = monotonic_ns();
+    if (!parts_.client.attaching(device_)) return Outcome::Interrupted;
+    const auto attached = device_.attach(requests);
+    parts_.client.attached();
+    if (!attached) return attached.error();
+    if (*attached == Attached::Interrupted) return Outcome::Interrupted;
+    const double seconds = seconds_since(began);
+    const std::string errors = attach_errors(planned, requests);
+    if (*attached == Attached::Refused) return Error{Errc::script, errors.empty() ? "the kernel refused the probes" : errors};
+    take_attached(std::move(planned), requests);
+    if (!errors.empty()) return Error{Errc::script, errors};  // what could not be excused after all: none
+    TRY(report_left_out(first));
+    if (parts_.options.verbose)
+        parts_.client.note(Note::Detail, fmt::format("armed in {:.3f} s: {}", seconds, attached_text(requests)));
+    return Outcome::Armed;
+}
+
+// Those armed since there were `before`.
+Result<void> Armed::detach_from(size_t before) {
+    std::vector<uint32_t> ids;
+    for (size_t i = before; i < probes_.size(); i++) ids.push_back(probes_[i].id);
+    if (ids.empty()) return {};
+    const uint64_t began = monotonic_ns();
+    TRY(device_.control(KPL_CTL_DETACH, ids));
+    if (parts_.options.verbose)
+        parts_.client.note(Note::Detail,
+                           fmt::format("{} probe{} gone in {:.3f} s", ids.size(), plural(ids.size()), seconds_since(began)));
+    return {};
+}
+
+// ---- switching
+Result<void> Armed::control(std::span<const uint32_t> declarations, kpl_control_op op) {
+    std::vector<uint32_t> ids;
+    for (const uint32_t declaration : declarations)
+        for (const Probe& probe : probes_of(declaration)) ids.push_back(probe.id);
+    if (ids.empty()) return {};
+    if (auto done = device_.control(op, ids); !done) {
+        for (const uint32_t declaration : declarations)
+            if (auto status = this->status(declaration); status && status->state == "gone")
+                return Error{Errc::script,
+                             "the probe's module was unloaded, or has freed its start-up code: declare the probe again when it "
+                             "is back"};
+        return done;
+    }
+    if (op == KPL_CTL_DETACH)
+        for (const uint32_t declaration : declarations) TRY(retire(declaration));
+    return {};
+}
+
+// The programs of a declaration whose probes are gone for good: tells where they stopped last, and frees them.
+Result<void> Armed::retire(uint32_t declaration) {
+    for (const Probe& probe : probes_of(declaration))
+        for (const int handler : probe.plan.handlers) {
+            if (handler < 0 || programs_[static_cast<size_t>(handler)].freed) continue;
+            ArmedProgram& program = programs_[static_cast<size_t>(handler)];
+            for (const std::string& line : TRY(stops_.last_of(device_, programs_, static_cast<uint32_t>(handler))))
+                parts_.client.note(Note::Stop, line);
+            program.freed = device_.free(KPL_FREE_PROG, program.loaded.id).ok();
+        }
+    return {};
+}
+
+Result<ProbeStatus> Armed::status(uint32_t declaration) const {
+    ProbeStatus status;
+    std::vector<kpl_probe_stats> stats;
+    for (const Probe& probe : probes_of(declaration)) {
+        stats.push_back({});
+        stats.back().id = probe.id;
+    }
+    if (stats.empty()) return status;
+    TRY(device_.stats(stats));
+    status.state = state_name(stats[0].state);
+    for (const kpl_probe_stats& one : stats) {
+        add(status.first, one.entry);
+        add(status.second, one.ret);
+        status.outstanding += one.outstanding;
+        status.dropped += one.dropped;
+        status.truncated += one.truncated;
+        if (state_name(one.state) != status.state) status.state = "mixed";
+    }
+    return status;
+}
+
+// ---- reports
+Result<void> Armed::report_stops(bool last) {
+    for (const std::string& line : TRY(stops_.poll(device_, programs_, last))) parts_.client.note(Note::Stop, line);
+    return {};
+}
+
+// Says once of each declaration that its probes in a module went with it, or with its start-up code.
+Result<void> Armed::report_gone() {
+    for (auto& [module, probes] : in_modules_) {
+        std::vector<kpl_probe_stats> stats(probes.size());
+        for (size_t i = 0; i < probes.size(); i++) stats[i].id = probes_[probes[i]].id;
+        TRY(device_.stats(stats));
+        std::vector<size_t> left;
+        for (size_t i = 0; i < probes.size(); i++) {
+            if (stats[i].state == KPL_STATE_GONE)
+                tell_gone(probes_[probes[i]].plan);
+            else if (stats[i].state != KPL_STATE_DETACHED)
+                left.push_back(probes[i]);
+        }
+        probes = std::move(left);
+    }
+    std::erase_if(in_modules_, [](const auto& entry) { return entry.second.empty(); });
+    return {};
+}
+
+void Armed::tell_gone(const PlannedProbe& plan) {
+    const ProbeDecl& probe = parts_.declared.probes()[plan.declaration];
+    if (probe.detached || std::exchange(ranges_[plan.declaration].told_gone, true)) return;
+    parts_.client.note(
+        Note::Warning,
+        Error{Errc::script,
+              fmt::format("{}: the module was unloaded, or has freed its start-up code: the probe is gone; "
+                          "declare it again when the module is back",
+                          plan.place.text()),
+              probe.at}.message());
+}
+
+}  // namespace kpl

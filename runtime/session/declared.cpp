@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+#include "session/declared.hpp"
+
+namespace kpl {
+
+uint32_t Declared::add(MapDecl map) {
+    unit_.maps.push_back(std::move(map));
+    return static_cast<uint32_t>(unit_.maps.size() - 1);
+}
+
+uint32_t Declared::add(EventDecl event) {
+    unit_.events.push_back(std::move(event));
+    return static_cast<uint32_t>(unit_.events.size() - 1);
+}
+
+uint32_t Declared::add(ProbeDecl probe) {
+    probes_.push_back(std::move(probe));
+    return static_cast<uint32_t>(probes_.size() - 1);
+}
+
+void Declared::commit() {
+    first_pending_ = probes_.size();
+    std::erase_if(early_sets_, [this](const EarlySet& set) { return unit_.maps[set.map].fixed; });
+}
+
+// Probes let go of their functions. Maps and events hold nothing: they are only not listed any more, until a handler that
+// is armed after all uses them.
+void Declared::forget(const Mark& mark) {
+    for (size_t i = mark.probes; i < probes_.size(); i++) {
+        for (FunctionPtr& handler : probes_[i].handlers) handler.reset();
+        probes_[i].detached = true;
+    }
+    for (size_t i = mark.maps; i < unit_.maps.size(); i++) forgotten_maps_.insert(static_cast<uint32_t>(i));
+    if (early_sets_.size() > mark.sets) early_sets_.resize(mark.sets);
+    first_pending_ = probes_.size();
+}
+
+void Declared::undo_compile(Unit before) {
+    const size_t printfs = before.printfs.size();
+    before.printfs = std::move(unit_.printfs);
+    for (size_t i = printfs; i < before.printfs.size(); i++) dead_printfs_.insert(static_cast<uint32_t>(i));
+    unit_ = std::move(before);
+}
+
+}  // namespace kpl

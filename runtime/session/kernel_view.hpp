@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+// KernelView: what a session knows of the running kernel, read when it is first asked for.
+#pragma once
+
+#include <string>
+
+#include "output/datum.hpp"
+#include "symbols/kallsyms.hpp"
+#include "symbols/types.hpp"
+
+namespace kpl {
+
+struct KernelView {
+    explicit KernelView(const std::string& btf_dir) : types(btf_dir) {}
+    KernelView(const KernelView&) = delete;
+    KernelView& operator=(const KernelView&) = delete;
+
+    Types types;
+    Kallsyms symbols;
+    Decoder decoder{symbols};
+};
+
+}  // namespace kpl

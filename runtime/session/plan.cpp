@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+#include "session/plan.hpp"
+
+#include <iterator>
+
+namespace kpl {
+namespace {
+
+void note_skipped(Client& client, const Error& error) {
+    client.note(Note::Warning, "warning: " + error.message() + " (optional: skipped)");
+}
+
+// The places of one declaration, and their handlers. `others`: probes of the session beside these.
+Result<std::vector<PlannedProbe>> plan_one(const Planning& planning, Declared& declared, uint32_t number, size_t others,
+                                           LeftOut& left_out) {
+    const Options& options = planning.options;
+    const ProbeDecl& probe = declared.probes()[number];
+    if (probe.detached) return std::vector<PlannedProbe>{};
+    Resolved found = TRY(resolve_targets(probe, planning.kernel.symbols, planning.paths.blacklist, !options.check));
+    for (const Error& error : found.missing) note_skipped(planning.client, error);
+    if (!options.quiet)
+        for (const Error& note : found.notes) planning.client.note(Note::Info, "note: " + note.message());
+    if (!options.check) {
+        TRY(check_attachable(probe, found.places, planning.paths, planning.pid));
+        if (others + found.places.size() > options.max_probes)
+            return too_many_error(probe, found.places.size(), others, options.max_probes);
+    }
+    left_out = found.left_out;
+    return plan_probe(probe, number, std::move(found.places), declared.unit(), planning.kernel.types);
+}
+
+}  // namespace
+
+Result<Plan> plan_pending(const Planning& planning, Declared& declared) {
+    Plan plan;
+    plan.first = declared.first_pending();
+    plan.left_out.resize(declared.probes().size() - plan.first);
+    std::string errors;
+    planning.kernel.symbols.refresh();
+    for (size_t i = plan.first; i < declared.probes().size(); i++) {
+        auto one = plan_one(planning, declared, static_cast<uint32_t>(i), planning.armed + plan.probes.size(),
+                            plan.left_out[i - plan.first]);
+        if (one)
+            plan.probes.insert(plan.probes.end(), std::move_iterator(one->begin()), std::move_iterator(one->end()));
+        else if (declared.probes()[i].optional && one.error().code == Errc::script)
+            note_skipped(planning.client, one.error());
+        else
+            errors += (errors.empty() ? "" : "\n") + one.error().message();
+    }
+    if (!errors.empty()) return Error{Errc::script, errors};
+    return plan;
+}
+
+}  // namespace kpl
