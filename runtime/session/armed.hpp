@@ -52,6 +52,7 @@ class Armed {
     Result<ProbeStatus> status(uint32_t declaration) const;
     // "vfs_read", "vfs_read and 9 more": the probes of a declaration; empty: it has none.
     std::string name_of(uint32_t declaration) const;
+    size_t places_of(uint32_t declaration) const { return probes_of(declaration).size(); }
     // All probes, for the session's end.
     Result<void> detach_all() { return detach_from(0); }
 

@@ -11,6 +11,7 @@
 
 #include "device/device.hpp"
 #include "luahost/declarations.hpp"
+#include "session/delivery.hpp"
 
 namespace kpl {
 
@@ -36,6 +37,9 @@ class Client {
     virtual void note(Note kind, const std::string& line) = 0;
     // So many more events than last time did not fit into a ring.
     virtual void lost(uint64_t events) = 0;
+
+    // Takes the records of events, beside the script; asked for once.
+    virtual RecordTaker* record_taker() { return nullptr; }
 
     // Around the call that attaches, which may take seconds and which a signal to this thread interrupts. False: it is
     // not to be made.

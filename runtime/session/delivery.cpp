@@ -23,26 +23,39 @@ void Delivery::deliver_print(const kpl_rec& record) {
     parts_.write(decl.is_print ? format_print(values) : format_printf(decl.format, values));
 }
 
-// Runs of events go to Lua in one call each.
+// A run of events: to the taker one by one, to Lua in one call.
+Result<void> Delivery::deliver_events(uint32_t to) {
+    const uint32_t from = std::exchange(at_, to);
+    for (uint32_t i = from; parts_.taker && i < at_; i++) {
+        halted_ = !parts_.taker->take(*batch_->record[i], batch_->cpu[i]);
+        if (halted_ || batch_->stop) at_ = i + 1;
+    }
+    if (batch_->stop || !parts_.host.subscriptions()) {
+        batch_->delivered += at_ - from;
+        return {};
+    }
+    auto ok = parts_.host.consume(from, at_);
+    if (!ok) at_ = batch_->next;
+    return ok;
+}
+
 Result<void> Delivery::deliver_batch() {
-    while (at_ < batch_->size && !batch_->stop) {
+    while (at_ < batch_->size && !batch_->stop && !halted_) {
         if (batch_->record[at_]->event >= kpl_printf_event) {
             deliver_print(*batch_->record[at_++]);
             continue;
         }
-        const uint32_t from = at_;
-        uint32_t to = from;
+        uint32_t to = at_;
         while (to < batch_->size && batch_->record[to]->event < kpl_printf_event) to++;
-        auto ok = parts_.host.consume(from, to);
-        at_ = ok ? to : batch_->next;
-        if (!ok) return ok;
+        TRY(deliver_events(to));
     }
     return {};
 }
 
 Result<size_t> Delivery::deliver(uint64_t until) {
     size_t count = 0;
-    while (!batch_->stop) {
+    halted_ = false;
+    while (!batch_->stop && !halted_) {
         if (at_ == batch_->size) {
             at_ = 0;
             if (!rings_.next(*batch_)) break;
@@ -52,7 +65,7 @@ Result<size_t> Delivery::deliver(uint64_t until) {
         count += delivered;
         delivered_ += delivered;
         if (!ok) return ok.error();
-        rings_.release();
+        if (at_ == batch_->size) rings_.release();
         if (monotonic_ns() >= until) break;
     }
     return count;

@@ -12,6 +12,14 @@
 
 namespace kpl {
 
+// A program's own consumer of events, called before the script's.
+class RecordTaker {
+  public:
+    virtual ~RecordTaker() = default;
+    // The record is valid until it returns. False: the drain ends behind it.
+    virtual bool take(const kpl_rec& record, uint32_t cpu) = 0;
+};
+
 class Delivery {
   public:
     // What outlives it. `write` takes the text of the handlers' printf and print.
@@ -21,6 +29,7 @@ class Delivery {
         const Decoder& decoder;
         std::function<void(std::string_view)> write;
         std::function<bool(uint32_t printf)> is_dead{};  // its text is not to be written; none: of none
+        RecordTaker* taker = nullptr;
     };
     Delivery(Rings rings, Parts parts);
 
@@ -35,6 +44,7 @@ class Delivery {
     void stop() { batch_->stop = 1; }
 
     Rings& rings() { return rings_; }
+    const Rings& rings() const { return rings_; }
     uint64_t delivered() const { return delivered_; }
     // Lost since the last call.
     uint64_t newly_lost();
@@ -42,12 +52,14 @@ class Delivery {
   private:
     Result<size_t> deliver(uint64_t until);
     Result<void> deliver_batch();
+    Result<void> deliver_events(uint32_t to);
     void deliver_print(const kpl_rec& record);
 
     Rings rings_;
     Parts parts_;
     std::unique_ptr<RecordBatch> batch_;  // the Lua side keeps its address
     uint32_t at_ = 0;                     // in the batch: what is next
+    bool halted_ = false;                 // the taker wants the drain to end
     uint64_t delivered_ = 0;
     uint64_t told_lost_ = 0;
 };

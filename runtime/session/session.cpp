@@ -84,7 +84,8 @@ Result<Armed::Outcome> Session::arm_pending() {
         delivery_.emplace(TRY(make_rings()),
                           Delivery::Parts{*host_, declared_.unit(), kernel_.decoder,
                                           [this](std::string_view text) { write(text); },
-                                          [this](uint32_t printf) { return declared_.is_dead_printf(printf); }});
+                                          [this](uint32_t printf) { return declared_.is_dead_printf(printf); },
+                                          client_.record_taker()});
     return armed_->arm(std::move(plan), std::move(handlers));
 }
 
@@ -99,6 +100,19 @@ Result<std::vector<CompiledHandler>> Session::compile() {
     if (options_.verbose)
         client_.note(Note::Detail, fmt::format("compiled {} handler{} in {:.1f} ms", handlers.size(),
                                                handlers.size() == 1 ? "" : "s", took.count()));
+    return handlers;
+}
+
+// Places without addresses, as where nothing will be attached; a module that is there already says more.
+Result<std::vector<CompiledHandler>> Session::check() {
+    Options options = options_;
+    options.check = true;
+    Unit before = declared_.unit();
+    auto plan = plan_pending({options, client_, kernel_, paths_, std::nullopt, 0}, declared_);
+    Result<std::vector<CompiledHandler>> handlers =
+        plan ? compile() : Result<std::vector<CompiledHandler>>(plan.error());
+    declared_.undo_compile(std::move(before));
+    if (!handlers) forget(armed_mark_);
     return handlers;
 }
 
@@ -190,6 +204,12 @@ Result<void> Session::report(bool last) {
     return stopped_ ? Result<void>() : armed_->report_gone();
 }
 
+Account::Events Session::events() const {
+    if (!delivery_) return {};
+    const RingCounts counts = delivery_->rings().counts();
+    return {counts.sent, delivery_->delivered(), counts.lost};
+}
+
 Result<Account> Session::account() {
     Account account;
     if (!armed_) return account;
@@ -202,8 +222,7 @@ Result<Account> Session::account() {
     }
     if (delivery_) {
         tell_lost();
-        const RingCounts counts = delivery_->rings().counts();
-        account.events = {counts.sent, delivery_->delivered(), counts.lost};
+        account.events = events();
     }
     for (uint32_t i = 0; i < declared_.unit().maps.size(); i++) {
         if (!has(i)) continue;

@@ -41,6 +41,9 @@ class Session final : public ScriptApi {
     // everything that is armed goes on. With Options::check, compiles and verifies it.
     Result<void> arm();
 
+    // Compiles and verifies what arm() would arm, which stays to be armed or, after an error, is forgotten. Needs no module.
+    Result<std::vector<CompiledHandler>> check();
+
     // Runs the timers that are due, arms what callbacks have declared, delivers for about `limit_ns` at most. Returns for
     // how long the next turn may wait (nothing: for ever) unless device_fd() is readable before. An error is that of a
     // callback, or of arming; the session goes on.
@@ -50,7 +53,7 @@ class Session final : public ScriptApi {
     bool idle() const { return !probes() && timers_.size() == 0; }
     // exit() was called, by the script or a handler, or the client takes no more text.
     bool ended() const { return exit_code_ || ended_; }
-    std::optional<int> exit_code() const { return exit_code_; }
+    std::optional<int> exit_code() const { return exit_code_ ? exit_code_ : handler_exit_; }
 
     // The end: detaches all, delivers the rest if that is wanted, calls what at_exit() was given. Done once.
     Result<void> stop(bool deliver_rest);
@@ -66,6 +69,9 @@ class Session final : public ScriptApi {
     const Declared& declared() const { return declared_; }
     KernelView& kernel() { return kernel_; }
     size_t probes() const { return armed_ ? armed_->probes() : 0; }
+    Account::Events events() const;  // so far
+    uint64_t delivered() const { return delivery_ ? delivery_->delivered() : 0; }
+    Armed* armed() { return armed_.get(); }  // null: nothing was armed yet
     // An aggregation that the module has, and that the script has neither read nor printed.
     bool is_unshown(uint32_t map) const { return is_aggregation(map) && !shown_.contains(map); }
     bool is_aggregation(uint32_t map) const { return armed_ && armed_->maps().is_aggregation(map); }

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: MIT
+#include "api/handle.hpp"
+
+#include <fmt/format.h>
+#include <pthread.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+namespace kpl::api {
+
+// ---- entering
+int enter(klua_session* s, From from, bool& outermost) {
+    if (!s || s->magic != klua_session::live) return KLUA_ERR_HANDLE;
+    if (s->owner != ::getpid()) return KLUA_ERR_FORKED;
+    std::thread::id nobody;
+    outermost = s->inside.compare_exchange_strong(nobody, std::this_thread::get_id());
+    if (outermost) return 0;
+    if (nobody != std::this_thread::get_id()) return KLUA_ERR_BUSY;
+    return from == From::Anywhere ? 0 : s->errors.set(KLUA_ERR_STATE, "this can't be called from a callback");
+}
+
+void leave(klua_session* s, bool outermost) {
+    if (outermost) s->inside = std::thread::id();
+}
+
+// ---- callbacks
+bool Callbacks::print(std::string_view text) {
+    if (!given.text) return true;
+    try {
+        return given.text(given.user, text.data(), text.size()) == 0;
+    } catch (...) {
+        thrown_ = true;
+        return false;
+    }
+}
+
+void Callbacks::note(Note kind, const std::string& line) {
+    if (!given.note) return;
+    try {
+        given.note(given.user, static_cast<klua_note>(kind), line.c_str());
+    } catch (...) {
+        thrown_ = true;
+    }
+}
+
+void Callbacks::lost(uint64_t events) {
+    if (!given.lost) return;
+    try {
+        given.lost(given.user, events);
+    } catch (...) {
+        thrown_ = true;
+    }
+}
+
+bool Callbacks::attaching(const Device&) {
+    sigset_t all;
+    sigfillset(&all);
+    return ::pthread_sigmask(SIG_SETMASK, &all, &signals_) == 0;
+}
+
+void Callbacks::attached() { ::pthread_sigmask(SIG_SETMASK, &signals_, nullptr); }
+
+// A function may subscribe and unsubscribe others, and itself.
+bool Callbacks::take(const kpl_rec& record, uint32_t cpu) {
+    const klua_record view{&record, cpu, &unit->events[record.event].record};
+    for (size_t i = 0; i < subscribers_.size(); i++) {
+        const Subscriber subscriber = subscribers_[i];
+        if (subscriber.event != static_cast<int>(record.event)) continue;
+        try {
+            halted_ |= subscriber.fn(subscriber.user, &view) != 0;
+        } catch (...) {
+            halted_ = thrown_ = true;
+        }
+    }
+    return !halted_ || stopping;
+}
+
+int Callbacks::unsubscribe(const Subscriber& gone) {
+    return static_cast<int>(std::erase_if(subscribers_, [&](const Subscriber& one) {
+        return one.event == gone.event && one.fn == gone.fn && one.user == gone.user;
+    }));
+}
+
+// ---- fields
+klua_field_info field_info(const FieldLayout& field) {
+    static constexpr uint32_t types[] = {KLUA_INT,    KLUA_UINT,   KLUA_BOOL,   KLUA_POINTER,
+                                         KLUA_SYMBOL, KLUA_STRING, KLUA_KSTACK, KLUA_USTACK};
+    static_assert(static_cast<size_t>(FieldKind::Ustack) + 1 == std::size(types));
+    return {sizeof(klua_field_info), field.name.c_str(), types[static_cast<size_t>(field.kind)], field.limit, field.nilable};
+}
+
+}  // namespace kpl::api
+
+using kpl::Error;
+using kpl::Errc;
+using kpl::Result;
+
+namespace {
+
+Error errno_error(const char* what) { return Error{Errc::system, fmt::format("{}: {}", what, std::strerror(errno))}; }
+
+bool add(int set, int fd) {
+    epoll_event event{};
+    event.events = EPOLLIN;
+    event.data.fd = fd;
+    return ::epoll_ctl(set, EPOLL_CTL_ADD, fd, &event) == 0;
+}
+
+}  // namespace
+
+Result<kpl::Session*> klua_session::open() {
+    if (session) return session.get();
+    auto made = TRY(kpl::Session::open(options, callbacks));
+    for (const std::string& module : options.modules) TRY(made->require_module(module));
+    session = std::move(made);
+    callbacks.unit = &session->declared().unit();
+    return session.get();
+}
+
+Result<void> klua_session::watch() {
+    if (!poll_set) {
+        kpl::UniqueFd set(::epoll_create1(EPOLL_CLOEXEC)), clock(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)),
+            bell(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+        if (!set || !clock || !bell || !add(set.get(), clock.get()) || !add(set.get(), bell.get()))
+            return errno_error("making the session's descriptor");
+        poll_set = std::move(set), timer = std::move(clock), wake = std::move(bell);
+    }
+    const int device = session ? session->device_fd() : -1;
+    if (device < 0 || device == watched) return {};
+    if (!add(poll_set.get(), device)) return errno_error("watching the device");
+    watched = device;
+    return {};
+}
+
+void klua_session::due(std::optional<uint64_t> ns) {
+    if (!timer) return;
+    itimerspec when{};
+    if (ns) {
+        const uint64_t at_least = std::max<uint64_t>(*ns, 1);  // 0 would stop it
+        when.it_value = {static_cast<time_t>(at_least / 1000000000), static_cast<long>(at_least % 1000000000)};
+    }
+    ::timerfd_settime(timer.get(), 0, &when, nullptr);
+}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT
+// What a klua_session is, and how a call enters it.
+#pragma once
+
+#include <signal.h>
+#include <sys/types.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "api/error_list.hpp"
+#include "base/unique_fd.hpp"
+#include "kprobe-lua.h"
+#include "session/session.hpp"
+
+struct klua_record {
+    const kpl_rec* rec;
+    uint32_t cpu;
+    const kpl::Layout* layout;
+};
+
+namespace kpl::api {
+
+// A function of the program's for an event's records.
+struct Subscriber {
+    int event;
+    klua_record_fn fn;
+    void* user;
+};
+
+// The program's callbacks as a session calls them. What one throws ends the session.
+class Callbacks final : public Client, public RecordTaker {
+  public:
+    bool print(std::string_view text) override;
+    bool show(std::string_view text) override { return print(text); }
+    void note(Note kind, const std::string& line) override;
+    void lost(uint64_t events) override;
+    RecordTaker* record_taker() override { return this; }
+    bool attaching(const Device&) override;
+    void attached() override;
+    bool take(const kpl_rec& record, uint32_t cpu) override;
+
+    void subscribe(const Subscriber& subscriber) { subscribers_.push_back(subscriber); }
+    int unsubscribe(const Subscriber& subscriber);
+    // Of the functions that were called since.
+    bool take_halted() { return std::exchange(halted_, false); }
+    bool take_thrown() { return std::exchange(thrown_, false); }
+
+    klua_callbacks given{};
+    bool stopping = false;       // all that is left is delivered, whatever functions return
+    const Unit* unit = nullptr;  // of the session
+
+  private:
+    std::vector<Subscriber> subscribers_;
+    sigset_t signals_{};  // blocked while an attach is under way: else they interrupt it
+    bool halted_ = false, thrown_ = false;
+};
+
+}  // namespace kpl::api
+
+struct klua_session {
+    static constexpr uint64_t live = 0x6b6c75612d6f6b21;
+
+    std::atomic<uint64_t> magic{live};
+    const pid_t owner;
+    std::atomic<std::thread::id> inside{};  // the thread whose call is under way
+    kpl::api::ErrorList errors;
+    kpl::api::Callbacks callbacks;
+    kpl::Options options;
+    std::unique_ptr<kpl::Session> session;  // from the first use on
+    kpl::UniqueFd poll_set, timer, wake;    // klua_fd() and what it watches, beside the device
+    int watched = -1;                       // the device's descriptor
+    std::vector<kpl::CompiledHandler> checked;
+    std::string probe_text[3];              // that klua_probe() gave
+
+    explicit klua_session(pid_t pid) : owner(pid) {}
+    kpl::Result<kpl::Session*> open();      // the session, made if there is none yet
+    kpl::Result<void> watch();              // makes the descriptor, takes the device into it
+    void due(std::optional<uint64_t> ns);   // when klua_fd() shall be readable at the latest
+};
+
+namespace kpl::api {
+
+enum class From { Anywhere, Outside };  // where a call may come from: Outside of callbacks
+
+// 0, or why no call may be made now.
+int enter(klua_session* s, From from, bool& outermost);
+void leave(klua_session* s, bool outermost);
+
+// Runs the body, which gives a Result<int>, as a call of the session. A value below 0 is an error that was noted already.
+template <class Body>
+int call(klua_session* s, From from, Body&& body) noexcept {
+    bool outermost = false;
+    if (const int refused = enter(s, from, outermost)) return refused;
+    int result = KLUA_ERR_MEMORY;
+    try {
+        Result<int> done = body();
+        result = done ? *done : s->errors.set(done.error());
+    } catch (...) {
+        s->errors.set_memory();
+    }
+    leave(s, outermost);
+    return result;
+}
+
+// What there is of a structure that a caller gave with its size.
+template <class T>
+Result<void> check_size(const T* given) {
+    if (given && given->size >= sizeof(size_t) && given->size <= 4096) return {};
+    return Error{Errc::usage, "the structure's size is not set"};
+}
+template <class T>
+Result<void> give(T* to, T value) {
+    TRY(check_size(to));
+    const size_t size = std::min(to->size, sizeof(T));
+    value.size = to->size;
+    std::memcpy(static_cast<void*>(to), &value, size);
+    return {};
+}
+
+klua_field_info field_info(const FieldLayout& field);
+
+}  // namespace kpl::api

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT
+// Probes, the account, and what can be asked of the kernel.
+#include <fmt/format.h>
+
+#include "api/handle.hpp"
+#include "inspect/functions.hpp"
+#include "inspect/print_lists.hpp"
+
+using namespace kpl;
+using namespace kpl::api;
+
+namespace {
+
+const ProbeDecl* find(klua_session* s, int probe) {
+    if (s->session && probe >= 0 && static_cast<size_t>(probe) < s->session->declared().probes().size())
+        return &s->session->declared().probes()[static_cast<size_t>(probe)];
+    s->errors.set(KLUA_ERR_NOT_FOUND, fmt::format("there is no probe {}", probe));
+    return nullptr;
+}
+
+int control(klua_session* s, int probe, kpl_control_op op) {
+    return call(s, From::Anywhere, [&]() -> Result<int> {
+        if (!find(s, probe)) return s->errors.number();
+        const auto number = static_cast<uint32_t>(probe);
+        TRY(s->session->control({&number, 1}, op));
+        return 0;
+    });
+}
+
+klua_counts counts_of(const kpl_counts& c) {
+    return {c.hits, c.handled, c.skipped, c.missed, c.faults, c.errors, c.overruns};
+}
+
+const char* kind_name(ProbeKind kind) {
+    return kind == ProbeKind::Kretprobe ? "kretprobe" : kind == ProbeKind::Jprobe ? "jprobe" : "kprobe";
+}
+
+}  // namespace
+
+extern "C" {
+
+int klua_probe_count(klua_session* s) {
+    return call(s, From::Anywhere,
+                [&]() -> Result<int> { return s->session ? static_cast<int>(s->session->declared().probes().size()) : 0; });
+}
+
+int klua_probe(klua_session* s, int probe, klua_probe_info* info) {
+    return call(s, From::Anywhere, [&]() -> Result<int> {
+        const ProbeDecl* decl = find(s, probe);
+        if (!decl) return s->errors.number();
+        const auto number = static_cast<uint32_t>(probe);
+        const Armed* armed = s->session->armed();
+        ProbeStatus status = TRY(s->session->status(number));
+        s->probe_text[0] = armed ? armed->name_of(number) : "";
+        s->probe_text[1] = status.state;
+        s->probe_text[2] = decl->at.file;
+        TRY(give(info, klua_probe_info{0, s->probe_text[0].c_str(), kind_name(decl->kind), s->probe_text[1].c_str(),
+                                       s->probe_text[2].c_str(), decl->at.line,
+                                       armed ? static_cast<int>(armed->places_of(number)) : 0, counts_of(status.first),
+                                       counts_of(status.second), status.outstanding}));
+        return 0;
+    });
+}
+
+int klua_probe_enable(klua_session* s, int probe) { return control(s, probe, KPL_CTL_ENABLE); }
+int klua_probe_disable(klua_session* s, int probe) { return control(s, probe, KPL_CTL_DISABLE); }
+int klua_probe_detach(klua_session* s, int probe) { return control(s, probe, KPL_CTL_DETACH); }
+
+int klua_stats(klua_session* s, struct klua_stats* stats) {
+    return call(s, From::Anywhere, [&]() -> Result<int> {
+        struct klua_stats now {};
+        if (s->session && s->session->armed()) {
+            const auto events = s->session->events();
+            now.sent = events.sent, now.delivered = events.delivered, now.lost = events.lost;
+            now.left = now.sent - now.delivered - now.lost;
+            now.memory = TRY(s->session->armed()->device().info()).memory;
+        }
+        TRY(give(stats, now));
+        return 0;
+    });
+}
+
+int klua_targets(klua_session* s, const char* glob, klua_name_fn fn, void* user) {
+    return call(s, From::Anywhere, [&]() -> Result<int> {
+        if (!fn) return Error{Errc::usage, "no function to call"};
+        Kallsyms& symbols = TRY(s->open())->kernel().symbols;
+        std::string last;
+        for (const Symbol& symbol : TRY(probeable_functions(symbols, glob ? glob : "*"))) {
+            std::string name = target_name(symbol);
+            if (name == last) continue;  // several static functions of one name
+            if (fn(user, name.c_str())) break;
+            last = std::move(name);
+        }
+        return 0;
+    });
+}
+
+int klua_declaration(klua_session* s, const char* function, char* text, size_t size) {
+    return call(s, From::Anywhere, [&]() -> Result<int> {
+        if (!function || (size && !text)) return Error{Errc::usage, "no function, or no room for the text"};
+        const std::string name = function;
+        const size_t colon = name.find(':');
+        Symbol symbol;
+        symbol.name = colon == std::string::npos ? name : name.substr(colon + 1);
+        symbol.module = colon == std::string::npos ? "" : name.substr(0, colon);
+        const std::string declaration = c_declaration(symbol, TRY(s->open())->kernel().types);
+        if (declaration.empty())
+            return s->errors.set(KLUA_ERR_NOT_FOUND, fmt::format("BTF knows no function '{}'", name));
+        if (size) {
+            const size_t length = std::min(declaration.size(), size - 1);
+            std::memcpy(text, declaration.data(), length);
+            text[length] = 0;
+        }
+        return static_cast<int>(declaration.size());
+    });
+}
+
+}  // extern "C"

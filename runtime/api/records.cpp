@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: MIT
+// Events and the fields of their records.
+#include <fmt/format.h>
+
+#include "api/handle.hpp"
+
+using namespace kpl;
+using namespace kpl::api;
+
+namespace {
+
+const std::vector<EventDecl>* events_of(klua_session* s) { return s->session ? &s->session->declared().unit().events : nullptr; }
+
+// Null: the error is noted.
+const EventDecl* find(klua_session* s, int event) {
+    const auto* events = events_of(s);
+    if (events && event >= 0 && static_cast<size_t>(event) < events->size()) return &(*events)[static_cast<size_t>(event)];
+    s->errors.set(KLUA_ERR_NOT_FOUND, fmt::format("there is no event {}", event));
+    return nullptr;
+}
+
+template <class T>
+T load(const uint8_t* from) {
+    T value;
+    std::memcpy(&value, from, sizeof value);
+    return value;
+}
+
+// A string or a stack lies in the record's tail.
+void tail_value(const klua_record& r, const FieldLayout& field, const uint8_t* record, klua_value& value) {
+    const auto where = load<kpl_rec_str>(record + sizeof(kpl_rec) + field.offset);
+    if (where.off == 0 || where.off > r.rec->len || where.len > r.rec->len - where.off) return;
+    const uint8_t* bytes = record + where.off;
+    if (field.kind == FieldKind::String) {
+        value.type = KLUA_STRING;
+        value.length = where.len;
+        value.as.bytes = reinterpret_cast<const char*>(bytes);
+        return;
+    }
+    value.type = field.kind == FieldKind::Kstack ? KLUA_KSTACK : KLUA_USTACK;
+    value.as.frames = reinterpret_cast<const uint64_t*>(bytes);
+    for (value.length = 0; value.length < where.len / 8 && value.as.frames[value.length];) value.length++;
+}
+
+// Nil where the record does not have it.
+void value_at(const klua_record& r, size_t position, klua_value& value) {
+    value = {KLUA_NIL, 0, {0}};
+    const FieldLayout& field = r.layout->fields[position];
+    const auto* record = reinterpret_cast<const uint8_t*>(r.rec);
+    if (field.nilable && r.layout->presence_offset >= 0) {
+        const auto bits = load<uint64_t>(record + sizeof(kpl_rec) + r.layout->presence_offset);
+        if (!(bits >> position & 1)) return;
+    }
+    const auto number = [&](uint32_t type) {
+        value.type = type;
+        value.as.number = load<int64_t>(record + sizeof(kpl_rec) + field.offset);
+    };
+    switch (field.kind) {
+        case FieldKind::I64: return number(KLUA_INT);
+        case FieldKind::U64: return number(KLUA_UINT);
+        case FieldKind::Bool:
+            number(KLUA_BOOL);
+            value.as.number = value.as.number != 0;
+            return;
+        case FieldKind::Pointer: return number(KLUA_POINTER);
+        case FieldKind::Symbol: return number(KLUA_SYMBOL);
+        case FieldKind::String:
+        case FieldKind::Kstack:
+        case FieldKind::Ustack: return tail_value(r, field, record, value);
+    }
+}
+
+bool has(const klua_record* r, int position) {
+    return r && position >= 0 && static_cast<size_t>(position) < r->layout->fields.size();
+}
+
+}  // namespace
+
+extern "C" {
+
+int klua_event_count(klua_session* s) {
+    return call(s, From::Anywhere, [&]() -> Result<int> { return events_of(s) ? static_cast<int>(events_of(s)->size()) : 0; });
+}
+
+const char* klua_event_name(klua_session* s, int event) {
+    const char* name = nullptr;
+    call(s, From::Anywhere, [&]() -> Result<int> {
+        const EventDecl* decl = find(s, event);
+        if (!decl) return s->errors.number();
+        name = decl->name.c_str();
+        return 0;
+    });
+    return name;
+}
+
+int klua_find_event(klua_session* s, const char* name) {
+    return call(s, From::Anywhere, [&]() -> Result<int> {
+        const auto* events = events_of(s);
+        for (size_t i = events && name ? events->size() : 0; i-- > 0;)
+            if ((*events)[i].name == name) return static_cast<int>(i);
+        return s->errors.set(KLUA_ERR_NOT_FOUND,
+                             fmt::format("no event is called '{}': an event has the name of the variable that an armed "
+                                         "handler sends it by",
+                                         name ? name : ""));
+    });
+}
+
+int klua_field_count(klua_session* s, int event) {
+    return call(s, From::Anywhere, [&]() -> Result<int> {
+        const EventDecl* decl = find(s, event);
+        if (!decl) return s->errors.number();
+        if (!decl->fixed) return s->errors.set(KLUA_ERR_STATE, "no armed handler sends this event yet: it has no fields");
+        return static_cast<int>(decl->record.fields.size());
+    });
+}
+
+int klua_field(klua_session* s, int event, int position, klua_field_info* info) {
+    return call(s, From::Anywhere, [&]() -> Result<int> {
+        const EventDecl* decl = find(s, event);
+        if (!decl) return s->errors.number();
+        if (position < 0 || static_cast<size_t>(position) >= decl->record.fields.size())
+            return s->errors.set(KLUA_ERR_NOT_FOUND, fmt::format("the event has no field {}", position));
+        TRY(give(info, field_info(decl->record.fields[static_cast<size_t>(position)])));
+        return 0;
+    });
+}
+
+int klua_find_field(klua_session* s, int event, const char* name) {
+    return call(s, From::Anywhere, [&]() -> Result<int> {
+        const EventDecl* decl = find(s, event);
+        if (!decl) return s->errors.number();
+        std::string names;
+        for (size_t i = 0; i < decl->record.fields.size(); i++) {
+            if (name && decl->record.fields[i].name == name) return static_cast<int>(i);
+            names += (names.empty() ? "" : ", ") + decl->record.fields[i].name;
+        }
+        return s->errors.set(KLUA_ERR_NOT_FOUND,
+                             fmt::format("the event has no field '{}'; it has: {}", name ? name : "", names));
+    });
+}
+
+int klua_subscribe(klua_session* s, int event, klua_record_fn fn, void* user) {
+    return call(s, From::Anywhere, [&]() -> Result<int> {
+        if (!find(s, event)) return s->errors.number();
+        if (!fn) return Error{Errc::usage, "no function to call"};
+        s->callbacks.subscribe({event, fn, user});
+        return 0;
+    });
+}
+
+int klua_unsubscribe(klua_session* s, int event, klua_record_fn fn, void* user) {
+    return call(s, From::Anywhere, [&]() -> Result<int> {
+        if (s->callbacks.unsubscribe({event, fn, user})) return 0;
+        return s->errors.set(KLUA_ERR_NOT_FOUND, "no such subscription");
+    });
+}
+
+int klua_record_event(const klua_record* r) { return r ? static_cast<int>(r->rec->event) : KLUA_ERR_USAGE; }
+uint64_t klua_record_time(const klua_record* r) { return r ? r->rec->time : 0; }
+uint32_t klua_record_cpu(const klua_record* r) { return r ? r->cpu : 0; }
+
+int klua_record_value(const klua_record* r, int position, klua_value* value) {
+    if (!value) return KLUA_ERR_USAGE;
+    *value = {KLUA_NIL, 0, {0}};
+    if (!has(r, position)) return KLUA_ERR_NOT_FOUND;
+    value_at(*r, static_cast<size_t>(position), *value);
+    return 0;
+}
+
+int64_t klua_record_int(const klua_record* r, int position) {
+    klua_value value{};
+    if (has(r, position)) value_at(*r, static_cast<size_t>(position), value);
+    return value.type >= KLUA_BOOL && value.type <= KLUA_SYMBOL ? value.as.number : 0;
+}
+
+const char* klua_record_string(const klua_record* r, int position, size_t* length) {
+    klua_value value{};
+    if (has(r, position)) value_at(*r, static_cast<size_t>(position), value);
+    if (length) *length = value.type == KLUA_STRING ? value.length : 0;
+    return value.type == KLUA_STRING ? value.as.bytes : "";
+}
+
+int klua_symbol(klua_session* s, uint64_t address, char* text, size_t size) {
+    return call(s, From::Anywhere, [&]() -> Result<int> {
+        if (size && !text) return Error{Errc::usage, "no room for the text"};
+        const std::string name = TRY(s->open())->decoder().symbol(address).text;
+        if (size) {
+            const size_t length = std::min(name.size(), size - 1);
+            std::memcpy(text, name.data(), length);
+            text[length] = 0;
+        }
+        return static_cast<int>(name.size());
+    });
+}
+
+}  // extern "C"

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT
+#include "session/option_table.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <charconv>
+
+#include "uapi/kprobe_lua.h"
+
+namespace kpl {
+namespace {
+
+constexpr const char* stages[] = {"bc", "ir", "asm", "native"};
+
+const OptionRow rows[] = {
+    {"require", "-r", "REQUIRE", "MODULE", "require this Lua module first", &Options::modules},
+    {"include", "-I", "INCLUDE", "DIR", "look for Lua modules here too", &Options::search_dirs},
+    {"pid", "-p", "PID", "PID", "only hits of this process", &Options::pid, 1},
+    {"buffer", "--buffer", "BUFFER", "SIZE", "event ring of each CPU, as 4M; rounded up to a power of two",
+     &Options::ring_bytes, 4096, KPL_MAX_RING, true},
+    {"wake-latency", "--wake-latency", "WAKE_LATENCY", "MS",
+     "how long events may gather before they are delivered; 0: not at all", &Options::wake_latency_ms, 0, 60000},
+    {"wake-fill", "--wake-fill", "WAKE_FILL", "PERCENT", "how full a ring gets, in percent, before its events are delivered",
+     &Options::wake_fill, 1, 50},
+    {"quiet", "-q,--quiet", "QUIET", " ", "no messages but errors and losses", &Options::quiet},
+    {"verbose", "-v,--verbose", "VERBOSE", " ", "say what happens; always print the account at the end", &Options::verbose},
+    {"max-probes", "--max-probes", "MAX_PROBES", "N", "how many functions globs and lists may come to (1000)",
+     &Options::max_probes, 1, 65536},
+    {"check", "--check", nullptr, " ", "compile and verify only: no root, no module", &Options::check},
+    {"dump", "-d", "DUMP", "STAGE[,...]", "print stages of the compiler: bc, ir, asm, native, all", &Options::dump},
+};
+
+template <class T>
+using Parsed = Result<T>;
+
+Parsed<bool> parse_flag(const std::string& text) {
+    for (const char* yes : {"", "1", "true", "yes", "on"})
+        if (text == yes) return true;
+    for (const char* no : {"0", "false", "no", "off"})
+        if (text == no) return false;
+    return Error{Errc::usage, "takes 1 or 0"};
+}
+
+Parsed<uint32_t> parse_number(const OptionRow& row, const std::string& text) {
+    uint64_t number = 0;
+    const char* const end = text.data() + text.size();
+    auto [at, error] = std::from_chars(text.data(), end, number);
+    if (error == std::errc() && row.size && at != end) {
+        const std::string_view unit(at, static_cast<size_t>(end - at));
+        const int shift = unit == "K" || unit == "k" ? 10 : unit == "M" || unit == "m" ? 20 : -1;
+        if (shift > 0 && number < 1u << 20) number <<= shift, at = end;
+    }
+    if (error != std::errc() || at != end || number < row.least || number > row.most) {
+        if (row.size) return Error{Errc::usage, fmt::format("takes {}K to {}M", row.least >> 10, row.most >> 20)};
+        return Error{Errc::usage, row.most == UINT32_MAX ? fmt::format("takes a whole number from {}", row.least)
+                                                         : fmt::format("takes a whole number from {} to {}", row.least, row.most)};
+    }
+    const auto value = static_cast<uint32_t>(number);
+    return row.size ? std::bit_ceil(value) : value;
+}
+
+Result<void> add_stages(std::set<std::string>& into, const std::string& text) {
+    for (size_t at = 0; at <= text.size();) {
+        const size_t end = std::min(text.find(',', at), text.size());
+        const std::string stage = text.substr(at, end - at);
+        if (stage == "all")
+            into.insert(std::begin(stages), std::end(stages));
+        else if (std::find(std::begin(stages), std::end(stages), stage) != std::end(stages))
+            into.insert(stage);
+        else
+            return Error{Errc::usage, fmt::format("has no stage '{}': bc, ir, asm, native, all", stage)};
+        at = end + 1;
+    }
+    return {};
+}
+
+struct Setter {
+    Options& options;
+    const OptionRow& row;
+    const std::string& text;
+
+    Result<void> operator()(bool Options::*member) {
+        options.*member = TRY(parse_flag(text));
+        return {};
+    }
+    Result<void> operator()(uint32_t Options::*member) {
+        options.*member = TRY(parse_number(row, text));
+        return {};
+    }
+    Result<void> operator()(std::optional<uint32_t> Options::*member) {
+        options.*member = TRY(parse_number(row, text));
+        return {};
+    }
+    Result<void> operator()(std::vector<std::string> Options::*member) {
+        (options.*member).push_back(text);
+        return {};
+    }
+    Result<void> operator()(std::set<std::string> Options::*member) { return add_stages(options.*member, text); }
+    Result<void> operator()(std::string Options::*member) {
+        options.*member = text;
+        return {};
+    }
+};
+
+}  // namespace
+
+std::span<const OptionRow> option_table() { return rows; }
+std::span<const char* const> dump_stages() { return stages; }
+
+Result<void> set_option(Options& options, const std::string& name, const std::string& value) {
+    for (const OptionRow& row : rows) {
+        if (row.name != name) continue;
+        if (auto done = std::visit(Setter{options, row, value}, row.member); !done)
+            return Error{Errc::usage, fmt::format("'{}' {}, not '{}'", name, done.error().text, value)};
+        return {};
+    }
+    std::string names;
+    for (const OptionRow& row : rows) names += fmt::format("{}{}", names.empty() ? "" : ", ", row.name);
+    return Error{Errc::usage, fmt::format("no option '{}'; there are: {}", name, names)};
+}
+
+}  // namespace kpl

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+// The options of a session by name: those of the command line, of the environment and of the library are these rows.
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/result.hpp"
+#include "session/options.hpp"
+
+namespace kpl {
+
+struct OptionRow {
+    using Member = std::variant<bool Options::*, uint32_t Options::*, std::optional<uint32_t> Options::*,
+                                std::vector<std::string> Options::*, std::set<std::string> Options::*, std::string Options::*>;
+    const char* name;        // as the library takes it
+    const char* flags;       // on the command line
+    const char* env;         // behind KPROBE_LUA_; null: none
+    const char* value;       // what help calls it; " ": it takes none
+    const char* help;
+    Member member;
+    uint32_t least = 0, most = UINT32_MAX;  // of numbers
+    bool size = false;                      // "4M"; rounded up to a power of two
+};
+std::span<const OptionRow> option_table();
+
+// The stages that "dump" takes, beside "all".
+std::span<const char* const> dump_stages();
+
+Result<void> set_option(Options& options, const std::string& name, const std::string& value);
+
+}  // namespace kpl

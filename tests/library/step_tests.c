@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: MIT */
+/* Steps in a live session: each is done as a whole, or leaves it as it was. */
+#define _GNU_SOURCE
+#include "kit.h"
+
+#include <dirent.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static const char counting[] = "n = count()\nkprobe(" CALLED ", function() n:add() end)";
+
+static void armed_again(void)
+{
+	klua_session *s = opened(NULL);
+
+	arm(s, counting);
+	call(10);
+	arm(s, "m = count(); kprobe(" CALLED ", function() m:add(); n:add() end)");
+	call(5);
+	EQ(total(s, "n"), 20);
+	EQ(total(s, "m"), 5);
+	EQ(klua_arm(s), 0);	/* nothing to do */
+	EQ(klua_close(s), 0);
+}
+
+/* Each kind of failure: nothing is left of the step, what ran goes on, and the next step finds all as it was. */
+static const struct {
+	const char *code, *says;
+} failures[] = {
+	{ "local x = count(); kprobe(" CALLED ", function() x:add() end); kprobe('no_such_function', function() end)",
+	  "test.lua:1: no function 'no_such_function'" },
+	{ "local x = count(); kprobe(" CALLED ", function() x:add() y = 1 end)", "assigns to the global 'y'" },
+	{ "local x = hist{ max = 1000000 }; local y = hist{ max = 1000000 }\n"
+	  "kprobe(" CALLED ", function() x[{ comm(), tid() }]:add(1); y[{ comm(), tid() }]:add(1) end)",
+	  "a smaller max= takes less memory" },
+	{ "local x = map(); x:set('long', 1)\n"
+	  "kprobe(" CALLED ", function() x[pid()] = 1 end)", "does not fit" },
+	/* Maps, programs and one of the probes were there already. */
+	{ "local x = count(); kprobe(" CALLED ", function() x:add() end)\n"
+	  "kprobe('int3_magic', function() x:add() end)", "" },
+	{ "local x = count(); kprobe(" CALLED ", function() x:add() printf('%d', cpu()) end)\n"
+	  "kprobe('vfs_read+1', function() x:add() end)", "can't probe vfs_read+0x1" },
+};
+
+static void all_or_none(void)
+{
+	klua_session *s = opened(NULL);
+	struct klua_probe_info probe = { .size = sizeof(probe) };
+	uint64_t before, counted = 0;
+	unsigned i;
+
+	arm(s, counting);
+	DO(s, load(s, "local e = event(); kprobe{ " CALLED ", enabled = false, pre = function() e{ a = 1 } end }"));
+	DO(s, klua_arm(s));	/* rings stay, once they are there */
+	before = memory_of(s);
+	for (i = 0; i < sizeof(failures) / sizeof(failures[0]); i++) {
+		EQ(load(s, failures[i].code), 0);
+		FAILS(s, KLUA_ERR_SCRIPT, failures[i].says, klua_arm(s));
+		EQ(memory_of(s), before);
+		call(10);
+		counted += 10;
+		EQ(total(s, "n"), counted);
+		EQ(klua_find_map(s, "x"), KLUA_ERR_NOT_FOUND);
+		EQ(klua_arm(s), 0);
+	}
+	DO(s, klua_probe(s, klua_probe_count(s) - 1, &probe));
+	OK(!strcmp(probe.state, "detached"));
+	arm(s, "local x = count(); kprobe(" CALLED ", function() x:add() end)");
+	call(3);
+	EQ(total(s, "x"), 3);
+	EQ(klua_close(s), 0);
+}
+
+/* What a failed step has changed of older maps and events is undone: another type fits. */
+static void layouts_undone(void)
+{
+	klua_session *s = opened(NULL);
+	int event;
+
+	DO(s, load(s, "m, e = count(), event()"));
+	DO(s, klua_arm(s));
+	EQ(load(s, "kprobe(" CALLED ", function() m[comm()]:add() e{ a = comm() } end); kprobe('nosuch', function() end)"), 0);
+	EQ(klua_arm(s), KLUA_ERR_SCRIPT);
+	arm(s, "kprobe(" CALLED ", function() m:add() e{ b = 7 } end)");
+	event = event_of(s, "e");
+	EQ(klua_field_count(s, event), 1);
+	EQ(klua_find_field(s, event, "b"), 0);
+	EQ(klua_find_field(s, event, "a"), KLUA_ERR_NOT_FOUND);
+	call(4);
+	EQ(total(s, "m"), 4);
+	EQ(poll_for(s, 4), 4);
+	EQ(klua_close(s), 0);
+}
+
+/* Far more steps than a session has room for programs and maps at one time. */
+static void again_and_again(void)
+{
+	klua_session *s = opened(NULL);
+	uint64_t before = 0, kept;
+	int i;
+
+	for (i = 0; i < 600; i++) {
+		arm(s, "p = kretprobe{ " CALLED ", entry = function(p) p.data.x = 1 end, ret = function(p) local x = p.data.x end }");
+		call(1);
+		DO(s, load(s, "p:detach()"));
+		if (i == 99)
+			before = memory_of(s);
+	}
+	/* A detached probe keeps its counts, no programs. */
+	kept = (memory_of(s) - before) / 500;
+	OK(kept < 8192);
+	EQ(klua_close(s), 0);
+}
+
+/* Declared in a callback: armed in the next turn, or an error of that turn. */
+static void from_callbacks(void)
+{
+	klua_session *s = opened(NULL);
+	int i, errors = 0;
+
+	arm(s, "n = count(); local t = 0\n"
+	       "every(0.01, function() t = t + 1\n"
+	       "  if t == 1 then kprobe('nosuch', function() end) end\n"
+	       "  if t == 2 then kprobe(" CALLED ", function() n:add() end) end end)");
+	for (i = 0; i < 100 && klua_find_map(s, "n") < 0; i++)
+		errors += klua_poll(s, 100, 10) == KLUA_ERR_SCRIPT;
+	for (i = 0; i < 100; i++) {
+		struct klua_map_info map = { .size = sizeof(map) };
+
+		klua_poll(s, 20, 10);
+		DO(s, klua_map(s, map_of(s, "n"), &map));
+		if (map.armed)
+			break;
+	}
+	EQ(errors, 1);
+	call(8);
+	EQ(total(s, "n"), 8);
+	EQ(klua_close(s), 0);
+}
+
+static int descriptors(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	int n = 0;
+
+	while (readdir(dir))
+		n++;
+	closedir(dir);
+	return n;
+}
+
+static long resident(void)
+{
+	long size = 0, pages = 0;
+	FILE *f = fopen("/proc/self/statm", "r");
+
+	OK(f && fscanf(f, "%ld %ld", &size, &pages) == 2);
+	if (f)
+		fclose(f);
+	return pages * 4;
+}
+
+/* Sessions leave nothing in the process. */
+static void opened_again(void)
+{
+	int i, fds = descriptors();
+	long before = 0;
+
+	for (i = 0; i < 150; i++) {
+		klua_session *s = opened(NULL);
+
+		arm(s, counting);
+		call(1);
+		EQ(total(s, "n"), 1);
+		EQ(klua_close(s), 0);
+		if (i == 49)
+			before = resident();
+	}
+	EQ(descriptors(), fds);
+	OK(resident() - before < 1024);	/* K */
+	printf("150 sessions: %ld K more after the first 50\n", resident() - before);
+}
+
+/* In threads at the same time: each counts its own thread's calls. */
+static void *count_own(void *arg)
+{
+	int i;
+
+	(void)arg;
+	test_name = "threads";
+	for (i = 0; i < 5; i++) {
+		klua_session *s = opened(NULL);
+		char code[200];
+
+		snprintf(code, sizeof(code), "n, e = count(), event()\nkprobe{ " CALLED ", when = { tid = %d }, pre = function() n:add() e{ x = 1 } end }",
+			 gettid());
+		arm(s, code);
+		call(100);
+		EQ(poll_for(s, 100), 100);
+		EQ(total(s, "n"), 100);
+		EQ(klua_close(s), 0);
+	}
+	return NULL;
+}
+
+static void threads(void)
+{
+	pthread_t thread[4];
+	int i;
+
+	for (i = 0; i < 4; i++)
+		pthread_create(&thread[i], NULL, count_own, NULL);
+	for (i = 0; i < 4; i++)
+		pthread_join(thread[i], NULL);
+}
+
+const struct test step_tests[] = {
+	{ "armed again", armed_again },
+	{ "all or none", all_or_none },
+	{ "layouts undone", layouts_undone },
+	{ "again and again", again_and_again },
+	{ "declared in callbacks", from_callbacks },
+	{ "opened again and again", opened_again },
+	{ "threads", threads },
+	{ NULL, NULL },
+};
