@@ -6,7 +6,7 @@ KERNEL ?= newest
 
 workload = for file in /etc/hostname /nonexistent /etc/passwd /no/such/file; do cat $$file; sleep 0.3; done >/dev/null 2>&1
 
-.PHONY: all packages configure demo check bench fuzz clean
+.PHONY: all packages configure demo check bench fuzz install clean
 
 all: configure
 	@echo "==> building kprobe-lua, its tests, and the module for each kernel whose headers are installed"
@@ -46,6 +46,12 @@ fuzz: packages
 	@KPL_FUNCTIONS=$(FUNCTIONS) KPL_SEED=$(SEED) $(BUILD)/tests/unit/differential_test
 	@echo "==> 5,000,000 programs through the verifier"
 	@$(BUILD)/tests/fuzz/verifier_fuzz 5000000 $(SEED)
+
+# Command, library, headers, manual pages, udev rule: below DESTDIR, if it is given.
+PREFIX ?= /usr/local
+
+install: all
+	@DESTDIR=$(DESTDIR) cmake --install $(BUILD) --prefix $(PREFIX)
 
 clean:
 	rm -rf $(BUILD)

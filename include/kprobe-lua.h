@@ -365,13 +365,13 @@ KLUA_API int klua_probe_detach(klua_session *s, int probe);	/* for good */
 /* ------------------------------------------------------------------- account */
 
 /* Exactly: sent = delivered + lost + left, of all records of the session so far. */
-struct klua_stats {
+struct klua_record_stats {
 	size_t size;
 	uint64_t sent, delivered, lost, left;
 	uint64_t memory;	/* bytes that the session holds in the kernel */
 };
 
-KLUA_API int klua_stats(klua_session *s, struct klua_stats *stats);
+KLUA_API int klua_stats(klua_session *s, struct klua_record_stats *stats);
 
 /* -------------------------------------------------------------------- asking */
 

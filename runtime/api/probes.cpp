@@ -66,9 +66,9 @@ int klua_probe_enable(klua_session* s, int probe) { return control(s, probe, KPL
 int klua_probe_disable(klua_session* s, int probe) { return control(s, probe, KPL_CTL_DISABLE); }
 int klua_probe_detach(klua_session* s, int probe) { return control(s, probe, KPL_CTL_DETACH); }
 
-int klua_stats(klua_session* s, struct klua_stats* stats) {
+int klua_stats(klua_session* s, struct klua_record_stats* stats) {
     return call(s, From::Anywhere, [&]() -> Result<int> {
-        struct klua_stats now {};
+        struct klua_record_stats now {};
         if (s->session && s->session->armed()) {
             const auto events = s->session->events();
             now.sent = events.sent, now.delivered = events.delivered, now.lost = events.lost;

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <mutex>
 #include <utility>
 
 #include "symbols/boot_cache.hpp"
@@ -27,15 +28,21 @@ constexpr int searches_before_index = 3;
 constexpr const char* kernel_types = "/sys/kernel/btf/vmlinux";
 constexpr const char* cache_name = "vmlinux.btf";
 
-// libbpf prints its troubles on stderr unless told otherwise; ours become Errors.
+// libbpf prints its troubles on stderr unless told otherwise; ours become Errors. Its printer is the whole process's: one
+// thread at a time borrows it.
 class QuietLibbpf {
   public:
-    QuietLibbpf() : before_(libbpf_set_print(nullptr)) {}
+    QuietLibbpf() : lock_(mutex()), before_(libbpf_set_print(nullptr)) {}
     ~QuietLibbpf() { libbpf_set_print(before_); }
     QuietLibbpf(const QuietLibbpf&) = delete;
     QuietLibbpf& operator=(const QuietLibbpf&) = delete;
 
   private:
+    static std::mutex& mutex() {
+        static std::mutex of_all;
+        return of_all;
+    }
+    std::lock_guard<std::mutex> lock_;
     libbpf_print_fn_t before_;
 };
 

@@ -21,7 +21,7 @@ static int readable(klua_session *s, int wait_ms)
 static void descriptor(void)
 {
 	klua_session *s = opened(NULL);
-	struct klua_stats stats = { .size = sizeof(stats) };
+	struct klua_record_stats stats = { .size = sizeof(stats) };
 	int got = 0, i;
 
 	arm(s, "e = event(); kprobe(" CALLED ", function() e{ a = 1 } end)");

@@ -99,7 +99,7 @@ int poll_for(klua_session *s, int records)
 
 uint64_t memory_of(klua_session *s)
 {
-	struct klua_stats stats = { .size = sizeof(stats) };
+	struct klua_record_stats stats = { .size = sizeof(stats) };
 
 	DO(s, klua_stats(s, &stats));
 	return stats.memory;
@@ -124,8 +124,15 @@ static int run(const struct test *tests, const char *only)
 	for (; tests->name; tests++) {
 		if (only && strcmp(only, tests->name))
 			continue;
+		struct timespec began, ended;
+
 		test_name = tests->name;
+		clock_gettime(CLOCK_MONOTONIC, &began);
 		tests->run();
+		clock_gettime(CLOCK_MONOTONIC, &ended);
+		printf("%s: %.2f s\n", tests->name,
+		       ended.tv_sec - began.tv_sec + (ended.tv_nsec - began.tv_nsec) / 1e9);
+		fflush(stdout);
 		ran++;
 	}
 	return ran;
