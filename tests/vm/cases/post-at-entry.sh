@@ -43,12 +43,13 @@ target.steps {
   end,
 }
 LUA
-# first tracefs alone; then one with a post handler of its own
+# First tracefs alone; then one with a post handler of its own, which comes before any other is armed: the kernel can't
+# have it come later.
 echo 'p:kpl kpl_t_plain' > $events
 for foreign in 0 1; do
     for last in ours others; do
-        echo 1 > /sys/kernel/tracing/events/kprobes/kpl/enable
         [ $foreign = 0 ] || target foreign 1 > /dev/null
+        echo 1 > /sys/kernel/tracing/events/kprobes/kpl/enable
         run kprobe-lua entry.lua $last
         status 0
         no_out wrong
