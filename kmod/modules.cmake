@@ -4,7 +4,7 @@
 
 file(GLOB kernel_builds CONFIGURE_DEPENDS /lib/modules/*/build/Makefile)
 set(module_source_dir ${CMAKE_CURRENT_LIST_DIR})
-set(patterns *.c *.h *.def *.S *.lds Kbuild)
+set(patterns *.c *.h *.def *.S *.lds *.sh Kbuild)
 list(TRANSFORM patterns PREPEND ${module_source_dir}/)
 file(GLOB_RECURSE module_sources CONFIGURE_DEPENDS RELATIVE ${module_source_dir} ${patterns})
 include(ProcessorCount)

@@ -296,7 +296,7 @@ int kpl_session_info(struct kpl_session *s, struct kpl_info *info)
 		.abi = KPL_ABI_VERSION,
 		.nr_cpus = nr_cpu_ids,
 		.features = kpl_features(),
-		.helpers = kpl_table_hash(),
+		.abi_hash = KPL_ABI_HASH,
 		.exiting = exiting,
 		.exit_code = s->exit_code,
 		.stops = stops,

@@ -142,9 +142,6 @@ extern const struct kpl_hit_desc kpl_hit_descs[];
 extern const u32 kpl_nr_hit_descs;
 extern const u8 kpl_insn_forms[256];	/* enum kpl_form of each opcode */
 
-/* FNV-1a over the rows of helpers.def: both sides of an ABI have the same table. */
-u64 kpl_table_hash(void);
-
 const char *kpl_reject_text(u32 reject);
 const char *kpl_stop_text(u32 stop);
 

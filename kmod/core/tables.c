@@ -98,22 +98,6 @@ u32 kpl_ending(u32 kind, u32 nr_insns, u64 r0)
 	return (u32)r0;
 }
 
-u64 kpl_table_hash(void)
-{
-	static const char rows[] =
-#define HELPER(id, name, result, a1, a2, a3, a4, a5, cost)		\
-	#id "," #name "," #result "," #a1 "," #a2 "," #a3 "," #a4 "," #a5 "," #cost "\n"
-#include "../uapi/helpers.def"
-#undef HELPER
-	;
-	u64 hash = 0xcbf29ce484222325ull;
-	size_t i;
-
-	for (i = 0; i < sizeof(rows) - 1; i++)
-		hash = (hash ^ (u8)rows[i]) * 0x100000001b3ull;
-	return hash;
-}
-
 const char *kpl_reject_text(u32 reject)
 {
 	static const char *const texts[] = {

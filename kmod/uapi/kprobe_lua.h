@@ -23,6 +23,15 @@
 #include <linux/ioctl.h>
 #include <linux/types.h>
 
+/*
+ * Two builds fit when both the version and the hash are the same.  The hash is
+ * over this folder and the opcodes (abi-hash.sh), so it sees each change of a
+ * table, a number or a structure, and needs no care.  KPL_ABI_VERSION grows by
+ * one with each release in which the hash is not that of the release before,
+ * and with each change of a meaning that no table shows: it tells users which
+ * of the two sides is older.  `abi` and `abi_hash` stay where they are in
+ * struct kpl_info.
+ */
 #define KPL_ABI_VERSION		1
 #define KPL_DEVICE		"/dev/kprobe-lua"
 
@@ -519,7 +528,7 @@ struct kpl_info {
 	__u32 abi;		/* out: KPL_ABI_VERSION of the module */
 	__u32 nr_cpus;		/* out: possible CPUs */
 	__u64 features;		/* out: KPL_FEATURE_* */
-	__u64 helpers;		/* out: FNV-1a of helpers.def's rows, see kpl_table_hash() */
+	__u64 abi_hash;		/* out: of the sources that the module was built from */
 	__u32 exiting;		/* out: 1 after a handler called exit() */
 	__s32 exit_code;	/* out */
 	__u64 stops;		/* out: handlers stopped so far: when it grows, read the sites */

@@ -8,6 +8,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <optional>
 
 namespace kpl {
 namespace {
@@ -25,13 +26,29 @@ Result<T> call(int fd, unsigned long request, T argument, const char* what) {
 constexpr const char* elsewhere =
     "; or run the script in a throwaway VM with --vm. `kprobe-lua doctor` says what is missing";
 
+std::string insmod() {
+    utsname name{};
+    ::uname(&name);
+    return std::string("insmod build/kmod/") + name.release + "/kprobe_lua.ko";
+}
+
 Error absent_error() {
     if (::access("/proc/modules", F_OK) != 0)
         return {Errc::system, std::string("this kernel can't load modules, so it can't be probed: boot one that can") + elsewhere};
-    utsname name{};
-    ::uname(&name);
-    return {Errc::system, std::string("the kprobe_lua module is not loaded: insmod build/kmod/") + name.release +
-                              "/kprobe_lua.ko" + elsewhere};
+    return {Errc::system, "the kprobe_lua module is not loaded: " + insmod() + elsewhere};
+}
+
+// What is wrong with the loaded module; a version that no module has: it does not even know the question.
+std::optional<Error> misfit(const kpl_info& info) {
+    const std::string reload = "load the one built with this program: rmmod kprobe_lua; " + insmod();
+    if (info.abi != KPL_ABI_VERSION)
+        return Error{Errc::system, "the loaded kprobe_lua module has ABI " +
+                                       (info.abi ? std::to_string(info.abi) : std::string("unknown")) +
+                                       ", this program needs " + std::to_string(KPL_ABI_VERSION) + ": " + reload};
+    if (info.abi_hash != KPL_ABI_HASH)
+        return Error{Errc::system, "the loaded kprobe_lua module was built from other sources than this program: build both "
+                                   "(make), then " + reload};
+    return {};
 }
 
 Error open_error(int error) {
@@ -63,12 +80,7 @@ Result<Device> Device::open() {
         if (errno != ENOTTY) return errno_error("module information", errno);
         info.abi = 0;
     }
-    if (info.abi != KPL_ABI_VERSION) {
-        return Error{Errc::system, "the loaded kprobe_lua module has ABI " +
-                                       (info.abi ? std::to_string(info.abi) : std::string("unknown")) +
-                                       ", this program needs " + std::to_string(KPL_ABI_VERSION) +
-                                       ": unload it (rmmod kprobe_lua) and load the one built with this program"};
-    }
+    if (auto error = misfit(info)) return *std::move(error);
     device.cpus_ = info.nr_cpus;
     device.features_ = info.features;
     return device;

@@ -88,7 +88,7 @@ void module_rows(const Machine& machine) {
     if (!device) return row("device", device.error().text);
     const auto info = device->info();
     if (!info) return row("device", info.error().text);
-    row("ABI", std::to_string(info->abi));
+    row("ABI", fmt::format("{}, {:016x}", info->abi, info->abi_hash));
     row("features", features(info->features));
     row("CPUs", std::to_string(info->nr_cpus));
 }

@@ -116,7 +116,4 @@ TEST_CASE("tables of the core") {
     CHECK(get.cost == 200);
     CHECK(kpl_helper_descs[KPL_H_rec_begin].result == KPL_R_REC_OR_NULL);
     CHECK(kpl_helper_descs[0].name == nullptr);
-    // FNV-1a's offset basis would mean that no row was hashed.
-    CHECK(kpl_table_hash() != 0xcbf29ce484222325);
-    CHECK(kpl_table_hash() == kpl_table_hash());
 }

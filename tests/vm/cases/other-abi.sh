@@ -1,10 +1,25 @@
 # SPDX-License-Identifier: MIT
-# A device that does not speak our ABI is named as such, with the way out; nothing else is tried.
+# A device that does not speak our ABI, and a module that was built with other tables, are named as such, with the way
+# out; nothing else is tried.
 rmmod kprobe_lua || fail "the module can't be unloaded"
 mknod /dev/kprobe-lua c 1 3
 run kprobe-lua -e 'kprobe("vfs_read", function() end)'
 rm /dev/kprobe-lua
-insmod "$KPL_MODULE" || fail "the module can't be loaded again"
+device=$status && mv err device_err
+
+insmod "$KPL_OTHER_ABI" || fail "the other module can't be loaded"
+run kprobe-lua doctor
+mv out doctor_out
+run kprobe-lua -e 'kprobe("vfs_read", function() end)'
+rmmod kprobe_lua && insmod "$KPL_MODULE" || fail "the module can't be loaded again"
 status 1
 one_error
-err 'ABI unknown, this program needs [0-9]+: unload it \(rmmod kprobe_lua\)'
+reload="load the one built with this program: rmmod kprobe_lua; insmod build/kmod/$(uname -r)/kprobe_lua.ko"
+err "the loaded kprobe_lua module was built from other sources than this program: build both \(make\), then $reload$"
+grep -q 'built from other sources' doctor_out || fail "doctor does not tell"
+
+mv device_err err
+status=$device
+status 1
+one_error
+err "ABI unknown, this program needs [0-9]+: $reload$"
