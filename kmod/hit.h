@@ -70,13 +70,6 @@ void kpl_guard_put(struct kpl_ctx *ctx);
 /* Prepares the hit's fields that all kinds of handlers have. */
 void kpl_hit_prepare(struct kpl_ctx *ctx, const struct kpl_probe *pr, struct pt_regs *regs);
 
-/* How much of the hit a program and its helpers may see: no more is prepared for it. */
-enum kpl_looks {
-	KPL_LOOKS_NOWHERE,
-	KPL_LOOKS_AT_CALL,	/* registers and instance data */
-	KPL_LOOKS_AT_ALL	/* what kpl_look() fills in */
-};
-
 void kpl_hit_init(void);
 
 /* A helper failed: what and where. */

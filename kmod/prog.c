@@ -188,65 +188,6 @@ static int kpl_loading_verify(struct kpl_session *s, struct kpl_loading *l)
 	return 0;
 }
 
-/*
- * Helpers that are given the hit may want to know the probe, read more of the
- * hit than registers or write to it, unless they are known not to.
- */
-static bool kpl_helper_looks(s32 helper)
-{
-	u32 i;
-
-	switch (helper) {
-	case KPL_H_agg_add:
-	case KPL_H_map_get:
-	case KPL_H_map_set:
-	case KPL_H_map_delete:
-	case KPL_H_map_add:
-		return false;
-	}
-	for (i = 0; i < ARRAY_SIZE(kpl_helper_descs[helper].arg); i++)
-		if (kpl_helper_descs[helper].arg[i] == KPL_A_HIT)
-			return true;
-	return false;
-}
-
-/*
- * A pointer to the hit can't be moved, so each look at a field is a load at
- * its offset, whatever the register.
- */
-static enum kpl_looks kpl_insns_look(const struct bpf_insn *insns, u32 nr)
-{
-	enum kpl_looks looks = KPL_LOOKS_NOWHERE;
-	u32 i;
-
-	for (i = 0; i < nr; i++) {
-		switch (insns[i].code) {
-		case BPF_LD | BPF_IMM | BPF_DW:
-			i++;
-			break;
-		case BPF_LDX | BPF_MEM | BPF_DW:
-		case BPF_LDX | BPF_MEM | BPF_W:
-			looks = KPL_LOOKS_AT_CALL;
-			switch (insns[i].off) {
-			case offsetof(struct kpl_hit, scratch):
-			case offsetof(struct kpl_hit, func):
-			case offsetof(struct kpl_hit, addr):
-			case offsetof(struct kpl_hit, ret):
-			case offsetof(struct kpl_hit, ret_addr):
-			case offsetof(struct kpl_hit, bad_addr):
-			case offsetof(struct kpl_hit, status):
-				return KPL_LOOKS_AT_ALL;
-			}
-			break;
-		case BPF_JMP | BPF_CALL:
-			if (kpl_helper_looks(insns[i].imm))
-				return KPL_LOOKS_AT_ALL;
-			break;
-		}
-	}
-	return looks;
-}
-
 static void kpl_prog_free(struct kpl_session *s, struct kpl_prog *prog)
 {
 	if (prog->native)
@@ -280,7 +221,7 @@ static struct kpl_prog *kpl_prog_make(struct kpl_session *s, struct kpl_loading 
 	bitmap_copy(prog->maps, l->uses, KPL_MAX_MAPS);
 	prog->full_regs = l->v.regs_read & ~KPL_TRACE_REGS;
 	prog->reads_ip = l->v.regs_read & KPL_TRACE_REG(ip);
-	prog->looks = kpl_insns_look(l->insns, l->arg->nr_insns);
+	prog->looks = l->v.looks;
 	prog->sites = kpl_sites_alloc(prog->nr_insns);
 	if (!prog->sites) {
 		kpl_prog_free(s, prog);

@@ -45,6 +45,7 @@ struct kpl_verify {
 	u32 reject_pc;
 	u32 has_loops;
 	u32 emits;		/* writes ring records */
+	u32 looks;		/* enum kpl_looks: at how much of the hit */
 	u64 regs_read;		/* bit i: may load the 8 bytes at 8 * i of struct pt_regs */
 };
 
@@ -115,18 +116,38 @@ enum kpl_result {
 	KPL_R_NUM, KPL_R_REC_OR_NULL, KPL_R_VOID, KPL_R_DONE,
 };
 
+/* How much of the hit a program or a helper looks at: no more is filled in for it. */
+enum kpl_looks {
+	KPL_LOOKS_NOWHERE,
+	KPL_LOOKS_AT_CALL,	/* registers and instance data */
+	KPL_LOOKS_AT_ALL,
+};
+
+enum kpl_effect {
+	KPL_EFFECT_SAME,	/* none, and the result is the same for the whole of a hit */
+	KPL_EFFECT_RESULT,	/* none but the result */
+	KPL_EFFECT_ACTS,
+};
+
+/* A row of helpers.def. */
 struct kpl_helper_desc {
 	const char *name;	/* NULL: no such helper */
 	u8 result;		/* enum kpl_result */
 	u8 arg[5];		/* enum kpl_arg, of r1 to r5 */
+	u8 looks;		/* enum kpl_looks */
+	u8 effect;		/* enum kpl_effect */
+	u8 bits;		/* of the result that may be set */
 	u16 cost;
 };
 
+/* A row of hit.def. */
 struct kpl_hit_desc {
 	const char *name;
 	u16 off, size;		/* in struct kpl_hit */
 	u8 type;		/* enum kpl_reg_type */
 	u8 kinds;		/* bit k: programs of kind k may load it */
+	u8 looks;		/* enum kpl_looks */
+	u8 changes;		/* while the handler runs */
 };
 
 /* How the fields of an instruction are used. */

@@ -46,11 +46,14 @@ const u8 kpl_insn_forms[256] = {
 #define REC(x)		KPL_A_REC
 
 const struct kpl_helper_desc kpl_helper_descs[KPL_H_END_] = {
-#define HELPER(id, name_, result_, a1, a2, a3, a4, a5, cost_)		\
+#define HELPER(id, name_, result_, a1, a2, a3, a4, a5, cost_, looks_, effect_, bits_)	\
 	[id] = {							\
 		.name = #name_,						\
 		.result = KPL_R_##result_,				\
 		.arg = { a1(0), a2(0), a3(0), a4(0), a5(0) },		\
+		.looks = KPL_LOOKS_##looks_,				\
+		.effect = KPL_EFFECT_##effect_,				\
+		.bits = bits_,						\
 		.cost = cost_,						\
 	},
 #include "../uapi/helpers.def"
@@ -72,16 +75,22 @@ const struct kpl_helper_desc kpl_helper_descs[KPL_H_END_] = {
 #undef REC
 
 const struct kpl_hit_desc kpl_hit_descs[] = {
-#define HIT(field, type_, kinds_)				\
+#define SAME	0
+#define CHANGES	1
+#define HIT(field, type_, kinds_, looks_, during_)		\
 	{							\
 		.name = #field,					\
 		.off = offsetof(struct kpl_hit, field),		\
 		.size = sizeof(((struct kpl_hit *)0)->field),	\
 		.type = KPL_T_##type_,				\
 		.kinds = kinds_,				\
+		.looks = KPL_LOOKS_##looks_,			\
+		.changes = during_,				\
 	},
 #include "../uapi/hit.def"
 #undef HIT
+#undef SAME
+#undef CHANGES
 };
 
 const u32 kpl_nr_hit_descs = sizeof(kpl_hit_descs) / sizeof(kpl_hit_descs[0]);

@@ -257,6 +257,7 @@ int kpl_verify(struct kpl_verify *v)
 	v->reject_pc = 0;
 	v->has_loops = 0;
 	v->emits = 0;
+	v->looks = KPL_LOOKS_NOWHERE;
 	v->regs_read = 0;
 
 	err = check_limits(v);

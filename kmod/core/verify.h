@@ -89,6 +89,13 @@ int kpl_check_jcc(struct kpl_verify *v, const struct bpf_insn *insn);
 /* verify_call.c */
 int kpl_check_call(struct kpl_verify *v, const struct bpf_insn *insn, u32 *cost);
 
+/* The program looks at this much of the hit. */
+static inline void kpl_looks_at(struct kpl_verify *v, u32 looks)
+{
+	if (looks > v->looks)
+		v->looks = looks;
+}
+
 static inline struct kpl_reg kpl_reg_make(u32 type, s32 val)
 {
 	struct kpl_reg reg = { .type = type, .val = val };

@@ -225,6 +225,7 @@ int kpl_check_call(struct kpl_verify *v, const struct bpf_insn *insn, u32 *cost)
 		kpl_stack_write(s, call.stack_off[i], call.stack_size[i]);
 	}
 	apply_result(s, call.desc->result, rec_size);
+	kpl_looks_at(v, call.desc->looks);
 	*cost += call.desc->cost + call.units;
 	return 0;
 }

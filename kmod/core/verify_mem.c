@@ -60,6 +60,7 @@ static int check_hit_load(struct kpl_verify *v, const struct bpf_insn *insn)
 			continue;
 		if (!(field->kinds >> v->kind & 1))
 			break;
+		kpl_looks_at(v, field->looks);
 		v->ws->cur.reg[insn->dst_reg] = kpl_reg_make(field->type, 0);
 		return 0;
 	}

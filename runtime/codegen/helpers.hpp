@@ -23,4 +23,9 @@ inline bool helper_has_result(kpl_helper helper) {
     return kpl_helper_descs[helper].result == KPL_R_NUM;
 }
 
+// How many low bits of its result may be set.
+inline uint32_t helper_bits(kpl_helper helper) {
+    return kpl_helper_descs[helper].bits;
+}
+
 }  // namespace kpl

@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstddef>
 
+#include "codegen/helpers.hpp"
 #include "ir/visit.hpp"
 
 namespace kpl {
@@ -58,22 +59,6 @@ uint32_t width(uint64_t value) {
     return std::bit_width(value);
 }
 
-uint32_t call_bits(kpl_helper helper) {
-    switch (helper) {
-        case KPL_H_pid:
-        case KPL_H_tid:
-        case KPL_H_ppid:
-        case KPL_H_uid:
-        case KPL_H_gid:
-            return 32;
-        case KPL_H_str_eq:
-        case KPL_H_str_starts:
-            return 1;
-        default:
-            return all_bits;
-    }
-}
-
 uint32_t bits_of(const ir::Function& function, ValueId value, int levels) {
     const Inst& inst = function.insts[value];
     if (inst.op == Opcode::Const) return width(inst.imm);
@@ -81,8 +66,7 @@ uint32_t bits_of(const ir::Function& function, ValueId value, int levels) {
     auto arg = [&](size_t i) { return bits_of(function, inst.args[i], levels - 1); };
     switch (inst.op) {
         case Opcode::HitField:
-            return inst.imm == offsetof(kpl_hit, cpu) || inst.imm == offsetof(kpl_hit, status) ? 32
-                                                                                               : all_bits;
+            return ir::hit_field(inst.imm).size * 8u;
         case Opcode::Read:
         case Opcode::SoftRead:
             return static_cast<uint32_t>(inst.imm) * 8;
@@ -115,7 +99,7 @@ uint32_t bits_of(const ir::Function& function, ValueId value, int levels) {
         case Opcode::Select:
             return std::max(arg(1), arg(2));
         case Opcode::Call:
-            return call_bits(inst.helper);
+            return helper_bits(inst.helper);
         default:
             return all_bits;
     }

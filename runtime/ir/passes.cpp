@@ -236,22 +236,6 @@ class Folder {
     Renames renames_;
 };
 
-// Helpers whose result is the same for the whole of a hit.
-bool constant_helper(kpl_helper h) {
-    switch (h) {
-        case KPL_H_pid:
-        case KPL_H_tid:
-        case KPL_H_ppid:
-        case KPL_H_uid:
-        case KPL_H_gid:
-        case KPL_H_task:
-        case KPL_H_cgroup:
-            return true;
-        default:
-            return false;
-    }
-}
-
 bool is_pure(const Inst& inst) {
     switch (inst.op) {
         case Opcode::HitField:
@@ -279,7 +263,7 @@ bool is_pure(const Inst& inst) {
         case Opcode::Select:
             return true;
         case Opcode::Call:
-            return constant_helper(inst.helper);
+            return kpl_helper_descs[inst.helper].effect == KPL_EFFECT_SAME;
         default:
             return false;
     }
@@ -312,7 +296,7 @@ bool is_removable(const Inst& inst) {
         case Opcode::LoadSlot:
             return true;
         case Opcode::Call:
-            return inst.helper == KPL_H_now || inst.helper == KPL_H_str_eq || inst.helper == KPL_H_str_starts;
+            return kpl_helper_descs[inst.helper].effect == KPL_EFFECT_RESULT;
         default:
             return false;
     }

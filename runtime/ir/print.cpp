@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "ir/ir.hpp"
+#include "ir/visit.hpp"
 
 namespace kpl::ir {
 namespace {
@@ -15,26 +16,6 @@ constexpr const char* op_names[] = {
 static_assert(std::size(op_names) == static_cast<size_t>(Opcode::MapAdd) + 1);
 
 constexpr const char* cmp_names[] = {"==", "!=", "<", "<=", ">", ">=", "u<", "u<=", "u>", "u>="};
-
-const char* helper_name(kpl_helper helper) {
-    switch (helper) {
-#define HELPER(id, name, ...) \
-    case KPL_H_##name:        \
-        return #name;
-#include "uapi/helpers.def"
-#undef HELPER
-        default:
-            return "?";
-    }
-}
-
-const char* hit_name(int64_t offset) {
-#define HIT(field, type, kinds) \
-    if (offset == static_cast<int64_t>(offsetof(kpl_hit, field))) return #field;
-#include "uapi/hit.def"
-#undef HIT
-    return "?";
-}
 
 const char* stop_name(kpl_stop reason) {
     switch (reason) {
@@ -107,7 +88,7 @@ std::string body(const Inst& inst) {
         case Opcode::Const:
             return text + fmt::format(" {}", inst.imm);
         case Opcode::HitField:
-            return text + " " + hit_name(inst.imm);
+            return text + " " + hit_field(inst.imm).name;
         case Opcode::Reg:
             return text + fmt::format(" {}", inst.imm);
         case Opcode::SExt:
@@ -128,7 +109,7 @@ std::string body(const Inst& inst) {
             std::string list;
             for (const Operand& o : inst.operands) list += (list.empty() ? "" : ", ") + operand(o);
             return text +
-                   fmt::format(" {}({}){}", helper_name(inst.helper), list, inst.stops ? " stops" : "");
+                   fmt::format(" {}({}){}", kpl_helper_descs[inst.helper].name, list, inst.stops ? " stops" : "");
         }
         case Opcode::Emit:
         case Opcode::MapDelete:

@@ -2,17 +2,29 @@
 // Every value that an instruction or a terminator uses, and every successor of a block.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <cassert>
 #include <cstddef>
 #include <span>
 
+#include "core/core.h"
 #include "ir/ir.hpp"
 
 namespace kpl::ir {
 
-// Fields of the hit that helpers change: each read of one is another value.
+// The row of hit.def for the field at an offset of struct kpl_hit.
+inline const kpl_hit_desc& hit_field(int64_t offset) {
+    const std::span fields(kpl_hit_descs, kpl_nr_hit_descs);
+    const auto found = std::find_if(fields.begin(), fields.end(),
+                                    [&](const kpl_hit_desc& field) { return field.off == offset; });
+    assert(found != fields.end());
+    return *found;
+}
+
+// Each read of it is another value.
 inline bool changes_during_hit(int64_t field) {
-    return field == offsetof(kpl_hit, status) || field == offsetof(kpl_hit, bad_addr);
+    return hit_field(field).changes;
 }
 
 template <class InstT, class Visit>

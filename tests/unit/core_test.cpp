@@ -72,7 +72,7 @@ std::string kinds(unsigned mask) {
 
 TEST_CASE("the document lists all helpers as helpers.def does") {
     std::vector<std::string> rows;
-#define HELPER(id, name, result, a1, a2, a3, a4, a5, cost)               \
+#define HELPER(id, name, result, a1, a2, a3, a4, a5, cost, ...)          \
     rows.push_back(fmt::format("| {} | {} | {} | {} | {} | ", id, #name, \
                                arguments({#a1, #a2, #a3, #a4, #a5}), #result, cost));
 #include "uapi/helpers.def"
