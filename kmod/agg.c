@@ -7,42 +7,15 @@
  * a key is the kernel's alone.  There are two banks: a clear empties the idle
  * one, lets all CPUs go on with it, and leaves the other to the reader.
  */
-#include <linux/bitops.h>
 #include <linux/minmax.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 
+#include "core/agg.h"
 #include "map.h"
 #include "probe.h"
 
 #define KPL_MAX_STEPS	128	/* of a search in the index, which is at most half full */
-
-struct kpl_value_minmax {	/* MIN, MAX */
-	u64 n;
-	s64 bound;
-};
-
-struct kpl_value_stats {	/* AVG: the first two */
-	u64 n;
-	s64 sum, min, max;
-};
-
-u32 kpl_agg_value_size(const struct kpl_map *map)
-{
-	switch (map->kind) {
-	case KPL_MAP_COUNT:
-	case KPL_MAP_SUM:
-		return 8;
-	case KPL_MAP_AVG:
-	case KPL_MAP_MIN:
-	case KPL_MAP_MAX:
-		return 16;
-	case KPL_MAP_STATS:
-		return sizeof(struct kpl_value_stats);
-	default:
-		return 8 * map->nr_slots;
-	}
-}
 
 /* ------------------------------------------------------------------- update */
 
@@ -101,64 +74,30 @@ static struct kpl_agg_cell *kpl_cell_of(const struct kpl_map *map, const struct 
 static noinline void kpl_update_wide(const struct kpl_map *map, u64 *value, s64 n)
 {
 	struct kpl_agg_cell *cell = (void *)value - map->key_size - sizeof(*cell);
-	struct kpl_value_minmax *bound = (void *)value;
-	struct kpl_value_stats *stats = (void *)value;
-	bool first = !stats->n;
 
 	WRITE_ONCE(cell->seq, cell->seq + 1);
 	smp_wmb();	/* odd before the first change */
-	stats->n++;
-	switch (map->kind) {
-	case KPL_MAP_MIN:
-		bound->bound = first ? n : min(n, bound->bound);
-		break;
-	case KPL_MAP_MAX:
-		bound->bound = first ? n : max(n, bound->bound);
-		break;
-	case KPL_MAP_STATS:
-		stats->min = first ? n : min(n, stats->min);
-		stats->max = first ? n : max(n, stats->max);
-		fallthrough;
-	case KPL_MAP_AVG:
-		stats->sum = (u64)stats->sum + n;
-		break;
-	}
+	kpl_agg_words_add(map->holds, value, n);
 	smp_wmb();	/* even after the last */
 	WRITE_ONCE(cell->seq, cell->seq + 1);
-}
-
-static __always_inline u32 kpl_hist_slot(s64 n)
-{
-	return n > 0 ? fls64(n) + 1 : n == 0;
-}
-
-static u32 kpl_lhist_slot(const struct kpl_map *map, s64 n)
-{
-	u64 step;
-
-	if (n < map->lo)
-		return 0;
-	step = div64_u64((u64)n - (u64)map->lo, map->step);
-	/* Any number of steps: it takes one more only when it is small. */
-	return 1 + min_t(u64, step, map->nr_slots - 2);
 }
 
 /* `value` is that of a cell, found or the only one. */
 static __always_inline u64 kpl_update(const struct kpl_map *map, u64 *value, u64 n)
 {
-	switch (map->kind) {
-	case KPL_MAP_COUNT:
-	case KPL_MAP_SUM:
+	switch (map->update) {
+	case KPL_UPDATE_ADD:
 		*value += n;
 		break;
-	case KPL_MAP_HIST:
+	case KPL_UPDATE_POWERS:
 		value[kpl_hist_slot(n)]++;
 		break;
-	case KPL_MAP_LHIST:
-		value[kpl_lhist_slot(map, n)]++;
+	case KPL_UPDATE_STEPS:
+		value[kpl_lhist_slot(map->lo, map->step, map->value_size / 8, n)]++;
 		break;
-	default:
+	case KPL_UPDATE_WORDS:
 		kpl_update_wide(map, value, n);
+		break;
 	}
 	return 1;
 }
@@ -204,13 +143,10 @@ s32 kpl_agg_helper(const struct kpl_map *map)
 {
 	if (map->key_size)
 		return KPL_H_agg_add;
-	switch (map->kind) {
-	case KPL_MAP_COUNT:
-	case KPL_MAP_SUM:
+	if (map->update == KPL_UPDATE_ADD)
 		return KPL_H_ADD_NUMBER;
-	case KPL_MAP_HIST:
+	if (map->update == KPL_UPDATE_POWERS)
 		return KPL_H_ADD_HIST;
-	}
 	return KPL_H_agg_add;
 }
 

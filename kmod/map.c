@@ -5,6 +5,7 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
+#include "core/agg.h"
 #include "map.h"
 #include "prog.h"
 
@@ -17,11 +18,11 @@ struct kpl_map *kpl_map_get(struct kpl_session *s, u32 id)
 
 /* ----------------------------------------------------------------- creation */
 
-static int kpl_map_check_lhist(const struct kpl_map_create *arg)
+static int kpl_map_check_steps(const struct kpl_map_create *arg)
 {
 	u64 steps;
 
-	if (arg->kind != KPL_MAP_LHIST)
+	if (arg->kind == KPL_MAP_HASH || kpl_agg_descs[arg->kind].slots != KPL_SLOTS_STEPS)
 		return arg->lo || arg->hi || arg->step ? -EINVAL : 0;
 	if (arg->step <= 0 || arg->hi <= arg->lo)
 		return -EINVAL;
@@ -42,7 +43,7 @@ static int kpl_map_check(const struct kpl_map_create *arg)
 	if (arg->key_size > KPL_MAX_KEY || arg->value_size > KPL_MAX_VALUE ||
 	    arg->max_entries > KPL_MAX_ENTRIES)
 		return -E2BIG;
-	return kpl_map_check_lhist(arg);
+	return kpl_map_check_steps(arg);
 }
 
 static void kpl_map_init(struct kpl_map *map, const struct kpl_map_create *arg)
@@ -53,11 +54,14 @@ static void kpl_map_init(struct kpl_map *map, const struct kpl_map_create *arg)
 	map->lo = arg->lo;
 	map->step = arg->step;
 	map->seed = get_random_u64();
-	if (map->kind == KPL_MAP_HIST)
-		map->nr_slots = 66;
-	if (map->kind == KPL_MAP_LHIST)
-		map->nr_slots = div64_u64((u64)arg->hi - (u64)arg->lo, arg->step) + 2;
-	map->value_size = kpl_map_is_agg(map) ? kpl_agg_value_size(map) : arg->value_size;
+	map->value_size = arg->value_size;
+	if (kpl_map_is_agg(map)) {
+		const struct kpl_agg_desc *agg = &kpl_agg_descs[map->kind];
+
+		map->update = kpl_agg_update_of(agg);
+		map->holds = agg->holds;
+		map->value_size = 8 * kpl_agg_words(agg, arg->lo, arg->hi, arg->step);
+	}
 }
 
 static void kpl_map_free(struct kpl_session *s, struct kpl_map *map)

@@ -52,8 +52,9 @@ struct kpl_map {
 	u32 kind;
 	u32 key_size, value_size;	/* bytes, multiples of 8 */
 	u32 max_entries;
-	s64 lo, step;			/* LHIST */
-	u32 nr_slots;			/* HIST, LHIST */
+	u32 update;			/* enum kpl_agg_update */
+	u32 holds;			/* KPL_AGG_* */
+	s64 lo, step;			/* aggregations of steps */
 	u64 seed;
 	u64 charged;
 	union {
@@ -106,7 +107,6 @@ int kpl_map_info(struct kpl_session *s, struct kpl_map_info *arg);
 int kpl_map_op(struct kpl_session *s, struct kpl_map_op *arg);
 
 /* agg.c; process context */
-u32 kpl_agg_value_size(const struct kpl_map *map);
 u64 kpl_agg_memory(struct kpl_map *map);	/* also plans the layout */
 int kpl_agg_alloc(struct kpl_map *map);
 void kpl_agg_free(struct kpl_map *map);

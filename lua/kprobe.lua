@@ -260,7 +260,7 @@ local function declare_map(kind, decl)
   return setmetatable({ id = core.map(decl) }, Map)
 end
 
-for _, kind in ipairs { "count", "sum", "avg", "min", "max", "stats", "hist" } do
+for _, kind in ipairs(core.aggregations) do
   kprobe[kind] = function(decl)
     if decl ~= nil and type(decl) ~= "table" then fail("%s takes no argument, or a table such as { max = 10000 }", kind) end
     check_options(kind, decl or {}, { max = "max" })

@@ -150,6 +150,21 @@ struct kpl_hit_desc {
 	u8 changes;		/* while the handler runs */
 };
 
+enum kpl_agg_slots { KPL_SLOTS_NONE, KPL_SLOTS_POWERS, KPL_SLOTS_STEPS };
+
+enum kpl_agg_shows {
+	KPL_SHOWS_N, KPL_SHOWS_SUM, KPL_SHOWS_AVERAGE, KPL_SHOWS_MIN, KPL_SHOWS_MAX,
+	KPL_SHOWS_WORDS, KPL_SHOWS_SLOTS,
+};
+
+/* A row of aggs.def. */
+struct kpl_agg_desc {
+	const char *name;
+	u8 holds;		/* KPL_AGG_* */
+	u8 slots;		/* enum kpl_agg_slots */
+	u8 shows;		/* enum kpl_agg_shows */
+};
+
 /* How the fields of an instruction are used. */
 enum kpl_form {
 	KPL_F_BAD = 0,		/* no such opcode in the profile */
@@ -159,6 +174,7 @@ enum kpl_form {
 };
 
 extern const struct kpl_helper_desc kpl_helper_descs[KPL_H_END_];
+extern const struct kpl_agg_desc kpl_agg_descs[KPL_MAP_HASH];
 extern const struct kpl_hit_desc kpl_hit_descs[];
 extern const u32 kpl_nr_hit_descs;
 extern const u8 kpl_insn_forms[256];	/* enum kpl_form of each opcode */

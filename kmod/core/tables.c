@@ -95,6 +95,18 @@ const struct kpl_hit_desc kpl_hit_descs[] = {
 
 const u32 kpl_nr_hit_descs = sizeof(kpl_hit_descs) / sizeof(kpl_hit_descs[0]);
 
+const struct kpl_agg_desc kpl_agg_descs[KPL_MAP_HASH] = {
+#define AGG(id, name_, holds_, slots_, shows_)		\
+	[KPL_MAP_##id] = {				\
+		.name = #name_,				\
+		.holds = holds_,			\
+		.slots = KPL_SLOTS_##slots_,		\
+		.shows = KPL_SHOWS_##shows_,		\
+	},
+#include "../uapi/aggs.def"
+#undef AGG
+};
+
 u32 kpl_ending(u32 kind, u32 nr_insns, u64 r0)
 {
 	u32 reason = KPL_RET_REASON(r0);

@@ -246,19 +246,20 @@ struct kpl_prog_native {
 
 /* --------------------------------------------------------------------- maps */
 
-/* Kinds of maps.  AGG_*: per-CPU aggregations, merged by the reader. */
+/* Kinds of maps.  Those of aggs.def are aggregations: per-CPU, merged by the reader. */
 enum kpl_map_kind {
-	KPL_MAP_COUNT = 0,	/* u64: sum of 1 or of the numbers given */
-	KPL_MAP_SUM = 1,	/* s64 */
-	KPL_MAP_AVG = 2,	/* u64 n, s64 sum */
-	KPL_MAP_MIN = 3,	/* u64 n, s64 min */
-	KPL_MAP_MAX = 4,	/* u64 n, s64 max */
-	KPL_MAP_STATS = 5,	/* u64 n, s64 sum, s64 min, s64 max */
-	KPL_MAP_HIST = 6,	/* u64 slot[66]: negative, 0, then [2^(i-2), 2^(i-1)) */
-	KPL_MAP_LHIST = 7,	/* u64 slot[2 + (hi - lo) / step]: below, steps, above */
-	KPL_MAP_HASH = 8,	/* shared: values set, read and deleted */
+#define AGG(id, name, holds, slots, shows) KPL_MAP_##id,
+#include "aggs.def"
+#undef AGG
+	KPL_MAP_HASH,	/* shared: values set, read and deleted */
 	KPL_MAP_KINDS
 };
+
+/* The words of an aggregation's value, u64 or s64, those that it holds one after the other. */
+#define KPL_AGG_N	1u
+#define KPL_AGG_SUM	2u
+#define KPL_AGG_MIN	4u
+#define KPL_AGG_MAX	8u
 
 /*
  * KPL_IOC_MAP_CREATE.  An aggregation without a key has key_size 0 and one

@@ -11,20 +11,18 @@ namespace {
 
 uint64_t word(const uint8_t* at) { return __atomic_load_n(reinterpret_cast<const uint64_t*>(at), __ATOMIC_RELAXED); }
 
-// A cell's value as its kind lays it out (enum kpl_map_kind).
-AggValue decode(uint32_t kind, const std::vector<uint64_t>& words) {
+// A cell's value as its row of aggs.def lays it out.
+AggValue decode(const kpl_agg_desc& agg, const std::vector<uint64_t>& words) {
     AggValue v;
-    auto s = [&](size_t i) { return static_cast<int64_t>(words[i]); };
-    switch (kind) {
-        case KPL_MAP_COUNT: v.n = words[0]; break;
-        case KPL_MAP_SUM: v.sum = s(0); break;
-        case KPL_MAP_AVG: v.n = words[0], v.sum = s(1); break;
-        case KPL_MAP_MIN: v.n = words[0], v.min = s(1); break;
-        case KPL_MAP_MAX: v.n = words[0], v.max = s(1); break;
-        case KPL_MAP_STATS: v.n = words[0], v.sum = s(1), v.min = s(2), v.max = s(3); break;
-        default:
-            v.slots = words;
-            for (uint64_t slot : words) v.n += slot;
+    size_t at = 0;
+    auto next = [&] { return static_cast<int64_t>(words[at++]); };
+    if (agg.holds & KPL_AGG_N) v.n = words[at++];
+    if (agg.holds & KPL_AGG_SUM) v.sum = next();
+    if (agg.holds & KPL_AGG_MIN) v.min = next();
+    if (agg.holds & KPL_AGG_MAX) v.max = next();
+    if (agg.slots != KPL_SLOTS_NONE) {
+        v.slots = words;
+        for (uint64_t slot : words) v.n += slot;
     }
     return v;
 }
@@ -51,6 +49,17 @@ std::vector<uint64_t> read_value(const kpl_agg_cell* cell, const uint8_t* value,
 }
 
 }  // namespace
+
+std::optional<AggValue::Number> AggValue::number(const kpl_agg_desc& agg) const {
+    switch (agg.shows) {
+        case KPL_SHOWS_N: return n;
+        case KPL_SHOWS_SUM: return sum;
+        case KPL_SHOWS_AVERAGE: return average();
+        case KPL_SHOWS_MIN: return min;
+        case KPL_SHOWS_MAX: return max;
+    }
+    return {};
+}
 
 Result<Aggregation> Aggregation::create(const Device& device, const kpl_map_create& made) {
     Aggregation agg;
@@ -82,7 +91,7 @@ std::vector<AggRow> Aggregation::read_bank(uint32_t bank) const {
     std::vector<AggRow> rows;
     std::unordered_map<std::string, size_t> index;
     for_cells(bank, [&](std::string_view key, const kpl_agg_cell* cell, const uint8_t* value) {
-        AggValue one = decode(made_.kind, read_value(cell, value, made_.value_size));
+        AggValue one = decode(kpl_agg_descs[made_.kind], read_value(cell, value, made_.value_size));
         const auto [at, fresh] = index.try_emplace(std::string(key), rows.size());
         if (fresh)
             rows.push_back({at->first, std::move(one)});
@@ -103,7 +112,7 @@ Result<AggValue> Aggregation::value(const Device& device, std::string_view key) 
     bool found = false;
     for_cells(bank, [&](std::string_view other, const kpl_agg_cell* cell, const uint8_t* value) {
         if (other != key) return;
-        AggValue one = decode(made_.kind, read_value(cell, value, made_.value_size));
+        AggValue one = decode(kpl_agg_descs[made_.kind], read_value(cell, value, made_.value_size));
         if (found)
             merge(sum, one);
         else

@@ -3,23 +3,33 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "base/mapping.hpp"
 #include "base/result.hpp"
+#include "core/core.h"
 #include "device/device.hpp"
 
 namespace kpl {
 
-// The merged value of one key. Which members mean something follows from the map's kind.
+// The merged value of one key. Which members mean something is in aggs.def.
 struct AggValue {
-    uint64_t n = 0;    // COUNT: the count; AVG, MIN, MAX, STATS, HIST, LHIST: how many were added
-    int64_t sum = 0;   // SUM, AVG, STATS
-    int64_t min = 0;   // MIN, STATS
-    int64_t max = 0;   // MAX, STATS
-    std::vector<uint64_t> slots;  // HIST, LHIST
+    uint64_t n = 0;  // how many were added; of count(): the count
+    int64_t sum = 0;
+    int64_t min = 0;
+    int64_t max = 0;
+    std::vector<uint64_t> slots;
+
+    int64_t average() const { return n ? sum / static_cast<int64_t>(n) : 0; }
+    double exact_average() const { return n ? static_cast<double>(sum) / static_cast<double>(n) : 0; }
+
+    // The one number that stands for it (a count is unsigned); none for all words and for histograms.
+    using Number = std::variant<int64_t, uint64_t>;
+    std::optional<Number> number(const kpl_agg_desc& agg) const;
 };
 
 struct AggRow {

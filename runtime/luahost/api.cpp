@@ -66,8 +66,10 @@ Result<std::vector<Datum>> key_elements(lua_State* L, int table) {
 
 // ---- declarations
 constexpr std::pair<const char*, kpl_map_kind> map_kinds[] = {
-    {"count", KPL_MAP_COUNT}, {"sum", KPL_MAP_SUM},     {"avg", KPL_MAP_AVG},   {"min", KPL_MAP_MIN},     {"max", KPL_MAP_MAX},
-    {"stats", KPL_MAP_STATS}, {"hist", KPL_MAP_HIST},   {"lhist", KPL_MAP_LHIST}, {"map", KPL_MAP_HASH},
+#define AGG(id, name, ...) {#name, KPL_MAP_##id},
+#include "uapi/aggs.def"
+#undef AGG
+    {"map", KPL_MAP_HASH},
 };
 
 constexpr std::pair<const char*, FieldKind> field_kinds[] = {
@@ -250,20 +252,16 @@ int stats(lua_State* L) {
 
 // ---- maps
 void push_agg_value(lua_State* L, const MapDecl& map, const AggValue& v) {
-    switch (map.kind) {
-        case KPL_MAP_COUNT: return push_uint(L, v.n);
-        case KPL_MAP_SUM: return push_int(L, v.sum);
-        case KPL_MAP_AVG: return push_int(L, v.n ? v.sum / static_cast<int64_t>(v.n) : 0);
-        case KPL_MAP_MIN: return push_int(L, v.min);
-        case KPL_MAP_MAX: return push_int(L, v.max);
-        default: break;
+    if (const auto number = v.number(kpl_agg_descs[map.kind])) {
+        if (const auto* n = std::get_if<uint64_t>(&*number)) return push_uint(L, *n);
+        return push_int(L, std::get<int64_t>(*number));
     }
     lua_createtable(L, static_cast<int>(v.slots.size()), 5);
     push_uint(L, v.n);
     lua_setfield(L, -2, "count");
-    if (map.kind == KPL_MAP_STATS) {
+    if (!is_histogram(map)) {
         const std::pair<const char*, int64_t> fields[] = {
-            {"sum", v.sum}, {"min", v.min}, {"max", v.max}, {"avg", v.n ? v.sum / static_cast<int64_t>(v.n) : 0}};
+            {"sum", v.sum}, {"min", v.min}, {"max", v.max}, {"avg", v.average()}};
         for (const auto& [name, n] : fields) {
             push_int(L, n);
             lua_setfield(L, -2, name);
@@ -492,6 +490,15 @@ void push_core(lua_State* L) {
         lua_pushcfunction(L, f->func);
         lua_setfield(L, -2, f->name);
     }
+    // The aggregations whose constructors take options alone.
+    lua_newtable(L);
+    int n = 0;
+    for (const kpl_agg_desc& agg : kpl_agg_descs) {
+        if (agg.slots == KPL_SLOTS_STEPS) continue;
+        lua_pushstring(L, agg.name);
+        lua_rawseti(L, -2, ++n);
+    }
+    lua_setfield(L, -2, "aggregations");
 }
 
 }  // namespace kpl

@@ -20,7 +20,8 @@ Json count(uint64_t n) {
     return n;
 }
 
-int64_t average(const AggValue& v) { return v.n ? v.sum / static_cast<int64_t>(v.n) : 0; }
+Json number(int64_t n) { return integer(n); }
+Json number(uint64_t n) { return count(n); }
 
 // From the first to the last that is not empty. `max` is in the bucket; one without an end has no such member.
 Json buckets(const MapDecl& map, const AggValue& v) {
@@ -40,28 +41,19 @@ Json buckets(const MapDecl& map, const AggValue& v) {
 }
 
 Json value_of(const MapDecl& map, const AggValue& v) {
-    switch (map.kind) {
-        case KPL_MAP_SUM: return integer(v.sum);
-        case KPL_MAP_AVG: return integer(average(v));
-        case KPL_MAP_MIN: return integer(v.min);
-        case KPL_MAP_MAX: return integer(v.max);
-        case KPL_MAP_STATS:
-            return {{"count", count(v.n)}, {"average", integer(average(v))}, {"total", integer(v.sum)},
-                    {"min", integer(v.min)}, {"max", integer(v.max)}};
-        case KPL_MAP_HIST:
-        case KPL_MAP_LHIST: return buckets(map, v);
-        default: return count(v.n);
-    }
+    if (const auto one = v.number(kpl_agg_descs[map.kind])) return std::visit([](auto n) { return number(n); }, *one);
+    if (is_histogram(map)) return buckets(map, v);
+    return {{"count", count(v.n)}, {"average", integer(v.average())}, {"total", integer(v.sum)},
+            {"min", integer(v.min)}, {"max", integer(v.max)}};
 }
 
 const char* type_of(const MapDecl& map) {
-    switch (map.kind) {
-        case KPL_MAP_AVG:
-        case KPL_MAP_STATS: return "stats";
-        case KPL_MAP_HIST:
-        case KPL_MAP_LHIST: return "hist";
-        default: return "map";
+    switch (kpl_agg_descs[map.kind].shows) {
+        case KPL_SHOWS_AVERAGE:
+        case KPL_SHOWS_WORDS: return "stats";
+        case KPL_SHOWS_SLOTS: return "hist";
     }
+    return "map";
 }
 
 std::string key_name(const std::vector<Datum>& key) {

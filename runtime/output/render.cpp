@@ -10,9 +10,9 @@ namespace {
 
 constexpr size_t bar_width = 52;
 
-int64_t average(const AggValue& v) { return v.n ? v.sum / static_cast<int64_t>(v.n) : 0; }
+const kpl_agg_desc& row_of(const MapDecl& map) { return kpl_agg_descs[map.kind]; }
 
-bool is_histogram(const MapDecl& map) { return map.kind == KPL_MAP_HIST || map.kind == KPL_MAP_LHIST; }
+bool is_stepped(const MapDecl& map) { return row_of(map).slots == KPL_SLOTS_STEPS; }
 
 // 1024 → 1K, as bpftrace labels the buckets of hist().
 std::string power_label(int exponent) {
@@ -22,7 +22,7 @@ std::string power_label(int exponent) {
 
 // Of hist(): 0 to 1023 as they are, powers of two from there on with their unit. Of lhist(): what is whole in K or M.
 std::string bound_label(const MapDecl& map, int64_t bound) {
-    if (map.kind == KPL_MAP_LHIST) {
+    if (is_stepped(map)) {
         if (bound != 0 && bound % (1 << 20) == 0) return fmt::format("{}M", bound >> 20);
         if (bound != 0 && bound % (1 << 10) == 0) return fmt::format("{}K", bound >> 10);
         return std::to_string(bound);
@@ -34,20 +34,14 @@ std::string slot_label(const MapDecl& map, size_t slot, size_t slots) {
     const Bounds b = slot_bounds(map, slot, slots);
     if (!b.min) return fmt::format("(..., {})", bound_label(map, *b.max));
     if (!b.max) return fmt::format("[{}, ...)", bound_label(map, *b.min));
-    if (map.kind == KPL_MAP_HIST && *b.max == *b.min + 1) return fmt::format("[{}]", *b.min);
+    if (!is_stepped(map) && *b.max == *b.min + 1) return fmt::format("[{}]", *b.min);
     return fmt::format("[{}, {})", bound_label(map, *b.min), bound_label(map, *b.max));
 }
 
 std::string value_text(const MapDecl& map, const AggValue& v) {
-    switch (map.kind) {
-        case KPL_MAP_SUM: return std::to_string(v.sum);
-        case KPL_MAP_AVG: return std::to_string(average(v));
-        case KPL_MAP_MIN: return std::to_string(v.min);
-        case KPL_MAP_MAX: return std::to_string(v.max);
-        case KPL_MAP_STATS:
-            return fmt::format("count {}, average {}, total {}, min {}, max {}", v.n, average(v), v.sum, v.min, v.max);
-        default: return std::to_string(v.n);
-    }
+    if (const auto number = v.number(row_of(map)))
+        return std::visit([](auto n) { return std::to_string(n); }, *number);
+    return fmt::format("count {}, average {}, total {}, min {}, max {}", v.n, v.average(), v.sum, v.min, v.max);
 }
 
 // A frame's function alone; user frames have no name.
@@ -72,9 +66,11 @@ std::string folded_element(const Datum& datum) {
 
 }  // namespace
 
-// HIST: negative, 0, then [2^(i-2), 2^(i-1)). LHIST: below lo, the steps, at or above hi.
+bool is_histogram(const MapDecl& map) { return row_of(map).slots != KPL_SLOTS_NONE; }
+
+// POWERS: negative, 0, then [2^(i-2), 2^(i-1)). STEPS: below lo, the steps, at or above hi.
 Bounds slot_bounds(const MapDecl& map, size_t slot, size_t slots) {
-    if (map.kind == KPL_MAP_LHIST) {
+    if (is_stepped(map)) {
         if (slot == 0) return {std::nullopt, map.lo};
         if (slot == slots - 1) return {map.hi, std::nullopt};
         const int64_t from = map.lo + static_cast<int64_t>(slot - 1) * map.step;
@@ -89,13 +85,8 @@ Bounds slot_bounds(const MapDecl& map, size_t slot, size_t slots) {
 }
 
 double weight(const MapDecl& map, const AggValue& v) {
-    switch (map.kind) {
-        case KPL_MAP_SUM: return static_cast<double>(v.sum);
-        case KPL_MAP_AVG: return v.n ? static_cast<double>(v.sum) / static_cast<double>(v.n) : 0;
-        case KPL_MAP_MIN: return static_cast<double>(v.min);
-        case KPL_MAP_MAX: return static_cast<double>(v.max);
-        default: return static_cast<double>(v.n);
-    }
+    if (row_of(map).shows == KPL_SHOWS_AVERAGE) return v.exact_average();
+    return std::visit([](auto n) { return static_cast<double>(n); }, v.number(row_of(map)).value_or(v.n));
 }
 
 std::string draw_histogram(const MapDecl& map, const AggValue& value) {
@@ -139,7 +130,7 @@ std::string render_folded(const MapDecl& map, const std::vector<KeyedValue>& row
             const std::string one = folded_element(element);
             line += (line.empty() || one.empty() ? "" : ";") + one;
         }
-        const bool many = is_histogram(map) || map.kind == KPL_MAP_STATS;
+        const bool many = !row.value.number(row_of(map));
         text += fmt::format("{} {}\n", line, many ? std::to_string(row.value.n) : value_text(map, row.value));
     }
     return text;
@@ -159,7 +150,7 @@ std::string render(const MapDecl& map, const std::vector<KeyedValue>& rows) {
 std::string plain_text(const MapDecl& map, std::vector<KeyedValue> rows) {
     sort_rows(map, rows);
     std::string text = render(map, rows);
-    if (!map.keyed && map.kind != KPL_MAP_HIST && map.kind != KPL_MAP_LHIST) {
+    if (!map.keyed && !is_histogram(map)) {
         const auto colon = text.find(": ");
         text = colon == std::string::npos ? "0" : text.substr(colon + 2);
     }

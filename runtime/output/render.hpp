@@ -24,6 +24,8 @@ struct Bounds {
 };
 Bounds slot_bounds(const MapDecl& map, size_t slot, size_t slots);
 
+bool is_histogram(const MapDecl& map);
+
 // One number that rows are ordered by: the count, the sum, the average…
 double weight(const MapDecl& map, const AggValue& value);
 

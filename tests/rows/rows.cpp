@@ -22,8 +22,10 @@ constexpr Named kinds[] = {
 };
 
 constexpr Named map_kinds[] = {
-    {"count", KPL_MAP_COUNT}, {"sum", KPL_MAP_SUM},     {"avg", KPL_MAP_AVG},   {"min", KPL_MAP_MIN},
-    {"max", KPL_MAP_MAX},     {"stats", KPL_MAP_STATS}, {"hist", KPL_MAP_HIST}, {"hash", KPL_MAP_HASH},
+#define AGG(id, name, ...) {#name, KPL_MAP_##id},
+#include "uapi/aggs.def"
+#undef AGG
+    {"hash", KPL_MAP_HASH},
 };
 
 constexpr Named rejects[] = {

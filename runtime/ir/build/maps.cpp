@@ -221,7 +221,7 @@ Values Builder::map_add(const Value& map, const Values& args) {
 Values Builder::agg_add(const Value& cell, const Values& args) {
     const uint32_t id = cell.index;
     const kpl_map_kind kind = s_.unit.maps[id].kind;
-    if (args.size() > 1 || (args.empty() && kind != KPL_MAP_COUNT)) return {fail(Err::AGG_ADD, map_name(id))};
+    if (args.size() > 1 || (args.empty() && kpl_agg_descs[kind].shows != KPL_SHOWS_N)) return {fail(Err::AGG_ADD, map_name(id))};
     if (!args.empty() && !need_int(args[0], "':add'")) return {};
     MapShape& shape = s_.maps[id];
     const bool keyed = cell.is(Kind::Cell);
