@@ -85,6 +85,13 @@ KPL_HELPER(smod)
 	return b == -1 ? 0 : (u64)(a % b);
 }
 
+#ifdef KPL_TEST_ROWS
+KPL_HELPER(test_twice)
+{
+	return 2 * r1;
+}
+#endif
+
 /* The first exit counts; from the next hit on, nothing is delivered. */
 KPL_HELPER(exit)
 {

@@ -33,6 +33,10 @@ endfunction()
 # Type information of the module is left out: making it needs the kernel's own vmlinux, which no package has.
 # Debug information stays in the kbuild directory, for reading an oops; what is loaded goes without.
 function(add_kernel_module release)
+  set(test_rows)
+  if(KPL_TEST_ROWS)
+    set(test_rows KPL_TEST_ROWS=ON)
+  endif()
   set(kernel /lib/modules/${release}/build)
   set(dir ${CMAKE_CURRENT_BINARY_DIR}/${release})
   link_module_sources(${dir}/src)
@@ -42,7 +46,7 @@ function(add_kernel_module release)
     OUTPUT ${dir}/kprobe_lua.ko
     # not a child of a make that may stand above: its job server is not for us
     COMMAND ${CMAKE_COMMAND} -E env --unset=MAKEFLAGS --unset=MFLAGS --unset=MAKELEVEL
-            make -s -j${processors} -C ${kernel} M=${dir}/src CONFIG_DEBUG_INFO_BTF_MODULES= modules
+            make -s -j${processors} -C ${kernel} M=${dir}/src CONFIG_DEBUG_INFO_BTF_MODULES= ${test_rows} modules
     COMMAND objcopy --strip-debug ${dir}/src/kprobe_lua.ko ${dir}/kprobe_lua.ko
     DEPENDS ${sources} ${kernel}/Module.symvers
     COMMENT "Building the module for ${release}"

@@ -35,7 +35,7 @@ Result<int> Run::list() {
             Types* types = options_.verbose ? &kernel.types : nullptr;
             const std::string declaration =
                 types ? c_declaration({place.function, place.module}, *types) : "";
-            sink_.write(options_.format == Format::Json
+            sink_.write(options_.format->lists_are_json()
                             ? json_target(kind_name(probe.kind), place.text(), place.address, declaration)
                             : print_target(kind_name(probe.kind), place.text(), declaration));
         }

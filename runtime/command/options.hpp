@@ -6,12 +6,11 @@
 #include <string>
 #include <vector>
 
+#include "output/format.hpp"
 #include "output/sink.hpp"
 #include "session/options.hpp"
 
 namespace kpl {
-
-enum class Format { Text, Json, Folded };
 
 struct RunOptions : Options {
     std::string script;                      // a path, "-" for stdin; empty with `code`
@@ -19,7 +18,7 @@ struct RunOptions : Options {
     std::vector<std::string> args;           // the script's arg[1]…
     std::optional<std::string> command;      // -c, run by the shell
     std::string output;                      // -o; empty: stdout
-    Format format = Format::Text;            // -f
+    const Format* format = &formats().front().format;  // -f
     Buffering buffering = Buffering::Batch;  // -B
     std::optional<double> timeout;           // --timeout, seconds
     bool list = false;                       // -l: say what would be attached, and end

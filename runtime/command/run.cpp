@@ -9,7 +9,7 @@
 #include <cstdio>
 
 #include "command/account.hpp"
-#include "output/json.hpp"
+#include "output/format.hpp"
 
 namespace kpl {
 
@@ -31,7 +31,7 @@ Result<int> Run::main() {
         sink_.flush();
         if (options_.check) return 0;
         running_ = true;
-        if (options_.format == Format::Json) sink_.write(json_attached(session_->probes()));
+        sink_.write(options_.format->attached(session_->probes()));
         if (!session_->ended()) TRY(events());
     }
     TRY(finish());
@@ -123,7 +123,7 @@ Result<void> Run::account() {
 }
 
 // ---- Client
-bool Run::print(std::string_view text) { return sink_.write(options_.format == Format::Json ? json_printf(text) : text); }
+bool Run::print(std::string_view text) { return sink_.write(options_.format->printed(text)); }
 
 // To stderr, after what the script wrote.
 void Run::note(Note, const std::string& line) {
@@ -132,7 +132,7 @@ void Run::note(Note, const std::string& line) {
 }
 
 void Run::lost(uint64_t events) {
-    if (options_.format == Format::Json) sink_.write(json_lost(events));
+    sink_.write(options_.format->lost(events));
     if (!running_) return;
     note(Note::Warning, fmt::format("{} events lost: a ring was full; --buffer {}K makes them twice as large", events,
                                     options_.ring_bytes >> 9));
@@ -148,23 +148,17 @@ bool Run::attaching(const Device& device) {
 std::string Run::formatted(const MapDecl& map, std::vector<KeyedValue> rows) const {
     if (rows.empty() || (!map.keyed && untouched(rows[0].value))) return {};
     sort_rows(map, rows);
-    switch (options_.format) {
-        case Format::Json: return json_map(map, rows);
-        case Format::Folded: return render_folded(map, rows);
-        case Format::Text: break;
-    }
-    return render(map, rows);
+    return options_.format->map(map, rows);
 }
 
 std::string Run::map_output(const MapDecl& map, std::vector<KeyedValue> rows) {
-    return options_.format == Format::Text ? Client::map_output(map, std::move(rows)) : formatted(map, std::move(rows));
+    return options_.format->as_tostring() ? Client::map_output(map, std::move(rows)) : formatted(map, std::move(rows));
 }
 
 std::optional<std::string> Run::map_output(const MapDecl& map, std::vector<MapEntry> entries) {
-    if (options_.format != Format::Json) return std::nullopt;
-    std::vector<std::pair<std::vector<Datum>, std::vector<Datum>>> all;
+    std::vector<Entry> all;
     for (MapEntry& entry : entries) all.emplace_back(std::move(entry.key), std::move(entry.value));
-    return json_entries(map, all);
+    return options_.format->entries(map, all);
 }
 
 }  // namespace kpl

@@ -217,6 +217,12 @@ HELPER_FN(smod, a, b, , , ) {
     return static_cast<uint64_t>(x % y);
 }
 
+#ifdef KPL_TEST_ROWS
+HELPER_FN(test_twice, n, , , , ) {
+    return 2 * n;
+}
+#endif
+
 // ---- records
 
 HELPER_FN(rec_begin, hit, event, fixed, tail, ) {

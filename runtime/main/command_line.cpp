@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "main/command_line.hpp"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <bit>
@@ -88,8 +90,11 @@ void define(CLI::App& app, Parsed& p) {
     env(app.add_option("-p", p.pid, "only hits of this process"), "PID")->option_text("PID")->check(positive("a process id"));
     env(app.add_option("--timeout", p.timeout, "end after so many seconds"), "TIMEOUT")->option_text("SECONDS")->check(positive("a number of seconds"));
     env(app.add_option("-o", p.options.output, "write the script's output to a file"), "OUTPUT")->option_text("FILE");
-    env(app.add_option("-f", p.options.format, "format of the output: text, json, or folded stacks")->option_text("text|json|folded")
-            ->transform(CLI::CheckedTransformer(std::map<std::string, Format>{{"text", Format::Text}, {"json", Format::Json}, {"folded", Format::Folded}})),
+    std::vector<std::string> formats;
+    for (const FormatRow& row : kpl::formats()) formats.push_back(row.name);
+    env(app.add_option_function<std::string>("-f", [&p](const std::string& name) { p.options.format = format_named(name); },
+                                             "format of the output: text, json, or folded stacks")
+            ->option_text(fmt::format("{}", fmt::join(formats, "|")))->check(CLI::IsMember(formats)),
         "FORMAT");
     env(app.add_option("-B", p.options.buffering, "buffering of the output: none, line or full")->option_text("none|line|full")
             ->transform(CLI::CheckedTransformer(std::map<std::string, Buffering>{

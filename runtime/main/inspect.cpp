@@ -26,7 +26,7 @@ struct Context {
     Kallsyms symbols{};
     Types types{line.options.btf_dir};
 
-    bool json() const { return line.options.format == Format::Json; }
+    bool json() const { return line.options.format->lists_are_json(); }
 };
 
 void put(const std::string& text) {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include "output/json.hpp"
+// JSON lines, with bpftrace's types: {"type": "map", "data": {"@reads": {"cat": 5}}}. Bytes that are not UTF-8 are
+// replaced; integers that a double can't hold are strings.
+#include "output/format.hpp"
 
 #include <limits>
 
@@ -89,29 +91,41 @@ Json value_of(const MapDecl& map, const std::vector<Datum>& fields) {
     return object;
 }
 
+class JsonFormat final : public Format {
+  public:
+    std::string printed(std::string_view text) const override { return json_line("printf", std::string(text)); }
+
+    std::string attached(size_t probes) const override { return json_line("attached_probes", {{"probes", probes}}); }
+
+    std::string lost(uint64_t events) const override { return json_line("lost_events", {{"events", count(events)}}); }
+
+    // A tuple key is joined by commas.
+    std::string map(const MapDecl& map, const std::vector<KeyedValue>& rows) const override {
+        Json values = Json::object();
+        for (const KeyedValue& row : rows) {
+            if (map.keyed)
+                append(values, row.key, value_of(map, row.value));
+            else
+                values = value_of(map, row.value);
+        }
+        return json_line(type_of(map), {{"@" + map.name, std::move(values)}});
+    }
+
+    // Keys and values by their layouts: {"@last": {"cat": {"pid": 5}}}.
+    std::optional<std::string> entries(const MapDecl& map, const std::vector<Entry>& entries) const override {
+        Json values = Json::object();
+        for (const auto& [key, value] : entries) append(values, key, value_of(map, value));
+        return json_line("map", {{"@" + map.name, std::move(values)}});
+    }
+
+    bool lists_are_json() const override { return true; }
+};
+
 }  // namespace
 
-std::string json_printf(std::string_view text) { return json_line("printf", std::string(text)); }
-
-std::string json_attached(size_t probes) { return json_line("attached_probes", {{"probes", probes}}); }
-
-std::string json_lost(uint64_t events) { return json_line("lost_events", {{"events", count(events)}}); }
-
-std::string json_entries(const MapDecl& map, const std::vector<std::pair<std::vector<Datum>, std::vector<Datum>>>& entries) {
-    Json values = Json::object();
-    for (const auto& [key, value] : entries) append(values, key, value_of(map, value));
-    return json_line("map", {{"@" + map.name, std::move(values)}});
-}
-
-std::string json_map(const MapDecl& map, const std::vector<KeyedValue>& rows) {
-    Json values = Json::object();
-    for (const KeyedValue& row : rows) {
-        if (map.keyed)
-            append(values, row.key, value_of(map, row.value));
-        else
-            values = value_of(map, row.value);
-    }
-    return json_line(type_of(map), {{"@" + map.name, std::move(values)}});
+const Format& json_format() {
+    static const JsonFormat format;
+    return format;
 }
 
 }  // namespace kpl

@@ -38,32 +38,6 @@ std::string slot_label(const MapDecl& map, size_t slot, size_t slots) {
     return fmt::format("[{}, {})", bound_label(map, *b.min), bound_label(map, *b.max));
 }
 
-std::string value_text(const MapDecl& map, const AggValue& v) {
-    if (const auto number = v.number(row_of(map)))
-        return std::visit([](auto n) { return std::to_string(n); }, *number);
-    return fmt::format("count {}, average {}, total {}, min {}, max {}", v.n, v.average(), v.sum, v.min, v.max);
-}
-
-// A frame's function alone; user frames have no name.
-std::string folded_frame(const SymbolDatum& frame, bool kernel) {
-    if (!kernel) return frame.text;
-    return frame.text.substr(0, frame.text.find_first_of("+ ")) + "_[k]";
-}
-
-std::string folded_element(const Datum& datum) {
-    const auto* stack = std::get_if<StackDatum>(&datum);
-    std::string text;
-    if (stack) {
-        for (auto frame = stack->frames.rbegin(); frame != stack->frames.rend(); ++frame)
-            text += (text.empty() ? "" : ";") + folded_frame(*frame, stack->kernel);
-        return text;
-    }
-    text = to_text(datum);
-    for (char& c : text)
-        if (c == ';' || c == '\n') c = ':';
-    return text;
-}
-
 }  // namespace
 
 bool is_histogram(const MapDecl& map) { return row_of(map).slots != KPL_SLOTS_NONE; }
@@ -87,6 +61,12 @@ Bounds slot_bounds(const MapDecl& map, size_t slot, size_t slots) {
 double weight(const MapDecl& map, const AggValue& v) {
     if (row_of(map).shows == KPL_SHOWS_AVERAGE) return v.exact_average();
     return std::visit([](auto n) { return static_cast<double>(n); }, v.number(row_of(map)).value_or(v.n));
+}
+
+std::string value_text(const MapDecl& map, const AggValue& v) {
+    if (const auto number = v.number(row_of(map)))
+        return std::visit([](auto n) { return std::to_string(n); }, *number);
+    return fmt::format("count {}, average {}, total {}, min {}, max {}", v.n, v.average(), v.sum, v.min, v.max);
 }
 
 std::string draw_histogram(const MapDecl& map, const AggValue& value) {
@@ -120,20 +100,6 @@ void sort_rows(const MapDecl& map, std::vector<KeyedValue>& rows) {
 
 bool untouched(const AggValue& v) {
     return v.n == 0 && v.sum == 0 && std::all_of(v.slots.begin(), v.slots.end(), [](uint64_t n) { return n == 0; });
-}
-
-std::string render_folded(const MapDecl& map, const std::vector<KeyedValue>& rows) {
-    std::string text;
-    for (const KeyedValue& row : rows) {
-        std::string line = row.key.empty() ? map.name : "";
-        for (const Datum& element : row.key) {
-            const std::string one = folded_element(element);
-            line += (line.empty() || one.empty() ? "" : ";") + one;
-        }
-        const bool many = !row.value.number(row_of(map));
-        text += fmt::format("{} {}\n", line, many ? std::to_string(row.value.n) : value_text(map, row.value));
-    }
-    return text;
 }
 
 std::string render(const MapDecl& map, const std::vector<KeyedValue>& rows) {

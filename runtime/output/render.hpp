@@ -29,6 +29,9 @@ bool is_histogram(const MapDecl& map);
 // One number that rows are ordered by: the count, the sum, the average…
 double weight(const MapDecl& map, const AggValue& value);
 
+// A value that is no histogram: its number, or all of its words by name.
+std::string value_text(const MapDecl& map, const AggValue& value);
+
 // A histogram: one line for each bucket from the first to the last that is not empty, bars 52 wide.
 std::string draw_histogram(const MapDecl& map, const AggValue& value);
 
@@ -40,9 +43,6 @@ void sort_rows(const MapDecl& map, std::vector<KeyedValue>& rows);
 
 // Nothing was ever added (but zeros): not worth a line at the end.
 bool untouched(const AggValue& value);
-
-// Folded stacks: "a;b;c_[k] N", outermost first, after the key's other elements; histograms and stats give their count.
-std::string render_folded(const MapDecl& map, const std::vector<KeyedValue>& rows);
 
 // The whole aggregation: one line or one histogram for each row.
 std::string render(const MapDecl& map, const std::vector<KeyedValue>& rows);

@@ -88,7 +88,7 @@ TEST_CASE("commands that show the system") {
     REQUIRE_FALSE(disasm.bad_usage);
     CHECK(disasm.action == Action::Inspect);
     CHECK(disasm.inspect == Strings{"disasm", "vfs_read", "ext4:ext4_sync_fs+0x10"});
-    CHECK(disasm.options.format == Format::Json);
+    CHECK(disasm.options.format == format_named("json"));
     CHECK(parse({"-l", "vfs_*"}).inspect == Strings{"-l", "vfs_*"});
     CHECK(parse({"-l"}).inspect == Strings{"-l"});
     const auto verbose = parse({"-lv", "vfs_*"});
@@ -111,12 +111,12 @@ TEST_CASE("rings, wake-ups and formats") {
     CHECK(defaults.ring_bytes == 1 << 20);
     CHECK(defaults.wake_latency_ms == 20);
     CHECK(defaults.wake_fill == 25);
-    CHECK(defaults.format == Format::Text);
+    CHECK(defaults.format == format_named("text"));
     const RunOptions o = parse({"--buffer", "5000", "--wake-latency", "0", "--wake-fill", "50", "-f", "folded", "s.lua"}).options;
     CHECK(o.ring_bytes == 8192);
     CHECK(o.wake_latency_ms == 0);
     CHECK(o.wake_fill == 50);
-    CHECK(o.format == Format::Folded);
+    CHECK(o.format == format_named("folded"));
     CHECK(parse({"--buffer", "64M", "s.lua"}).options.ring_bytes == 64 << 20);
     for (const Strings& bad : {Strings{"--buffer", "65M"}, {"--buffer", "1K"}, {"--buffer", "4G"}, {"--wake-fill", "0"}, {"--wake-fill", "51"},
                                {"--wake-latency", "-1"}, {"-f", "xml"}}) {

@@ -77,6 +77,9 @@ TEST_CASE("the document lists all helpers as helpers.def does") {
                                arguments({#a1, #a2, #a3, #a4, #a5}), #result, cost));
 #include "uapi/helpers.def"
 #undef HELPER
+#ifdef KPL_TEST_ROWS
+    rows.pop_back();  // not for the document
+#endif
     check_rows("| id | name | arguments | result | cost | |", rows);
 }
 

@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "output/datum.hpp"
-#include "output/json.hpp"
+#include "output/format.hpp"
 #include "output/printf.hpp"
 #include "output/render.hpp"
 
@@ -32,6 +32,12 @@ struct RecordBuilder {
         bytes.resize((bytes.size() + 7) & ~size_t{7});
     }
 };
+
+const Format& format(std::string_view name) {
+    const Format* found = format_named(name);
+    REQUIRE(found);
+    return *found;
+}
 
 MapDecl map_of(kpl_map_kind kind, std::string name, bool keyed) {
     MapDecl map;
@@ -196,26 +202,26 @@ TEST_CASE("JSON has bpftrace's types") {
     AggValue five;
     five.n = 5, five.sum = -7, five.min = -9, five.max = 2;
     const std::vector<Datum> key = {SymbolDatum{1, "vfs_read"}, std::string("dd")};
-    CHECK(json_printf("a\"b\n") == "{\"type\":\"printf\",\"data\":\"a\\\"b\\n\"}\n");
-    CHECK(json_attached(2) == "{\"type\":\"attached_probes\",\"data\":{\"probes\":2}}\n");
-    CHECK(json_lost(3) == "{\"type\":\"lost_events\",\"data\":{\"events\":3}}\n");
-    CHECK(json_map(map_of(KPL_MAP_COUNT, "n", false), {{{}, five}}) == "{\"type\":\"map\",\"data\":{\"@n\":5}}\n");
-    CHECK(json_map(map_of(KPL_MAP_SUM, "s", true), {{key, five}}) ==
+    CHECK(format("json").printed("a\"b\n") == "{\"type\":\"printf\",\"data\":\"a\\\"b\\n\"}\n");
+    CHECK(format("json").attached(2) == "{\"type\":\"attached_probes\",\"data\":{\"probes\":2}}\n");
+    CHECK(format("json").lost(3) == "{\"type\":\"lost_events\",\"data\":{\"events\":3}}\n");
+    CHECK(format("json").map(map_of(KPL_MAP_COUNT, "n", false), {{{}, five}}) == "{\"type\":\"map\",\"data\":{\"@n\":5}}\n");
+    CHECK(format("json").map(map_of(KPL_MAP_SUM, "s", true), {{key, five}}) ==
           "{\"type\":\"map\",\"data\":{\"@s\":{\"vfs_read,dd\":-7}}}\n");
-    CHECK(json_map(map_of(KPL_MAP_STATS, "st", false), {{{}, five}}) ==
+    CHECK(format("json").map(map_of(KPL_MAP_STATS, "st", false), {{{}, five}}) ==
           "{\"type\":\"stats\",\"data\":{\"@st\":{\"count\":5,\"average\":-1,\"total\":-7,\"min\":-9,\"max\":2}}}\n");
-    CHECK(json_map(map_of(KPL_MAP_AVG, "a", false), {{{}, five}}) == "{\"type\":\"stats\",\"data\":{\"@a\":-1}}\n");
+    CHECK(format("json").map(map_of(KPL_MAP_AVG, "a", false), {{{}, five}}) == "{\"type\":\"stats\",\"data\":{\"@a\":-1}}\n");
     five.slots.assign(66, 0);
     five.slots[0] = 1, five.slots[2] = 4;
-    CHECK(json_map(map_of(KPL_MAP_HIST, "h", false), {{{}, five}}) ==
+    CHECK(format("json").map(map_of(KPL_MAP_HIST, "h", false), {{{}, five}}) ==
           "{\"type\":\"hist\",\"data\":{\"@h\":[{\"max\":-1,\"count\":1},{\"min\":0,\"max\":0,\"count\":0},{\"min\":1,\"max\":1,\"count\":4}]}}\n");
 }
 
 TEST_CASE("JSON replaces what is not UTF-8 and keeps large integers as strings") {
-    CHECK(json_printf("a\xff") == "{\"type\":\"printf\",\"data\":\"a\xef\xbf\xbd\"}\n");
+    CHECK(format("json").printed("a\xff") == "{\"type\":\"printf\",\"data\":\"a\xef\xbf\xbd\"}\n");
     AggValue big;
     big.n = UINT64_MAX;
-    CHECK(json_map(map_of(KPL_MAP_COUNT, "n", false), {{{}, big}}) ==
+    CHECK(format("json").map(map_of(KPL_MAP_COUNT, "n", false), {{{}, big}}) ==
           "{\"type\":\"map\",\"data\":{\"@n\":\"18446744073709551615\"}}\n");
 }
 
@@ -223,9 +229,9 @@ TEST_CASE("JSON has every row, though their keys look alike as text") {
     AggValue one, two;
     one.n = 1, two.n = 2;
     const std::vector<Datum> left{std::string("a,b"), std::string("c")}, right{std::string("a"), std::string("b,c")};
-    CHECK(json_map(map_of(KPL_MAP_COUNT, "n", true), {{left, one}, {right, two}}) ==
+    CHECK(format("json").map(map_of(KPL_MAP_COUNT, "n", true), {{left, one}, {right, two}}) ==
           "{\"type\":\"map\",\"data\":{\"@n\":{\"a,b,c\":1,\"a,b,c\":2}}}\n");
-    CHECK(json_entries(map_of(KPL_MAP_HASH, "m", true), {{left, {int64_t{1}}}, {right, {int64_t{2}}}}) ==
+    CHECK(format("json").entries(map_of(KPL_MAP_HASH, "m", true), {{left, {int64_t{1}}}, {right, {int64_t{2}}}}) ==
           "{\"type\":\"map\",\"data\":{\"@m\":{\"a,b,c\":1,\"a,b,c\":2}}}\n");
 }
 
@@ -244,10 +250,10 @@ TEST_CASE("folded stacks") {
     AggValue three;
     three.n = 3;
     const StackDatum kernel{{{1, "vfs_read+0x1a"}, {2, "entry+0x6 [mod]"}}}, user{{{3, "0x55d0"}, {4, "0x55d8"}}, false};
-    CHECK(render_folded(map, {{{kernel}, three}}) == "entry_[k];vfs_read_[k] 3\n");
-    CHECK(render_folded(map, {{{std::string("a;b"), user, kernel}, three}}) == "a:b;0x55d8;0x55d0;entry_[k];vfs_read_[k] 3\n");
-    CHECK(render_folded(map, {{{std::string("x"), StackDatum{}}, three}}) == "x 3\n");
-    CHECK(render_folded(map_of(KPL_MAP_COUNT, "n", false), {{{}, three}}) == "n 3\n");
+    CHECK(format("folded").map(map, {{{kernel}, three}}) == "entry_[k];vfs_read_[k] 3\n");
+    CHECK(format("folded").map(map, {{{std::string("a;b"), user, kernel}, three}}) == "a:b;0x55d8;0x55d0;entry_[k];vfs_read_[k] 3\n");
+    CHECK(format("folded").map(map, {{{std::string("x"), StackDatum{}}, three}}) == "x 3\n");
+    CHECK(format("folded").map(map_of(KPL_MAP_COUNT, "n", false), {{{}, three}}) == "n 3\n");
 }
 
 TEST_CASE("an aggregation that was never updated is untouched") {
@@ -261,10 +267,10 @@ TEST_CASE("an aggregation that was never updated is untouched") {
 
 TEST_CASE("JSON of a shared map") {
     MapDecl map = map_of(KPL_MAP_HASH, "m", true);
-    CHECK(json_entries(map, {{{int64_t{5}}, {true}}, {{std::string("a"), SymbolDatum{1, "f"}}, {UINT64_MAX}}}) ==
+    CHECK(format("json").entries(map, {{{int64_t{5}}, {true}}, {{std::string("a"), SymbolDatum{1, "f"}}, {UINT64_MAX}}}) ==
           "{\"type\":\"map\",\"data\":{\"@m\":{\"5\":true,\"a,f\":\"18446744073709551615\"}}}\n");
     map.struct_value = true;
     map.value.fields = {field("n", FieldKind::I64, 0), field("gone", FieldKind::I64, 8), field("s", FieldKind::String, 16, 8)};
-    CHECK(json_entries(map, {{{int64_t{1}}, {int64_t{-2}, Nil{}, std::string("\xff")}}}) ==
+    CHECK(format("json").entries(map, {{{int64_t{1}}, {int64_t{-2}, Nil{}, std::string("\xff")}}}) ==
           "{\"type\":\"map\",\"data\":{\"@m\":{\"1\":{\"n\":-2,\"s\":\"\xef\xbf\xbd\"}}}}\n");
 }

@@ -82,8 +82,8 @@ static void judge(const struct sample *s, struct kpl_verify *v)
 	for (id = 0; id < s->nr_maps; id++)
 		values[id] = 0x100000000 + id;
 	kpl_bind_maps(code, nr, values);
-	printf("cost %u, fuel %u, depth %u, loops %u, emits %u, registers %llx, %u slots, code %llx, run %llx\n",
-	       v->cost, v->fuel, v->stack_depth, v->has_loops, v->emits,
+	printf("cost %u, fuel %u, depth %u, loops %u, emits %u, looks %u, registers %llx, %u slots, code %llx, run %llx\n",
+	       v->cost, v->fuel, v->stack_depth, v->has_loops, v->emits, v->looks,
 	       (unsigned long long)v->regs_read, nr, (unsigned long long)of_code,
 	       (unsigned long long)run(s, code));
 out:

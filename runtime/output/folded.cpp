@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+// Folded stacks, for flame graphs: "a;b;c_[k] N", outermost first, after the key's other elements. What has no one
+// number (histograms, stats) gives its count.
+#include <fmt/format.h>
+
+#include "output/format.hpp"
+
+namespace kpl {
+namespace {
+
+// A frame's function alone; user frames have no name.
+std::string folded_frame(const SymbolDatum& frame, bool kernel) {
+    if (!kernel) return frame.text;
+    return frame.text.substr(0, frame.text.find_first_of("+ ")) + "_[k]";
+}
+
+std::string folded_element(const Datum& datum) {
+    const auto* stack = std::get_if<StackDatum>(&datum);
+    std::string text;
+    if (stack) {
+        for (auto frame = stack->frames.rbegin(); frame != stack->frames.rend(); ++frame)
+            text += (text.empty() ? "" : ";") + folded_frame(*frame, stack->kernel);
+        return text;
+    }
+    text = to_text(datum);
+    for (char& c : text)
+        if (c == ';' || c == '\n') c = ':';
+    return text;
+}
+
+class Folded final : public Format {
+  public:
+    std::string map(const MapDecl& map, const std::vector<KeyedValue>& rows) const override {
+        std::string text;
+        for (const KeyedValue& row : rows) {
+            std::string line = row.key.empty() ? map.name : "";
+            for (const Datum& element : row.key) {
+                const std::string one = folded_element(element);
+                line += (line.empty() || one.empty() ? "" : ";") + one;
+            }
+            const bool one_number = row.value.number(kpl_agg_descs[map.kind]).has_value();
+            text += fmt::format("{} {}\n", line, one_number ? value_text(map, row.value) : std::to_string(row.value.n));
+        }
+        return text;
+    }
+};
+
+}  // namespace
+
+const Format& folded_format() {
+    static const Folded format;
+    return format;
+}
+
+}  // namespace kpl
