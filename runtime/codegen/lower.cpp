@@ -13,7 +13,7 @@ using mir::Kind;
 Lowering::Lowering(const ir::Function& function)
     : in_(function),
       order_(find_order(function)),
-      places_(assign_places(function)),
+      memory_(assign_memory(function)),
       uses_(find_uses(function, order_.depth)),
       again_(function.insts.size()),
       folds_(function.insts.size()),
@@ -24,8 +24,8 @@ Lowering::Lowering(const ir::Function& function)
 
 mir::Function Lowering::run() {
     out_.blocks.resize(in_.blocks.size());  // the first block of each IR block has its number
-    out_.areas = places_.stack_size;
-    out_.scratch_size = places_.scratch_size;
+    out_.areas = memory_.stack_size;
+    out_.scratch_size = memory_.scratch_size;
     for (ir::BlockId id : order_.blocks)
         for (ValueId value : in_.blocks[id].insts)
             if (inst(value).op == ir::Opcode::Phi && uses_[value].count) define(value, out_.new_vreg());

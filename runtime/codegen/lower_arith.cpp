@@ -103,7 +103,7 @@ void Lowering::lower_value(ValueId value) {
         case Opcode::LoadData:
             return define(value, load(object(Object::Data), static_cast<int32_t>(v.imm), 8));
         case Opcode::LoadSlot: {
-            Address from = scratch(places_.slot[v.slot] + static_cast<uint32_t>(v.imm), 8);
+            Address from = scratch(memory_.slot[v.slot] + static_cast<uint32_t>(v.imm), 8);
             return define(value, load(from.reg, from.off, 8));
         }
         case Opcode::StoreData:

@@ -117,7 +117,7 @@ void Lowering::lower_store(ValueId value) {
     auto offset = static_cast<uint32_t>(v.imm);
     ValueId number = v.args[0];
     if (!is_const(number)) reg_of(number);
-    if (v.op == Opcode::StoreSlot) return store(scratch(places_.slot[v.slot] + offset, 8), number);
+    if (v.op == Opcode::StoreSlot) return store(scratch(memory_.slot[v.slot] + offset, 8), number);
     store({object(Object::Data), static_cast<int32_t>(offset)}, number);
 }
 
@@ -162,7 +162,7 @@ Lowering::Arg Lowering::string_arg(const StrRef& str) {
 }
 
 Lowering::Arg Lowering::slot_arg(ir::SlotId slot, uint32_t offset) {
-    return ObjectArg{Object::Scratch, places_.slot[slot] + offset};
+    return ObjectArg{Object::Scratch, memory_.slot[slot] + offset};
 }
 
 // For accesses to `size` bytes from that offset.
@@ -187,7 +187,7 @@ void Lowering::store_literal(ir::SlotId slot) {
     const ir::Slot& s = in_.slots[slot];
     if (!s.is_literal || stores_literal(slot)) return;
     const uint32_t size = KPL_STR_SIZE(s.literal.size());
-    store_bytes(scratch(places_.slot[slot], size), s.literal, size);
+    store_bytes(scratch(memory_.slot[slot], size), s.literal, size);
     literals_[ir_block_].push_back(slot);
 }
 

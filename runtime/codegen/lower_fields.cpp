@@ -71,34 +71,34 @@ void Lowering::store_numbers(const std::vector<FieldStore>& fields, uint32_t siz
 }
 
 // Strings that are not in their field yet. One that is longer than the field's limit stops the handler.
-void Lowering::copy_strings(const std::vector<FieldStore>& fields, const Place& place) {
+void Lowering::copy_strings(const std::vector<FieldStore>& fields, const Memory& memory) {
     for (size_t i = 0; i < fields.size(); i++) {
         const FieldStore& field = fields[i];
         const auto* str = std::get_if<StrRef>(&field.value);
-        if (!str || static_cast<int>(i) == place.in_place || inline_literal(in_, field)) continue;
+        if (!str || static_cast<int>(i) == memory.in_place || inline_literal(in_, field)) continue;
         if (str->where == StrRef::Where::Slot) store_literal(str->index);
         uint32_t site =
-            call(KPL_H_str_copy, {HitArg{}, ObjectArg{Object::Scratch, place.offset + field.offset},
+            call(KPL_H_str_copy, {HitArg{}, ObjectArg{Object::Scratch, memory.offset + field.offset},
                                   ConstArg{field.limit}, string_arg(*str), ConstArg{str->limit}});
         if (str->limit > field.limit) trap(site);
     }
 }
 
-// A key or a value in its place; the argument that points to it.
-Lowering::Arg Lowering::build(const std::vector<FieldStore>& fields, uint32_t size, const Place& place) {
-    switch (place.where) {
-        case Place::Where::Nowhere:
+// A key or a value in its memory; the argument that points to it.
+Lowering::Arg Lowering::build(const std::vector<FieldStore>& fields, uint32_t size, const Memory& memory) {
+    switch (memory.where) {
+        case Memory::Where::Nowhere:
             return ConstArg{0};
-        case Place::Where::Stack:
-            store_numbers(fields, size, {mir::frame, place.offset}, place.in_place, false);
-            return StackArg{place.offset};
-        case Place::Where::Scratch:
+        case Memory::Where::Stack:
+            store_numbers(fields, size, {mir::frame, memory.offset}, memory.in_place, false);
+            return StackArg{memory.offset};
+        case Memory::Where::Scratch:
             break;
     }
-    copy_strings(fields, place);
-    const bool whole = place.in_place >= 0 && field_size(fields[place.in_place]) == size;
-    if (!whole) store_numbers(fields, size, scratch(place.offset, size), place.in_place, false);
-    return ObjectArg{Object::Scratch, static_cast<uint32_t>(place.offset)};
+    copy_strings(fields, memory);
+    const bool whole = memory.in_place >= 0 && field_size(fields[memory.in_place]) == size;
+    if (!whole) store_numbers(fields, size, scratch(memory.offset, size), memory.in_place, false);
+    return ObjectArg{Object::Scratch, static_cast<uint32_t>(memory.offset)};
 }
 
 void Lowering::lower_map(ValueId value) {
@@ -106,8 +106,8 @@ void Lowering::lower_map(ValueId value) {
     flush_loads(true);
     // A value's strings may take calls: it is built before the key, whose numbers then need not outlive them.
     Arg other = ConstArg{0};
-    if (v.op == Opcode::MapSet) other = build(v.value_fields, v.value_size, places_.value[value]);
-    Arg key = build(v.fields, v.size, places_.key[value]);
+    if (v.op == Opcode::MapSet) other = build(v.value_fields, v.value_size, memory_.value[value]);
+    Arg key = build(v.fields, v.size, memory_.key[value]);
     switch (v.op) {
         case Opcode::AggAdd:
             call(KPL_H_agg_add, {HitArg{}, MapArg{v.imm}, key, ValueArg{v.args[0]}});

@@ -13,7 +13,7 @@
 #include "codegen/helpers.hpp"
 #include "codegen/mir.hpp"
 #include "codegen/order.hpp"
-#include "codegen/places.hpp"
+#include "codegen/memory.hpp"
 #include "codegen/uses.hpp"
 
 namespace kpl {
@@ -142,15 +142,15 @@ class Lowering {
     void store_bytes(Address to, const std::string& bytes, uint32_t size);
     void store_numbers(const std::vector<ir::FieldStore>& fields, uint32_t size, Address base, int skip,
                        bool record);
-    Arg build(const std::vector<ir::FieldStore>& fields, uint32_t size, const Place& place);
-    void copy_strings(const std::vector<ir::FieldStore>& fields, const Place& place);
+    Arg build(const std::vector<ir::FieldStore>& fields, uint32_t size, const Memory& memory);
+    void copy_strings(const std::vector<ir::FieldStore>& fields, const Memory& memory);
     void lower_map(ValueId value);
     void lower_emit(ValueId value);
     void fill_record(const ir::Inst& emit, Reg record);
 
     const ir::Function& in_;
     const BlockOrder order_;
-    const Places places_;
+    const MemoryLayout memory_;
     const std::vector<Uses> uses_;
     mir::Function out_;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "codegen/places.hpp"
+#include "codegen/memory.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -41,7 +41,7 @@ class Assignment {
         result_.value.resize(function.insts.size());
     }
 
-    Places run() {
+    MemoryLayout run() {
         for (const ir::Block& block : function_.blocks)
             for (ValueId id : block.insts) scan(function_.insts[id]);
         for (const ir::Block& block : function_.blocks)
@@ -60,7 +60,7 @@ class Assignment {
 
     // A field that waits for the offsets of areas.
     struct Pending {
-        Place* place;
+        Memory* memory;
         int area;
         uint32_t offset;
     };
@@ -130,19 +130,19 @@ class Assignment {
         }
     }
 
-    void place(const std::vector<FieldStore>& fields, uint32_t size, Place& place, int& shared,
+    void place(const std::vector<FieldStore>& fields, uint32_t size, Memory& memory, int& shared,
                uint32_t& stack) {
         if (size == 0) return;
         bool copies = std::any_of(fields.begin(), fields.end(), [&](const FieldStore& field) {
             return std::holds_alternative<StrRef>(field.value) && !inline_literal(function_, field);
         });
         if (!copies && size <= max_on_stack) {
-            place.where = Place::Where::Stack;
-            place.offset = -static_cast<int32_t>(size);
+            memory.where = Memory::Where::Stack;
+            memory.offset = -static_cast<int32_t>(size);
             stack = std::max(stack, size);
             return;
         }
-        place.where = Place::Where::Scratch;
+        memory.where = Memory::Where::Scratch;
         int area = none;
         uint32_t offset = 0;
         for (size_t i = 0; i < fields.size() && area == none; i++) {
@@ -157,11 +157,11 @@ class Assignment {
             }
             area = area_of_slot_[slot];
             offset = offset_in_area_[slot] - fields[i].offset;
-            place.in_place = static_cast<int>(i);
+            memory.in_place = static_cast<int>(i);
         }
         if (area == none) area = shared_area(shared, size);
         areas_[area].uses++;
-        pending_.push_back({&place, area, offset});
+        pending_.push_back({&memory, area, offset});
     }
 
     void place_slots() {
@@ -190,9 +190,9 @@ class Assignment {
             if (area_of_slot_[slot] != none)
                 result_.slot[slot] = offset[area_of_slot_[slot]] + offset_in_area_[slot];
         for (const Pending& pending : pending_)
-            pending.place->offset = static_cast<int32_t>(offset[pending.area] + pending.offset);
-        for (Place& value : result_.value)
-            if (value.where == Place::Where::Stack) value.offset -= static_cast<int32_t>(stack_key_);
+            pending.memory->offset = static_cast<int32_t>(offset[pending.area] + pending.offset);
+        for (Memory& value : result_.value)
+            if (value.where == Memory::Where::Stack) value.offset -= static_cast<int32_t>(stack_key_);
         result_.scratch_size = static_cast<uint32_t>(size);
         result_.stack_size = stack_key_ + stack_value_;
     }
@@ -205,12 +205,12 @@ class Assignment {
     std::vector<Pending> pending_;
     int shared_key_ = none, shared_value_ = none;
     uint32_t stack_key_ = 0, stack_value_ = 0;
-    Places result_;
+    MemoryLayout result_;
 };
 
 }  // namespace
 
-Places assign_places(const ir::Function& function) {
+MemoryLayout assign_memory(const ir::Function& function) {
     return Assignment(function).run();
 }
 

@@ -10,7 +10,7 @@
 namespace kpl {
 
 // Memory that a key or a value is built in.
-struct Place {
+struct Memory {
     enum class Where : uint8_t {
         Nowhere,  // no bytes at all
         Stack,    // offset is negative, from r10
@@ -20,15 +20,15 @@ struct Place {
     int in_place = -1;  // index of the field whose string is written there by its own helper
 };
 
-struct Places {
+struct MemoryLayout {
     std::vector<uint32_t> slot;  // by SlotId: offset in scratch
-    std::vector<Place> key;      // by ValueId of the instruction
-    std::vector<Place> value;
+    std::vector<Memory> key;      // by ValueId of the instruction
+    std::vector<Memory> value;
     uint32_t scratch_size = 0;
     uint32_t stack_size = 0;  // bytes below r10
 };
 
-Places assign_places(const ir::Function& function);
+MemoryLayout assign_memory(const ir::Function& function);
 
 // Literal fields up to this size are stored as numbers; longer ones are copied from their slot.
 inline constexpr uint32_t max_inline_literal = 128;
