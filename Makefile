@@ -6,7 +6,7 @@ KERNEL ?= newest
 
 workload = for file in /etc/hostname /nonexistent /etc/passwd /no/such/file; do cat $$file; sleep 0.3; done >/dev/null 2>&1
 
-.PHONY: all packages configure demo check bench fuzz install clean
+.PHONY: all packages configure demo check lint bench fuzz install clean
 
 all: configure
 	@echo "==> building kprobe-lua, its tests, and the module for each kernel whose headers are installed"
@@ -29,6 +29,10 @@ demo: packages
 check: packages
 	@$(MAKE) --no-print-directory all
 	@tests/check $(BUILD)
+
+# Style, includes, what linters find; a part of `make check`.
+lint: packages
+	@tests/lint/run
 
 # The figures of docs/performance.md; KERNELS="6.1" for one kernel only.
 bench: all

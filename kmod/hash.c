@@ -22,7 +22,7 @@ struct kpl_bucket {
 
 /* Followed by key and value. */
 struct kpl_entry {
-	u32 next;	/* in the chain or in the free list; 0: none. kpl_entry_take() may look at any time */
+	u32 next;	/* in its list; 0: none. kpl_entry_take() may look at any time */
 	u32 bucket;	/* where it is chained, if in use */
 	u32 hash;	/* upper half of the key's hash */
 	u32 used;

@@ -386,8 +386,9 @@ int kpl_hit_call_when(struct kprobe *kp, struct pt_regs *regs)
 static noinline void kpl_entry_ended(const struct kpl_probe *pr, u64 result)
 {
 	struct kpl_ctx *ctx = this_cpu_ptr(&kpl_ctx);
-	enum kpl_count counter = kpl_stop(ctx, pr->session, pr->handler[KPL_SIDE_FIRST].prog, result);
+	enum kpl_count counter;
 
+	counter = kpl_stop(ctx, pr->session, pr->handler[KPL_SIDE_FIRST].prog, result);
 	kpl_count(pr, KPL_SIDE_FIRST, counter);
 	if (counter == KPL_C_DECLINED)
 		kpl_count(pr, KPL_SIDE_FIRST, KPL_C_HANDLED);

@@ -70,7 +70,7 @@ static void kpl_kretprobe_remove(struct kpl_probe **prs, u32 nr)
 	u32 i;
 
 	kpl_kretprobe_unregister(prs, nr);
-	/* As unregistering does with the others: calls under way return to nothing of the session's. */
+	/* As unregistering does with the others: calls under way return to nothing of ours. */
 	for (i = 0; i < nr; i++)
 		if (prs[i]->stuck)
 			WRITE_ONCE(prs[i]->rp.handler, kpl_returned_nothing);
@@ -97,7 +97,8 @@ static u64 kpl_kretprobe_memory(const struct kpl_attach *a, const struct kpl_pro
 	u32 nr = a->maxactive ?: max(10u, 2 * num_possible_cpus());
 
 	return (u64)nr * (sizeof(struct kretprobe_instance) +
-			  max(kpl_data_size(progs[KPL_SIDE_FIRST]), kpl_data_size(progs[KPL_SIDE_SECOND])));
+			  max(kpl_data_size(progs[KPL_SIDE_FIRST]),
+			      kpl_data_size(progs[KPL_SIDE_SECOND])));
 }
 
 const struct kpl_probe_ops kpl_kretprobe_ops = {

@@ -19,7 +19,6 @@ ffi.cdef(string.format([[
   };
 ]], room, room))
 local Batch = ffi.typeof "struct kpl_batch *"
-local header = ffi.sizeof "struct kpl_rec"
 
 -- ---------------------------------------------------------------- symbols
 -- Names by the halves of their address: a double does not hold all of it. Addresses of processes that come and go are

@@ -25,7 +25,7 @@ for job in "$@"; do
     tries=0
     until grep -q armed /tmp/err; do
         tries=$((tries + 1))
-        [ $tries -lt 200 ] && kill -0 $pid 2> /dev/null || { cat /tmp/err; exit 1; }
+        if [ $tries = 200 ] || ! kill -0 $pid 2> /dev/null; then cat /tmp/err; exit 1; fi
         sleep 0.1
     done
     sleep 1

@@ -12,6 +12,7 @@ now() { /usr/bin/date +%s.%N; }
 armed() {
     from=$(now)
     "$@" > /tmp/out 2> /tmp/err || { cat /tmp/err; exit 1; }
+    # shellcheck disable=SC2154 # set by those who call
     row "$name" "$from" "$(grep '^armed ' /tmp/out | cut -d' ' -f2)"
 }
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: MIT
 -- A return probe on every function of the kernel, so many at a time, while the machine works. No test: it takes hours in
 -- an emulated machine. Each line names the functions about to be probed: what the last one names has brought the kernel down.
 --   build/kprobe-lua --vm=6.12 --max-probes=65536 -q -c 'while :; do ls -R /sys/kernel; sleep 0.01; done > /dev/null' \

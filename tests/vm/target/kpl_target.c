@@ -290,7 +290,8 @@ static int run_set(const char *text, const struct kernel_param *kp)
 	if (!strcmp(what, "kretprobes") && a <= ARRAY_SIZE(functions))
 		return time_kretprobes(a);
 	if (!strcmp(what, "foreign"))
-		return a ? foreign_on(a == 1 ? (void *)kpl_t_plain : (void *)kpl_t_outer) : foreign_off();
+		return !a ? foreign_off() :
+		       foreign_on(a == 1 ? (void *)kpl_t_plain : (void *)kpl_t_outer);
 	if (!strcmp(what, "many"))
 		sum = kpl_t_many(101, -102, 103, 104, 105, 106, 107, -108, 109);
 	else if (!strcmp(what, "recurse"))
