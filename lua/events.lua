@@ -1,6 +1,8 @@
 -- SPDX-License-Identifier: MIT
 -- From records in the rings to the callbacks of events. For each event a decoder is written that knows the layout of its
--- records, so that LuaJIT compiles the way from the ring to the end of the callback into one piece.
+-- records, so that LuaJIT compiles the way from the ring to the end of the callback into one piece. runtime/output/datum.cpp
+-- decodes too, field by field: the records of printf, which C++ prints without a script, and the fixed keys and values of
+-- maps, which need the same rules for symbols, stacks and strings that this file asks it for.
 
 local core, registry = ...
 local ffi = require "ffi"

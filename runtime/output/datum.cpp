@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// Values out of bytes, field by field: what printf sends, and keys and values of maps. Events, which may be millions,
+// have decoders of their own in lua/events.lua, and come here for symbols and stacks alone.
 #include "output/datum.hpp"
 
 #include <fmt/format.h>

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: MIT
 // The table is read once, as text, and stays text: a line is "ffffffff81000000 T name" with "\t[module]"
-// behind. What needs more than one pass over it builds an index, and only then. The first few questions by name are
-// answered from the kernel's memory, where that can be read: the text takes the kernel a while to write.
+// behind. What needs more than one pass over it builds an index, and only then.
+//
+// Reading the text makes the kernel print every symbol, 160 ms (6.1) to 310 ms (6.12) under emulation. Two shortcuts save
+// that for scripts that name a few functions of vmlinux: names that this boot has been asked for before (boot_cache),
+// and the kernel's own table in its memory (kernel_names). Both give up, and the text is read, for modules, globs,
+// addresses, a name that they do not know, and from the searches_before_index-th name on: by then the text with its
+// index is cheaper.
 #include "symbols/kallsyms.hpp"
 
 #include <fcntl.h>

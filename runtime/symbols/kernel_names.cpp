@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: MIT
+// Saves reading /proc/kallsyms for a few names of vmlinux. Gives up for good, and kallsyms.cpp reads that file, where
+// /proc/kcore can't be read, where VMCOREINFO does not name the table's parts (before 6.0), or where a part does not
+// read as it should.
 // The table's form: kernel/kallsyms.c and scripts/kallsyms.c of Linux; where its parts lie: VMCOREINFO's kallsyms_*.
 #include "symbols/kernel_names.hpp"
 
