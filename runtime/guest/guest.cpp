@@ -132,10 +132,10 @@ Result<GuestReport> run_guest_report(const GuestSpec& spec) {
     const UniqueFd initramfs = TRY(in_memory_file(image));
     GuestReport report;
     report.release = kernel.release;
-    Machine machine{kernel.image, spec.cpus, memory_for(spec, image.size()), spec.icount, spec.single_thread};
+    VmConfig config{kernel.image, spec.cpus, memory_for(spec, image.size()), spec.icount, spec.parallel};
     tell(spec, fmt::format("vm: booting {} ({}, {} MiB)\n", kernel.release,
-                           uses_kvm(machine) ? "KVM" : "software emulation", machine.memory_mib));
-    Qemu qemu = TRY(Qemu::start(machine, initramfs));
+                           uses_kvm(config) ? "KVM" : "software emulation", config.memory_mib));
+    Qemu qemu = TRY(Qemu::start(config, initramfs));
     Relay(spec, qemu, report).run();
     report.failure = describe_failure(report, qemu);
     return report;

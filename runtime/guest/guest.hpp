@@ -41,7 +41,9 @@ struct GuestSpec {
     int cpus = 2;
     int memory_mib = 1024;
     bool icount = false;         // guest time counts executed instructions; one CPU
-    bool single_thread = false;  // one host thread for all CPUs: faithful under mass text patching
+    // Without KVM: a host thread for each CPU. One thread for all is as fast where the host is busy, and faithful: with
+    // several, a CPU may hit a breakpoint that another one has just taken away, or seem to be stuck.
+    bool parallel = false;
     GuestLimits limits;
 
     int out_fd = 1, err_fd = 2;  // where the program's streams go, byte for byte, while it runs

@@ -51,27 +51,27 @@ bool kvm_works() {
     return vmx || svm;
 }
 
-std::vector<std::string> accelerator(const Machine& machine) {
-    if (machine.icount) return {"-accel", "tcg,thread=single", "-icount", "shift=0,sleep=off"};
-    if (machine.single_thread) return {"-accel", "tcg,thread=single"};
-    if (uses_kvm(machine)) return {"-accel", "kvm", "-accel", "tcg,thread=multi"};
-    return {"-accel", "tcg,thread=multi"};
+std::vector<std::string> accelerator(const VmConfig& config) {
+    if (config.icount) return {"-accel", "tcg,thread=single", "-icount", "shift=0,sleep=off"};
+    const std::string emulation = config.parallel ? "tcg,thread=multi" : "tcg,thread=single";
+    if (uses_kvm(config)) return {"-accel", "kvm", "-accel", emulation};
+    return {"-accel", emulation};
 }
 
-std::vector<std::string> command_line(const Machine& machine, int initramfs, const int (&ports)[port_count]) {
+std::vector<std::string> command_line(const VmConfig& config, int initramfs, const int (&ports)[port_count]) {
     std::vector<std::string> argv{qemu_program, "-M", "pc", "-cpu", "max", "-nodefaults", "-no-user-config"};
     const auto add = [&argv](std::initializer_list<std::string> more) { argv.insert(argv.end(), more); };
-    for (auto& word : accelerator(machine)) argv.push_back(std::move(word));
+    for (auto& word : accelerator(config)) argv.push_back(std::move(word));
     add({"-display", "none", "-no-reboot", "-nic", "none"});
-    add({"-smp", std::to_string(machine.icount ? 1 : machine.cpus), "-m",
-         fmt::format("{}M", machine.memory_mib)});
+    add({"-smp", std::to_string(config.icount ? 1 : config.cpus), "-m",
+         fmt::format("{}M", config.memory_mib)});
     for (std::size_t i = 0; i < port_count; i++) {
         const bool both_ways = static_cast<Port>(i) == Port::control;
         const auto backend = both_ways ? fmt::format("socket,id=port{0},fd={1}", i, ports[i])
                                        : fmt::format("file,id=port{0},path=/proc/self/fd/{1}", i, ports[i]);
         add({"-chardev", backend, "-serial", fmt::format("chardev:port{}", i)});
     }
-    add({"-kernel", machine.kernel_image, "-initrd", fmt::format("/proc/self/fd/{}", initramfs)});
+    add({"-kernel", config.kernel_image, "-initrd", fmt::format("/proc/self/fd/{}", initramfs)});
     add({"-append", kernel_command_line});
     return argv;
 }
@@ -106,11 +106,11 @@ bool open_port(Port port, int (&ends)[2]) {
 
 }  // namespace
 
-bool uses_kvm(const Machine& machine) {
-    return !machine.icount && !machine.single_thread && kvm_works();
+bool uses_kvm(const VmConfig& config) {
+    return !config.icount && kvm_works();
 }
 
-Result<Qemu> Qemu::start(const Machine& machine, const UniqueFd& initramfs) {
+Result<Qemu> Qemu::start(const VmConfig& config, const UniqueFd& initramfs) {
     if (!in_path(qemu_program))
         return Error{Errc::system,
                      fmt::format("no {}, to run a VM with: apt-get install qemu-system-x86", qemu_program)};
@@ -125,7 +125,7 @@ Result<Qemu> Qemu::start(const Machine& machine, const UniqueFd& initramfs) {
         numbers[i] = ends[1];
     }
     qemu.stderr_.reset(memfd_create("qemu-stderr", MFD_CLOEXEC));
-    std::vector<std::string> words = command_line(machine, initramfs.get(), numbers);
+    std::vector<std::string> words = command_line(config, initramfs.get(), numbers);
     std::vector<char*> argv;
     for (auto& word : words) argv.push_back(word.data());
     argv.push_back(nullptr);

@@ -12,12 +12,12 @@
 
 namespace kpl {
 
-struct Machine {
+struct VmConfig {
     std::string kernel_image;
     int cpus = 2;
     int memory_mib = 1024;
     bool icount = false;
-    bool single_thread = false;
+    bool parallel = false;  // see GuestSpec
 };
 
 enum class Port { console, out, err, control };
@@ -26,7 +26,7 @@ constexpr std::size_t port_count = 4;
 class Qemu {
   public:
     // `initramfs` is an open file; QEMU reads it by its descriptor.
-    static Result<Qemu> start(const Machine& machine, const UniqueFd& initramfs);
+    static Result<Qemu> start(const VmConfig& config, const UniqueFd& initramfs);
     Qemu(Qemu&&) noexcept;
     Qemu& operator=(Qemu&&) = delete;
     ~Qemu();  // ends the machine
@@ -45,6 +45,6 @@ class Qemu {
 };
 
 // Whether the machine will run on the host's processors: it may, and /dev/kvm is there, usable and works.
-bool uses_kvm(const Machine& machine);
+bool uses_kvm(const VmConfig& config);
 
 }  // namespace kpl

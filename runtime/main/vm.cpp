@@ -46,7 +46,6 @@ Result<int> run_in_vm(const CommandLine& line) {
     spec.module_dir = module_directory();
     spec.add = line.vm_add;
     spec.verbose = options.verbose;
-    spec.single_thread = options.max_probes > Options{}.max_probes;  // thousands of functions are patched
     spec.lua_trees = luajit_directories();
     // Loaded only when something is disassembled: the program itself does not name it.
     if (fs::exists(disassembler_library())) spec.files.push_back(disassembler_library());
