@@ -40,7 +40,7 @@ struct Arguments {
     std::vector<std::string> programs, names, files;
     bool host = false;
     bool icount = false;     // for cases that compare times: the VM's clock counts instructions
-    int boot_limit = 600;    // a busy machine takes minutes
+    int boot_limit = 1800;   // minutes, on a busy machine
     int quiet_limit = 1000;  // above every case's own limit, which the runner enforces
     int silence_limit = 180;
 };

@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: MIT
 # What a case may use; runner.sh reads it into the case's shell. A case is a shell script that runs in an empty directory
-# of its own and ends at its first unmet expectation. Comment lines "# limit: SECONDS" change its time limit (60).
+# of its own and ends at its first unmet expectation. Lines of its header:
+#   # limit: SECONDS   another time limit than 300, which only a hanging case should meet, on the slowest machine
+#   # parallel: WHY    emulated with a thread for each CPU, for what two CPUs must do at the very same time
+# Cases wait for conditions, never for a time.
 #
 #   script NAME        its stdin becomes the file NAME
 #   run CMD…           runs CMD; then $status is its exit status, out and err are files with its streams
-#   start CMD…         runs CMD in the background, with out and err; $pid
-#   wait_for REGEX     until `out` has a line that matches; 20 s at most
-#   armed [N]          waits until N (1) sessions have a probe in the kernel; 20 s at most
+#   start CMD…         runs CMD in the background, kprobe-lua with -v, with out and err; $pid
+#   until_true WHAT CMD…  until CMD succeeds; WHAT says what is waited for
+#   wait_for REGEX [FILE] until `out`, or FILE, has a line that matches; what `start` started must still run
+#   armed [FILE]       until the probes of what `start` started, or of a kprobe-lua -v that writes FILE, are armed
 #   finish             waits for what `start` started; $status
 #   status N           the last run's exit status
 #   line TEXT          `out` has exactly this line
@@ -16,7 +20,8 @@
 #   one_error          stderr is one line
 #   target COMMAND     loads tests/vm/target if need be and has it call its functions; prints what came of it
 #   target_lua         writes target.lua: target.call(COMMAND) the same from a script, target.value(), and
-#                      target.steps{ fn, … }, which calls one function after the other once probes are armed, then exits
+#                      target.steps{ fn, … }, which calls one function after the other once probes are armed, then exits;
+#                      one that returns target.wait is called again
 #   left_nothing       no probe of ours in the kernel, the module is not in use
 #   skip WHY · fail WHY
 # $KPL_ROOT is the source tree (examples/ is there), $KPL_MODULE the module's file for this kernel,
@@ -49,31 +54,31 @@ run() {
 }
 
 start() {
-    "$@" > out 2> err < /dev/null &
+    KPROBE_LUA_VERBOSE=1 "$@" > out 2> err < /dev/null &
     pid=$!
 }
 
-wait_for() {
+patience=1200 # tenths of a second; what is waited for comes at once, unless the machine is busy
+
+until_true() {
+    awaited=$1
+    shift
     tries=0
-    until grep -Eqs -- "$1" out; do
+    until "$@"; do
         tries=$((tries + 1))
-        [ "$tries" -lt 200 ] || fail "no line '$1' within 20 s"
-        kill -0 "$pid" 2> /dev/null || grep -Eqs -- "$1" out || fail "ended without a line '$1'"
+        [ "$tries" -lt "$patience" ] || fail "$awaited: not within $((patience / 10)) s"
         sleep 0.1
     done
 }
 
-# Sessions hold the module from their start, so probes alone tell.
-armed() {
-    tries=0
-    until [ "$(cat /sys/module/kprobe_lua/refcnt)" -ge "${1:-1}" ] && [ -n "$(probes)" ]; do
-        tries=$((tries + 1))
-        [ "$tries" -lt 200 ] || fail "no probe is armed after 20 s"
-        kill -0 "$pid" 2> /dev/null || fail "ended before a probe was armed"
-        sleep 0.1
-    done
-    sleep 0.5 # the rest of the batch
+shows_or_ended() { grep -Eqs -- "$1" "$2" || ! kill -0 "$pid" 2> /dev/null; }
+
+wait_for() {
+    until_true "a line '$1' in ${2:-out}" shows_or_ended "$1" "${2:-out}"
+    grep -Eqs -- "$1" "${2:-out}" || fail "ended without a line '$1' in ${2:-out}"
 }
+
+armed() { wait_for '^armed in ' "${1:-err}"; }
 
 finish() {
     wait "$pid"
@@ -102,7 +107,7 @@ target() {
 target_lua() {
     target > /dev/null
     cat > target.lua << 'LUA'
-local M, dir = {}, "/sys/module/kpl_target/parameters/"
+local M, dir = { wait = {} }, "/sys/module/kpl_target/parameters/"
 function M.call(what)
   local f = assert(io.open(dir .. "run", "w"))
   f:setvbuf "no"
@@ -116,10 +121,9 @@ function M.value()
   return (text:gsub("%s+$", ""))
 end
 function M.steps(list)
-  local i = 0
+  local i = 1
   every(0.05, function()
-    i = i + 1
-    if list[i] then list[i]() else exit() end
+    if not list[i] then exit() elseif list[i]() ~= M.wait then i = i + 1 end
   end)
 end
 return M
@@ -142,11 +146,16 @@ leftovers() {
 }
 
 # The kernel may need a moment: grace periods, the death of a process that was just killed.
+nothing_left() {
+    left=$(leftovers)
+    [ -z "$left" ]
+}
+
 left_nothing() {
     tries=0
-    while left=$(leftovers) && [ -n "$left" ]; do
+    until nothing_left; do
         tries=$((tries + 1))
-        [ "$tries" -lt 30 ] || fail "left behind: $left"
+        [ "$tries" -lt 300 ] || fail "left behind: $left"
         sleep 0.1
     done
 }

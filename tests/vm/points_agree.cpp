@@ -32,7 +32,7 @@ namespace {
 
 constexpr size_t fewest_insns = 30;
 constexpr uint64_t apart = 20;  // bytes: no region reaches farther, jump of 5 begun by its last byte but one
-constexpr int patience = 100, poll_us = 50000;  // for the optimizer
+constexpr int patience = 2400, poll_us = 50000;  // for the optimizer
 
 [[noreturn]] void fail(const std::string& why) {
     fmt::print(stderr, "points_agree: {}\n", why);

@@ -16,15 +16,16 @@ now_ms() {
 run_case() {
     name=$(basename "$1" .sh)
     limit=$(sed -n 's/^# limit: //p' "$1")
+    limit=${limit:-300}
     echo "@start $name"
     [ "$where" = host ] || echo "<3>kpl-case: $name" > /dev/kmsg # so that a splat on the console has a name
     mkdir "$work/$name"
     cd "$work/$name" || exit 1
     began=$(now_ms)
     # shellcheck disable=SC2016
-    timeout -k 5 "${limit:-60}" sh -c '. "$1"; . "$2"' case "$lib" "$1" > "$work/output" 2>&1 < /dev/null
+    timeout -k 5 "$limit" sh -c '. "$1"; . "$2"' case "$lib" "$1" > "$work/output" 2>&1 < /dev/null
     result=$?
-    case $result in 124 | 137 | 143) echo "ended after its limit of ${limit:-60} s" >> "$work/output" ;; esac
+    case $result in 124 | 137 | 143) echo "ended after its limit of $limit s" >> "$work/output" ;; esac
     cd /
     if [ "$where" = guest ]; then
         kill -9 -1 2> /dev/null # everything but init and this shell

@@ -10,7 +10,6 @@
  *	./abi_test NAME		runs one
  *	./abi_test --hold N	arms N probes that fire on two CPUs, for others to kill it
  *	./abi_test --idle	sleeps (what a test executes)
- *	./abi_test --sleepers	leaves functions asleep whose return probes are gone
  *
  * Exit status 0 when everything passed.  Whoever runs it scans the console.
  */
@@ -78,26 +77,6 @@ static int hold(int n)
 	return 0;
 }
 
-/* The children sleep on after the session and this process have ended. */
-static int sleepers(void)
-{
-	int fd = session(), i;
-	int ret = load(fd, KPL_PROG_RET, PROG(RETURN(0)));
-	struct timespec t = { .tv_sec = 3 };
-
-	attach_one(fd, probe_at("__x64_sys_clock_nanosleep", KPL_PROBE_KRETPROBE, KPL_NO_PROG, ret));
-	for (i = 0; i < 6; i++) {
-		if (!fork()) {
-			close(fd);
-			clock_nanosleep(CLOCK_MONOTONIC, 0, &t, NULL);
-			_exit(0);
-		}
-	}
-	usleep(200 * 1000);
-	EQ(stats(fd, 0).outstanding, 6);
-	return checks_failed > 0;
-}
-
 int main(int argc, char **argv)
 {
 	const char *only = argc > 1 ? argv[1] : NULL;
@@ -107,8 +86,6 @@ int main(int argc, char **argv)
 		return hold(argc > 2 ? atoi(argv[2]) : 2);
 	if (only && !strcmp(only, "--idle"))
 		return pause();
-	if (only && !strcmp(only, "--sleepers"))
-		return sleepers();
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	failed += run_group(session_tests, only, &ran);
 	failed += run_group(probe_tests, only, &ran);

@@ -402,13 +402,14 @@ static void wakes_sleepers(void)
 	child = fork();
 	if (!child) {
 		for (n = 0; n < 5; n++) {
-			usleep(50 * 1000);
+			while (!asleep(getppid()))
+				sched_yield();
 			syscall(SYS_getpriority, PRIO_PROCESS, 0);
 		}
 		_exit(0);
 	}
 	for (n = 0; n < 5; n++) {
-		OK(readable(fd, 2000));
+		OK(readable(fd, 120000));
 		r.ctl->tail = r.head->head;
 	}
 	waitpid(child, NULL, 0);

@@ -179,6 +179,19 @@ uint64_t symbol(const char *name)
 	return found;
 }
 
+int asleep(int pid)
+{
+	char path[32], state = 0;
+	FILE *f;
+
+	sprintf(path, "/proc/%d/stat", pid);
+	f = fopen(path, "r");
+	need(f != NULL, path);
+	need(fscanf(f, "%*d (%*[^)]) %c", &state) == 1, path);
+	fclose(f);
+	return state == 'S';
+}
+
 int kprobes_listed(void)
 {
 	FILE *f = fopen("/sys/kernel/debug/kprobes/list", "r");

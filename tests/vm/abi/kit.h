@@ -8,10 +8,12 @@
 
 #include <errno.h>
 #include <linux/bpf.h>
+#include <sched.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "kprobe_lua.h"
 
@@ -64,6 +66,15 @@ extern const char *test_name;
 #define PROG(...)	(struct bpf_insn[]){ __VA_ARGS__ }, \
 			sizeof((struct bpf_insn[]){ __VA_ARGS__ }) / sizeof(struct bpf_insn)
 
+/* Waits, for as long as the slowest machine may take, without a sleep that would be a hit of a probe on sleeping. */
+#define WAIT(condition)									\
+	do {										\
+		time_t until_ = time(NULL) + 120;					\
+		while (!(condition) && time(NULL) < until_)				\
+			sched_yield();							\
+		OK(condition);								\
+	} while (0)
+
 /* ---------------------------------------------------------------------- calls */
 
 int session(void);
@@ -93,6 +104,8 @@ void call_on_both(unsigned n);
 void stay_on(int cpu);
 
 uint64_t symbol(const char *name);	/* from /proc/kallsyms; 0: none */
+/* The process waits in a system call. */
+int asleep(int pid);
 /* Lines of debugfs' list of kprobes. */
 int kprobes_listed(void);
 

@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -94,9 +95,7 @@ static void inside_and_post(void)
 	EQ(agg_total(fd, &post, 0), 100);
 	s = stats(fd, two[1].id);
 	OK(s.state == KPL_STATE_INT3 || s.state == KPL_STATE_OPTIMIZED);
-	sleep(1);
-	s = stats(fd, two[1].id);
-	EQ(s.state, KPL_STATE_OPTIMIZED);
+	WAIT(stats(fd, two[1].id).state == KPL_STATE_OPTIMIZED);
 	close(fd);
 }
 
@@ -173,25 +172,27 @@ static void entry_decides(void)
 	close(fd);
 }
 
-static pid_t sleeper(void)
+/* Children that sleep in one call until they are killed, on which the call returns. */
+static void start_sleepers(pid_t *pids, unsigned n)
 {
-	pid_t pid;
-
 	fflush(stdout);
-	pid = fork();
-	if (!pid) {
-		struct timespec t = { .tv_nsec = 300 * 1000 * 1000 };
+	while (n--) {
+		pids[n] = fork();
+		if (!pids[n]) {
+			struct timespec t = { .tv_sec = 1000 };
 
-		clock_nanosleep(CLOCK_MONOTONIC, 0, &t, NULL);
-		_exit(0);
+			clock_nanosleep(CLOCK_MONOTONIC, 0, &t, NULL);
+			_exit(0);
+		}
 	}
-	return pid;
 }
 
-static void wait_all(unsigned n)
+static void end_sleepers(const pid_t *pids, unsigned n)
 {
-	while (n--)
-		wait(NULL);
+	while (n--) {
+		kill(pids[n], SIGKILL);
+		waitpid(pids[n], NULL, 0);
+	}
 }
 
 /* Five calls sleep at once, and three may be followed; with and without an entry handler. */
@@ -204,21 +205,19 @@ static void out_of_instances(void)
 	for (with = 0; with < 2; with++) {
 		struct kpl_attach a = probe_at(SLEEPS, KPL_PROBE_KRETPROBE, with ? entry : -1, ret);
 		struct kpl_probe_stats s;
-		unsigned i, id;
+		pid_t pids[5];
+		unsigned id;
 
 		a.maxactive = 3;
 		id = attach_one(fd, a);
-		for (i = 0; i < 5; i++)
-			sleeper();
-		do {	/* not to sleep here: that would be another call */
-			sched_yield();
-			s = stats(fd, id);
-		} while (s.entry.hits < 5);
+		start_sleepers(pids, 5);
+		WAIT(stats(fd, id).entry.hits >= 5);
+		s = stats(fd, id);
 		EQ(s.entry.hits, 5);
 		EQ(s.entry.handled, 3);
 		EQ(s.entry.missed, 2);
 		EQ(s.outstanding, 3);
-		wait_all(5);
+		end_sleepers(pids, 5);
 		s = stats(fd, id);
 		EQ(s.ret.handled, 3);
 		EQ(s.outstanding, 0);
@@ -232,15 +231,14 @@ static void ends_while_asleep(void)
 {
 	int fd = session();
 	int ret = load(fd, KPL_PROG_RET, PROG(RETURN(0)));
-	unsigned i;
+	unsigned id = attach_one(fd, probe_at(SLEEPS, KPL_PROBE_KRETPROBE, KPL_NO_PROG, ret));
+	pid_t pids[5];
 
-	attach_one(fd, probe_at(SLEEPS, KPL_PROBE_KRETPROBE, KPL_NO_PROG, ret));
-	for (i = 0; i < 5; i++)
-		sleeper();
-	usleep(100 * 1000);
+	start_sleepers(pids, 5);
+	WAIT(stats(fd, id).outstanding == 5);
 	close(fd);
 	EQ(kprobes_listed(), 0);
-	wait_all(5);
+	end_sleepers(pids, 5);
 }
 
 static void filters(void)

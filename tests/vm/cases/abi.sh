@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# limit: 240
+# limit: 900
 # The module's ABI by raw ioctls: rights, limits, exact counts, tear-down (tests/vm/abi).
 run abi_test
 status 0

@@ -21,9 +21,8 @@ kprobe("vfs_read", function() end)
 kprobe("vfs_read" .. arg[1], function() end)
 kprobe{"vfs_read" .. arg[2], post = function() end}
 EOF
-start kprobe-lua --timeout 20 marks.lua "$2" "$3"
+start kprobe-lua marks.lua "$2" "$3"
 armed
-sleep 1
 code > with
 cmp before with || fail "the marks of probes show"
 kprobe-lua disasm vfs_read > with

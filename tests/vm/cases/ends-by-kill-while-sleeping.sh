@@ -6,15 +6,15 @@ LUA
 mkfifo pipe
 start kprobe-lua run.lua
 armed
-(cat pipe > copied) &
-sleep 0.3
-sh -c 'sleep 1; echo woken' > pipe &
-sleep 0.3
+cat pipe > copied &
+reader=$!
+sh -c 'until [ -e go ]; do sleep 0.1; done; echo woken' > pipe &
+until_true 'a read that sleeps' grep -q '^0 ' "/proc/$reader/syscall"
 kill -KILL "$pid"
 finish
 status 137
 left_nothing
 rmmod kprobe_lua || fail "the module can't be unloaded"
-sleep 1.5
-grep -q woken copied || fail "the sleeper did not wake up"
+touch go
+until_true 'the sleeper' grep -q woken copied
 insmod "$KPL_MODULE" || fail "the module can't be loaded again"

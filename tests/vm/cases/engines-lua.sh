@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# limit: 200
+# limit: 900
 # Compiled Lua computes the same on the simulator, the module's interpreter and the kernel's JIT.
 run engine_functions
 status 0

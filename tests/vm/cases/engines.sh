@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
 # The module's interpreter and the kernel's JIT give the same results, and the module's verifier refuses what it should.
-# limit: 120
 data=$KPL_ROOT/tests/data
 run engine_rows "$data/engine_ops.txt" "$data/engine_programs.txt" \
     "$data/verifier_base.txt" "$data/verifier_memory.txt" "$data/verifier_calls.txt" "$data/verifier_edges.txt"

@@ -6,7 +6,7 @@ local n = count()
 kprobe("read_zero", function() seen { pid = pid() }; n:add(); exit(7) end)
 seen:each(function() print("got") end)
 LUA
-run kprobe-lua -v -c 'dd if=/dev/zero of=/dev/null bs=8 count=100 2>/dev/null; sleep 5' exit.lua
+run kprobe-lua -v -c 'dd if=/dev/zero of=/dev/null bs=8 count=100 2>/dev/null; sleep 1000' exit.lua
 status 7
 lines 1 '^got$'
 line '@n: 1'

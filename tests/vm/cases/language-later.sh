@@ -18,7 +18,7 @@ every(0.2, function()
 end)
 at_exit(function() print("counted", c:value("dd")) end)
 LUA
-run kprobe-lua -c 'dd if=/dev/null of=/dev/null count=1 2>/dev/null; sleep 1; dd if=/dev/zero of=/dev/null bs=16 count=2 2>/dev/null' later.lua
+run kprobe-lua -c 'dd if=/dev/null of=/dev/null count=1 2>/dev/null; until grep -q armed out; do sleep 0.1; done; dd if=/dev/zero of=/dev/null bs=16 count=2 2>/dev/null' later.lua
 status 0
 line 'ev	1	null'
 lines 2 '^ev	16	zero$'
@@ -30,7 +30,7 @@ local ev = event()
 kprobe("read_null", function(p) ev { n = 1 } end)
 every(0.2, function() kprobe("read_zero", function(p) ev { n = 1, more = 2 } end) end)
 LUA
-run kprobe-lua -c 'sleep 5' misfit.lua
+run kprobe-lua -c 'sleep 1000' misfit.lua
 status 1
 one_error
 err '^misfit.lua:3: ev.more is new, and armed handlers have fixed the fields \(n\): '

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: MIT
-# limit: 180
 # Every example of docs/language.md runs: blocks ```lua, in the handler of the page's beginning when they have no probe.
 mkdir blocks
 awk '/^```lua$/ { n++; on = 1; next } /^```/ { on = 0 } on { print > ("blocks/" n) }' "$KPL_ROOT/docs/language.md"

@@ -18,7 +18,7 @@ kprobe { "read_zero", budget = 100000, pre = function(p)
 end }
 seen:each(function(e) print(e.me, e.comm) end)
 LUA
-run kprobe-lua -c 'sleep 1 & sleep 1 & dd if=/dev/zero of=/dev/null bs=8 count=1 2>/dev/null; kill $(jobs -p)' children.lua
+run kprobe-lua -c 'sleep 1000 & sleep 1000 & dd if=/dev/zero of=/dev/null bs=8 count=1 2>/dev/null; kill $(jobs -p)' children.lua
 status 0
 line '3 children of sh'
 lines 1 '^true	dd$'

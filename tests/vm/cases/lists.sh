@@ -10,9 +10,9 @@ kprobe{"vfs_write+0xb", post = function() end, enabled = false}
 kretprobe{"vfs_mkdir", ret = function() end}
 kprobe{"vfs_open", post = function() end}
 EOF
-start kprobe-lua --timeout 20 four.lua
+start kprobe-lua four.lua
 armed
-sleep 1 # the optimizer
+until_true "the optimizer" grep -q "OPTIMIZED" /sys/kernel/debug/kprobes/list
 mine="kprobe_lua \($pid kprobe-lua\)"
 kprobe-lua list > listed 2> err || fail "list"
 mv listed out

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# parallel: so that rings are read while they are written
 # Losses are forced in every way there is, from two CPUs; the sums hold and the hits are those of the workload.
 script reads.sh <<'SH'
 for cpu in 0 1; do taskset -c $cpu dd if=/dev/zero of=/dev/null bs=8 count=4000 2>/dev/null & done

@@ -17,7 +17,8 @@ target.steps {
     print(pcall(slow.enable, slow))
     print(pcall(fast.enable, fast))
   end,
-  function() os.execute "sleep 1.2; insmod TARGET" end,
+  function() if os.execute "[ $(grep -c 'probe is gone' err) = 3 ]" ~= 0 then return target.wait end end,
+  function() os.execute "insmod TARGET" end,
   function() target.call "plain 4" end,
   function()
     print(fast.state, fast:stats().hits, slow:stats().hits)

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: MIT
-# limit: 120
 # Predictions of `disasm` against what the kernel does, for every instruction of 4 functions. Of 50, in a minute or two:
 #   P=$PWD/build/tests/vm/points_agree; build/kprobe-lua --vm --vm-add $P -e "os.execute('$P 50 7')"
 run points_agree 4 3

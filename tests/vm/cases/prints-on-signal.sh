@@ -4,7 +4,7 @@ script signal.lua <<'LUA'
 local n, unused = count(), count()
 kprobe("read_zero", function() n:add() end)
 LUA
-run kprobe-lua -c 'dd if=/dev/zero of=/dev/null bs=8 count=2 2>/dev/null; kill -USR1 $PPID; sleep 0.5; dd if=/dev/zero of=/dev/null bs=8 count=3 2>/dev/null' signal.lua
+run kprobe-lua -c 'dd if=/dev/zero of=/dev/null bs=8 count=2 2>/dev/null; kill -USR1 $PPID; until grep -qs "@n: 2" out; do sleep 0.1; done; dd if=/dev/zero of=/dev/null bs=8 count=3 2>/dev/null' signal.lua
 status 0
 quiet_err
 line '@n: 2'

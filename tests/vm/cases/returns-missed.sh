@@ -16,9 +16,9 @@ local function show(name, probe)
   print(name, s.hits, s.handled, s.missed, s.returns.hits, s.returns.outstanding)
 end
 target.steps {
-  function() target.call "sleep 40 1000" end,
+  function() target.call "sleep 40" end,
   function() show("two", two) show("entered", entered) show("default", default) show("many", many) end,
-  function() target.call "sleep 2 20" end,
+  function() target.call "sleep 2" end,
   function() show("again", two) end,
 }
 LUA
@@ -36,11 +36,11 @@ out "^default	40	($default|$cpus)	"
 awk -F'\t' '$1 == "default" && $2 != $3 + $4 || $1 == "default" && $3 != $5 { bad = 1 } END { exit bad }' out || fail 'not exact'
 # the probe goes while a task sleeps in it
 script leaves.lua <<'LUA'
+local target = require "target"
 kretprobe { "kpl_t_sleep", ret = function() print "returned" end }
-every(0.5, function() exit() end)
+target.steps { function() target.call "hold 3" end }
 LUA
-(echo 'sleep 3 1500' > /sys/module/kpl_target/parameters/run) &
-run kprobe-lua -v leaves.lua
+run kprobe-lua leaves.lua
 status 0
 no_out returned
-wait
+target wake

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# parallel: so that two CPUs write one entry at once
 # A shared map under writers on two CPUs and in interrupts, while user space reads, iterates, sets and deletes.
 script reads.sh <<'SH'
 for cpu in 0 1; do taskset -c $cpu dd if=/dev/zero of=/dev/null bs=8 count=20000 2>/dev/null & done

@@ -19,22 +19,23 @@ seen:each(function()
   else group:enable() end
 end)
 local checked = false
-every(2.5, function()
-  if checked then return end
+every(0.1, function()
+  if checked or switches <= 5 then return end
   checked = true
   group:disable()
   c:disable()
   local hits = a:stats().hits + b:stats().hits + c:stats().returns.hits
   os.execute "dd if=/dev/zero of=/dev/null bs=8 count=50 2> /dev/null"
   local after = a:stats().hits + b:stats().hits + c:stats().returns.hits
-  print("switched", switches > 5, a.state, b.state, c.state)
+  print("switched", a.state, b.state, c.state)
   print("later", after - hits <= 2)       -- a call that was on its way returns
+  exit()
 end)
 at_exit(function() print("delivered", n == a:stats().handled + b:stats().handled + c:stats().returns.handled) end)
 LUA
 for _ in 1 2; do (while :; do dd if=/dev/zero of=/dev/null bs=8 count=20 2> /dev/null; sleep 0.03; done) & done
-run kprobe-lua --timeout 3 switch.lua
+run kprobe-lua switch.lua
 status 0
-line 'switched	true	disabled	disabled	disabled'
+line 'switched	disabled	disabled	disabled'
 line 'later	true'
 line 'delivered	true'

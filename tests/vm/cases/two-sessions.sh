@@ -6,10 +6,11 @@ kprobe("read_zero", function() reads:add() end)
 LUA
 mkdir other
 cp count.lua other
-(cd other && kprobe-lua count.lua > out 2> err) &
+(cd other && exec kprobe-lua -v count.lua > out 2> err) &
 other=$!
 start kprobe-lua count.lua
-armed 2
+armed
+armed other/err
 dd if=/dev/zero of=/dev/null bs=1 count=50 2> /dev/null
 kill -INT "$other"
 wait "$other" || fail "the other one's exit status is $?"

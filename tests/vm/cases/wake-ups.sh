@@ -5,15 +5,15 @@ local seen, n = event(), 0
 kprobe("read_zero", function() seen { pid = pid(), comm = comm() } end)
 seen:each(function(e)
   n = n + 1
-  print(n, now() - e.time < 300000000 and "soon" or "late")
+  print(n, now() - e.time < 1500000000 and "soon" or "late")
 end)
 LUA
-# Three events, 0.1 s apart.
-workload='for i in 1 2 3; do dd if=/dev/zero of=/dev/null bs=1 count=1 2>/dev/null; sleep 0.1; done'
-run kprobe-lua --wake-latency 600 -c "$workload; sleep 0.5" delay.lua
+# Three events, each sent when the one before it has been delivered.
+workload='for i in 1 2 3; do dd if=/dev/zero of=/dev/null bs=1 count=1 2>/dev/null; until grep -q "^$i" out; do sleep 0.05; done; done'
+run kprobe-lua --wake-latency 4000 -c "$workload" delay.lua
 line '1	soon'
 line '2	late'
-run kprobe-lua --wake-latency 600 --wake-fill 1 --buffer 4K -c "$workload" delay.lua
+run kprobe-lua --wake-latency 60000 --wake-fill 1 --buffer 4K -c "$workload" delay.lua
 line '1	soon'
 line '2	soon'
 line '3	soon'
@@ -25,7 +25,7 @@ line '3	soon'
 script stand.lua <<'LUA'
 local seen, n = event(), 0
 kprobe("read_zero", function() seen { pid = pid() } end)
-seen:each(function() n = n + 1 end)
+seen:each(function() n = n + 1 if n == 1 then print "goes on" end end)
 at_exit(function() print("n=" .. n) end)
 LUA
 start kprobe-lua -v --buffer 16K stand.lua
@@ -33,7 +33,7 @@ armed
 kill -STOP "$pid"
 taskset -c 1 dd if=/dev/zero of=/dev/null bs=1 count=3000 2>/dev/null
 kill -CONT "$pid"
-sleep 0.3
+wait_for 'goes on'
 taskset -c 0 dd if=/dev/zero of=/dev/null bs=1 count=100 2>/dev/null
 kill -INT "$pid"
 finish

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# limit: 200
+# limit: 600
 # Every function that ftrace can trace and that no blacklist names, and one by one off and on while it lasts.
 cat > everything.lua <<'LUA'
 local n = count()

@@ -6,12 +6,8 @@ kprobe { "tcp_*", via = "kprobe", pre = function() end }
 at_exit(function() print("ended") end)
 LUA
 start kprobe-lua -v -c 'echo ran' slow.lua
-tries=0
-until [ "$(wc -l < /sys/kernel/debug/kprobes/list)" -gt 20 ]; do
-    tries=$((tries + 1))
-    [ "$tries" -lt 200 ] || fail 'nothing is armed'
-    sleep 0.05
-done
+some_armed() { [ "$(wc -l < /sys/kernel/debug/kprobes/list)" -gt 20 ]; }
+until_true 'the first probes' some_armed
 kill -INT "$pid"
 finish
 status 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# limit: 150
+# limit: 600
 # Thousands of probes of two sessions on the same functions, killed at any moment, while the kernel's function tracer
 # goes on and off on them: nothing is left, and the kernel lives.
 cat > many.lua <<'LUA'
@@ -17,6 +17,7 @@ tracing=/sys/kernel/tracing
     done
 ) &
 tracer=$!
+# The moments are what is tested: nothing is waited for.
 for after in 0.5 0.7 0.9 1.2 1.6 2.5; do
     kprobe-lua -q --max-probes=4000 many.lua > out 2> err < /dev/null &
     one=$!

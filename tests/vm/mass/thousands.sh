@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-# limit: 120
-# By ftrace, 1,000 functions in about 0.2 s, 10,000 in not much more than ten times that. The bounds are wide: the machine
-# that emulates may have other work.
+# limit: 600
+# By ftrace, 1,000 functions in about 0.2 s, 10,000 in not much more than ten times that. The bounds are wide, for the
+# machine that emulates may have other work; one by one, as kprobes, 1,000 take 6 s and 10,000 a minute on an idle one.
 grep -v ' \[' /sys/kernel/tracing/available_filter_functions | grep -E '^[a-z][a-z_0-9]*$' | sort | uniq -u > traceable
 awk -F'\t' '{ print $2 }' /sys/kernel/debug/kprobes/blacklist | sort -u > blacklist
 awk '$2 ~ /[tTwW]/ { print $3 }' /proc/kallsyms | sort | uniq -d >> blacklist
@@ -19,7 +19,7 @@ status 0
 err '^armed in .*: 1000 by ftrace$'
 on=$(ms 'armed in') off=$(ms 'gone in')
 echo "1,000: on $on ms, off $off ms"
-[ "$on" -lt 1000 ] && [ "$off" -lt 1000 ] || fail 'too slow'
+[ "$on" -lt 4000 ] && [ "$off" -lt 4000 ] || fail 'too slow'
 probes_of 1001 > 1001.lua
 run kprobe-lua -c true 1001.lua
 status 1
@@ -30,4 +30,4 @@ status 0
 err '^armed in .*: 10000 by ftrace$'
 on=$(ms 'armed in') off=$(ms 'gone in')
 echo "10,000: on $on ms, off $off ms"
-[ "$on" -lt 7500 ] && [ "$off" -lt 7500 ] || fail 'too slow'
+[ "$on" -lt 30000 ] && [ "$off" -lt 30000 ] || fail 'too slow'

@@ -6,8 +6,12 @@
  *	plain N			kpl_t_plain(i, 2 * i, "plain") for i from 1 to N
  *	many			kpl_t_many() with nine arguments
  *	recurse DEPTH		kpl_t_recurse(DEPTH), which calls itself down to 0
- *	sleep TASKS MS		kpl_t_sleep(MS) in so many tasks at once; waits for them
- *	timer N, irq N		kpl_t_timer(i), from a timer's soft interrupt; kpl_t_irq(i), from its hard one
+ *	sleep TASKS MS		kpl_t_sleep(MS) in so many tasks: all are in it before the first one
+ *				leaves; waits for them
+ *	hold TASKS		the same, but they stay in it: kpl_t_sleep(-1) until `wake`
+ *	wake			lets them go and waits for them
+ *	timer N			kpl_t_timer(i), from a timer's soft interrupt
+ *	irq N			kpl_t_irq(i), from its hard one
  *	outer N			kpl_t_outer(i), which calls kpl_t_inner(i)
  *	kprobes N, kretprobes N	registers N of them on kpl_t_f000 and so on, and unregisters them
  *	foreign 1, foreign 2	arms a kprobe with a post handler on kpl_t_plain, or on kpl_t_outer
@@ -29,8 +33,14 @@
 #include "kpl_target.h"
 
 static char result[64];
-static atomic_t left;
 static DECLARE_COMPLETION(all_done);
+
+/* Tasks in kpl_t_sleep(): how many are to be in it at once, are, and have left. */
+static struct task_struct *sleepers[64];
+static long nr_sleepers;
+static atomic_t inside, left;
+static bool awake = true;
+static DECLARE_WAIT_QUEUE_HEAD(moved);
 
 /* The empty statement keeps calls from being merged. */
 #define KEEP() asm volatile("" ::: "memory")
@@ -60,7 +70,13 @@ noinline long kpl_t_recurse(long depth)
 
 noinline long kpl_t_sleep(long ms)
 {
-	msleep(ms);
+	atomic_inc(&inside);
+	wake_up_all(&moved);
+	wait_event(moved, READ_ONCE(awake) || atomic_read(&inside) == nr_sleepers);
+	if (ms < 0)
+		wait_event(moved, READ_ONCE(awake));
+	else
+		msleep(ms);
 	return ms;
 }
 
@@ -119,21 +135,45 @@ static enum hrtimer_restart on_hrtimer(struct hrtimer *t)
 static int sleeper(void *ms)
 {
 	kpl_t_sleep((long)ms);
-	if (atomic_dec_and_test(&left))
-		complete(&all_done);
+	atomic_inc(&left);
+	wake_up_all(&moved);
+	wait_event(moved, kthread_should_stop());
 	return 0;
 }
 
+static void wake_sleepers(void)
+{
+	WRITE_ONCE(awake, true);
+	wake_up_all(&moved);
+	wait_event(moved, atomic_read(&left) == nr_sleepers);
+	while (nr_sleepers)
+		kthread_stop(sleepers[--nr_sleepers]);
+	atomic_set(&left, 0);
+}
+
+/* They are in kpl_t_sleep() when this returns, or have come back with ms >= 0. */
 static int run_sleepers(long tasks, long ms)
 {
+	struct task_struct *task;
 	long i;
 
-	atomic_set(&left, tasks);
-	reinit_completion(&all_done);
-	for (i = 0; i < tasks; i++)
-		if (IS_ERR(kthread_run(sleeper, (void *)ms, "kpl_sleeper")))
-			return -ENOMEM;
-	wait_for_completion(&all_done);
+	if (nr_sleepers || tasks < 1 || tasks > ARRAY_SIZE(sleepers))
+		return -EINVAL;
+	atomic_set(&inside, 0);
+	WRITE_ONCE(awake, false);
+	nr_sleepers = tasks;
+	for (i = 0; i < tasks; i++) {
+		task = kthread_run(sleeper, (void *)ms, "kpl_sleeper");
+		if (IS_ERR(task)) {
+			nr_sleepers = i;
+			wake_sleepers();
+			return PTR_ERR(task);
+		}
+		sleepers[i] = task;
+	}
+	wait_event(moved, atomic_read(ms < 0 ? &inside : &left) == tasks);
+	if (ms >= 0)
+		wake_sleepers();
 	return 0;
 }
 
@@ -176,7 +216,8 @@ static int nothing_returned(struct kretprobe_instance *ri, struct pt_regs *regs)
 
 static int time_kprobes(long nr)
 {
-	struct kprobe *kps = kcalloc(nr, sizeof(*kps), GFP_KERNEL), **all = kcalloc(nr, sizeof(*all), GFP_KERNEL);
+	struct kprobe *kps = kcalloc(nr, sizeof(*kps), GFP_KERNEL);
+	struct kprobe **all = kcalloc(nr, sizeof(*all), GFP_KERNEL);
 	u64 began = ktime_get_ns(), armed;
 	long i;
 	int err = kps && all ? 0 : -ENOMEM;
@@ -198,7 +239,8 @@ static int time_kprobes(long nr)
 
 static int time_kretprobes(long nr)
 {
-	struct kretprobe *rps = kcalloc(nr, sizeof(*rps), GFP_KERNEL), **all = kcalloc(nr, sizeof(*all), GFP_KERNEL);
+	struct kretprobe *rps = kcalloc(nr, sizeof(*rps), GFP_KERNEL);
+	struct kretprobe **all = kcalloc(nr, sizeof(*all), GFP_KERNEL);
 	u64 began = ktime_get_ns(), armed;
 	long i;
 	int err = rps && all ? 0 : -ENOMEM;
@@ -282,7 +324,11 @@ static int run_set(const char *text, const struct kernel_param *kp)
 	if (sscanf(text, "%15s %ld %ld", what, &a, &b) < 1)
 		return -EINVAL;
 	if (!strcmp(what, "sleep"))
-		return run_sleepers(a, b);
+		return run_sleepers(a, max(b, 0L));
+	if (!strcmp(what, "hold"))
+		return run_sleepers(a, -1);
+	if (!strcmp(what, "wake"))
+		return wake_sleepers(), 0;
 	if (!strcmp(what, "timer") || !strcmp(what, "irq"))
 		return run_ticks(a, what[0] == 'i');
 	if (!strcmp(what, "kprobes") && a <= ARRAY_SIZE(functions))
@@ -335,9 +381,9 @@ static int __init kpl_target_init(void)
 	return 0;
 }
 
-/* No wait: sleeping tasks that still run ours hold no reference, the tests wait for them. */
 static void __exit kpl_target_exit(void)
 {
+	wake_sleepers();
 	del_timer_sync(&timer);
 	hrtimer_cancel(&hrtimer);
 	foreign_off();
