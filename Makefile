@@ -27,6 +27,8 @@ demo: packages
 	@$(BUILD)/kprobe-lua --vm=$(KERNEL) -v -c '$(workload)' examples/opensnoop.lua
 
 check: packages
+	@$(MAKE) --no-print-directory configure
+	@cmake -D KPL_SANITIZE=ON $(BUILD) > /dev/null
 	@$(MAKE) --no-print-directory all
 	@tests/check $(BUILD)
 

@@ -39,7 +39,8 @@ Result<Loop> Loop::create() {
     loop.signals_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     if (!loop.signals_) return Error{Errc::system, std::string("signals: ") + std::strerror(errno)};
     wake_fd = loop.signals_.get();
-    ends_asked = prints_asked = 0;
+    ends_asked = 0;
+    prints_asked = 0;
     struct sigaction action {};
     action.sa_handler = on_signal_arrival;
     action.sa_flags = SA_RESTART;

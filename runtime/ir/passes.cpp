@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Passes over a function. Each keeps check() empty.
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 #include <optional>
 #include <tuple>
@@ -369,11 +372,35 @@ void remove_dead_code(Function& f) {
     for (Block& b : f.blocks) std::erase_if(b.insts, [&](ValueId id) { return !live[id]; });
 }
 
+namespace {
+
+// Broken invariants are found where they were broken: in builds with assertions, as `make check` tests one.
+void check_after([[maybe_unused]] const char* pass, [[maybe_unused]] const Function& f) {
+#ifndef NDEBUG
+    if (const std::string wrong = check(f); !wrong.empty()) {
+        fmt::print(stderr, "after {}: {}{}", pass, wrong, print(f));
+        std::abort();
+    }
+#endif
+}
+
+}  // namespace
+
 void optimize(Function& f) {
-    fold_constants(f);
-    remove_common_subexpressions(f);
-    fold_constants(f);
-    remove_dead_code(f);
+    static constexpr struct {
+        const char* name;
+        void (*run)(Function&);
+    } passes[] = {
+        {"fold_constants", fold_constants},
+        {"remove_common_subexpressions", remove_common_subexpressions},
+        {"fold_constants", fold_constants},
+        {"remove_dead_code", remove_dead_code},
+    };
+    check_after("the builder", f);
+    for (const auto& pass : passes) {
+        pass.run(f);
+        check_after(pass.name, f);
+    }
 }
 
 }  // namespace kpl::ir

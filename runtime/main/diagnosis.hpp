@@ -35,7 +35,7 @@ enum class Health {
 struct Finding {
     std::string what;  // "module is loaded", or what is wrong in its place
     Health health = Health::good;
-    std::string mend;  // a command, or what else to do; only where something is to mend
+    std::string mend{};  // a command, or what else to do; only where something is to mend
 };
 
 // This kernel, in the order in which things are to be mended.
