@@ -5,25 +5,16 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "inspect/functions.hpp"
 #include "inspect/kernel_rules.hpp"
 #include "symbols/nearest.hpp"
+#include "symbols/target_text.hpp"
 
 namespace kpl {
 namespace {
 
 constexpr uint64_t beyond = 16;  // bytes behind the function: its last instruction may reach into them
-
-std::optional<uint64_t> number(std::string_view text) {
-    int base = 10;
-    if (text.starts_with("0x")) text.remove_prefix(2), base = 16;
-    uint64_t value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
-    if (text.empty() || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-    return value;
-}
 
 // What is left of a page behind the last function: it belongs to it by the kernel's rules, and to nothing by
 // anybody else's.
@@ -69,7 +60,7 @@ Result<void> Inspector::refresh() {
 }
 
 Result<Symbol> Inspector::find(const std::string& target, uint64_t& wanted) {
-    if (const auto addr = number(target)) {
+    if (const auto addr = parse_number(target)) {
         wanted = *addr;
         Symbol symbol = TRY(symbols_->at(*addr));
         if (symbol.name.empty() || !is_text(symbol))
@@ -77,13 +68,7 @@ Result<Symbol> Inspector::find(const std::string& target, uint64_t& wanted) {
                          fmt::format("no function of this kernel covers the address {:#x}", *addr)};
         return symbol;
     }
-    const size_t colon = target.find(':'), plus = target.rfind('+');
-    const std::string module = colon == target.npos ? "" : target.substr(0, colon);
-    const size_t begin = colon == target.npos ? 0 : colon + 1;
-    const std::string name = target.substr(begin, plus == target.npos ? plus : plus - begin);
-    const auto offset =
-        plus == target.npos ? std::optional<uint64_t>(0) : number(std::string_view(target).substr(plus + 1));
-    if (!offset) return Error{Errc::usage, fmt::format("'{}': the offset is not a number", target)};
+    const auto [module, name, offset] = TRY(parse_target(target));
     auto found = TRY(symbols_->find(name, module));
     if (found.empty()) found = TRY(variants_of(*symbols_, name, module));
     if (found.empty())
@@ -95,7 +80,7 @@ Result<Symbol> Inspector::find(const std::string& target, uint64_t& wanted) {
         return Error{Errc::system, fmt::format("'{}' stands for {} functions; give the address of one:{}",
                                                target, found.size(), list)};
     }
-    wanted = found.front().addr + *offset;
+    wanted = found.front().addr + offset;
     return found.front();
 }
 

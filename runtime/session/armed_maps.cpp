@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <utility>
 
 namespace kpl {
@@ -83,16 +82,12 @@ Result<AggValue> ArmedMaps::value(uint32_t map, const std::vector<Datum>& key) c
 // ---- keys
 // Symbols and pointers reach scripts as text: "vfs_read", "vfs_read+0x1a", "0xffff…".
 Result<Datum> ArmedMaps::address_of(const std::string& text) const {
-    uint64_t number = 0;
-    const auto plus = text.find('+');
-    const std::string digits = text.starts_with("0x") ? text.substr(2) : plus == std::string::npos ? "" : text.substr(plus + 3);
-    if (!digits.empty() && std::from_chars(digits.data(), digits.data() + digits.size(), number, 16).ec != std::errc())
-        return Error{Errc::script, fmt::format("'{}' is no address", text)};
-    if (text.starts_with("0x")) return Datum{number};
-    const auto found = TRY(parts_.kernel.symbols.find(text.substr(0, plus)));
+    if (const auto address = parse_address(text)) return Datum{*address};
+    const TargetText target = TRY(parse_target(text));
+    const auto found = TRY(parts_.kernel.symbols.find(target.symbol, target.module));
     if (found.size() != 1)
-        return Error{Errc::script, fmt::format("'{}' stands for {} symbols", text.substr(0, plus), found.size())};
-    return Datum{found[0].addr + number};
+        return Error{Errc::script, fmt::format("'{}' stands for {} symbols", target.symbol, found.size())};
+    return Datum{found[0].addr + target.offset};
 }
 
 Result<std::string> ArmedMaps::key_bytes(uint32_t map, std::vector<Datum> key) const {

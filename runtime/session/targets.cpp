@@ -3,52 +3,16 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <optional>
 #include <unordered_set>
 
 #include "hints/other_tracers.hpp"
 #include "inspect/functions.hpp"
 #include "inspect/modules.hpp"
+#include "symbols/target_text.hpp"
 
 namespace kpl {
 namespace {
-
-struct Spec {
-    std::string module, symbol;
-    uint64_t offset = 0;
-};
-
-Result<Spec> parse(const std::string& text) {
-    Spec spec;
-    std::string rest = text;
-    if (const auto colon = rest.find(':'); colon != std::string::npos) {
-        spec.module = rest.substr(0, colon);
-        if (spec.module.empty()) return Error{Errc::script, fmt::format("target '{}' names no module", text)};
-        rest = rest.substr(colon + 1);
-    }
-    const auto plus = rest.find('+');
-    spec.symbol = rest.substr(0, plus);
-    if (spec.symbol.empty()) return Error{Errc::script, fmt::format("target '{}' names no symbol", text)};
-    if (plus == std::string::npos) return spec;
-    std::string digits = rest.substr(plus + 1);
-    const bool hex = digits.starts_with("0x") || digits.starts_with("0X");
-    if (hex) digits = digits.substr(2);
-    const char* end = digits.data() + digits.size();
-    const auto [at, error] = std::from_chars(digits.data(), end, spec.offset, hex ? 16 : 10);
-    if (digits.empty() || error != std::errc() || at != end)
-        return Error{Errc::script, fmt::format("target '{}': the offset '{}' is not a number", text, rest.substr(plus + 1))};
-    return spec;
-}
-
-// The address that a string such as "0xffffffff81234567" stands for.
-std::optional<uint64_t> address_in(std::string_view text) {
-    uint64_t address = 0;
-    if (!text.starts_with("0x")) return std::nullopt;
-    const auto [end, error] = std::from_chars(text.data() + 2, text.data() + text.size(), address, 16);
-    if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-    return address;
-}
 
 bool is_text(const Symbol& symbol) { return symbol.kind == 't' || symbol.kind == 'T' || symbol.kind == 'w' || symbol.kind == 'W'; }
 
@@ -131,7 +95,7 @@ std::optional<std::string> why_not_in_module(const std::string& module, const st
     return fmt::format("the module {} is not loaded (modprobe {})", module, module);
 }
 
-Error unknown(const std::string& text, const Spec& spec, Kallsyms& symbols) {
+Error unknown(const std::string& text, const TargetText& spec, Kallsyms& symbols) {
     if (const auto theirs = foreign_target(text)) return {Errc::script, fmt::format("no function '{}': {}", text, *theirs)};
     if (const auto why = why_not_in_module(spec.module, spec.symbol, symbols))
         return {Errc::script, fmt::format("'{}': {}", text, *why)};
@@ -141,7 +105,7 @@ Error unknown(const std::string& text, const Spec& spec, Kallsyms& symbols) {
     return {Errc::script, message};
 }
 
-Error several_variants(const std::string& text, const Spec& spec, const std::vector<Symbol>& found) {
+Error several_variants(const std::string& text, const TargetText& spec, const std::vector<Symbol>& found) {
     std::string list;
     for (const Symbol& one : found) list += fmt::format("{}{}", list.empty() ? "" : ", ", target_name(one));
     return {Errc::script, fmt::format("no function '{}' in this kernel, but {} that the compiler made of it: {}; name one of them, "
@@ -150,7 +114,7 @@ Error several_variants(const std::string& text, const Spec& spec, const std::vec
 
 // The only function that the compiler made of the one that is asked for, if that one is not there itself. Nothing: there
 // is no such function at all.
-Result<std::optional<Symbol>> only_variant(const std::string& text, const Spec& spec, Resolver& r) {
+Result<std::optional<Symbol>> only_variant(const std::string& text, const TargetText& spec, Resolver& r) {
     const auto variants = TRY(variants_of(r.symbols, spec.symbol, spec.module));
     if (variants.empty()) return std::optional<Symbol>();
     if (variants.size() > 1) return several_variants(text, spec, variants);
@@ -169,13 +133,13 @@ Error ambiguous(const std::string& text, const std::vector<Symbol>& found) {
                                       found.size(), list)};
 }
 
-Result<void> check_offset(const std::string& text, const Spec& spec, const Symbol& function, Kallsyms& symbols) {
+Result<void> check_offset(const std::string& text, const TargetText& spec, const Symbol& function, Kallsyms& symbols) {
     const uint64_t end = TRY(symbols.next(function.addr));
     if (!end || function.addr + spec.offset < end) return {};
     return Error{Errc::script, fmt::format("'{}' is behind the function, which has {:#x} bytes", text, end - function.addr)};
 }
 
-Result<void> resolve_glob(const std::string& text, const Spec& spec, Resolver& r) {
+Result<void> resolve_glob(const std::string& text, const TargetText& spec, Resolver& r) {
     const auto found = TRY(r.symbols.glob(spec.symbol, spec.module));
     if (found.empty()) {
         if (const auto theirs = foreign_target(text)) return Error{Errc::script, fmt::format("no function '{}': {}", text, *theirs)};
@@ -191,10 +155,10 @@ Result<void> resolve_glob(const std::string& text, const Spec& spec, Resolver& r
 }
 
 Result<void> resolve_name(const std::string& text, Resolver& r) {
-    const auto parsed = parse(text);
+    const auto parsed = parse_target(text);
     if (const auto theirs = parsed ? std::nullopt : foreign_target(text))
         return Error{Errc::script, fmt::format("no function '{}': {}", text, *theirs)};
-    const Spec spec = TRY(parsed);
+    const TargetText spec = TRY(parsed);
     if (is_glob(spec.symbol)) return resolve_glob(text, spec, r);
     auto found = TRY(r.symbols.find(spec.symbol, spec.module));
     if (found.empty())
@@ -218,7 +182,7 @@ Result<void> resolve_address(uint64_t address, Resolver& r) {
 
 // A name that this kernel does not have is wrong even where addresses are hidden from us.
 Result<void> resolve_unaddressed(const std::string& text, Resolver& r) {
-    const Spec spec = TRY(parse(text));
+    const TargetText spec = TRY(parse_target(text));
     const auto found = r.symbols.find(spec.symbol, spec.module);
     std::string name = spec.symbol;
     if (found && found->empty() && !is_glob(spec.symbol)) {
@@ -259,7 +223,7 @@ Result<Resolved> resolve_targets(const ProbeDecl& probe, Kallsyms& symbols, cons
     std::string errors;  // a line for each, with its place in the script
     for (const auto& target : probe.targets) {
         const auto* name = std::get_if<std::string>(&target);
-        const auto address = name ? address_in(*name) : std::optional(std::get<uint64_t>(target));
+        const auto address = name ? parse_address(*name) : std::optional(std::get<uint64_t>(target));
         Result<void> done;
         if (!address)
             done = addresses ? resolve_name(*name, r) : resolve_unaddressed(*name, r);

@@ -19,6 +19,7 @@
 #include "luahost/host.hpp"
 #include "output/printf.hpp"
 #include "session/compile.hpp"
+#include "symbols/target_text.hpp"
 
 namespace kpl::test {
 
@@ -169,12 +170,10 @@ class Lab {
         Unit& unit = script_.unit;
         for (; planned_ < script_.probes.size(); planned_++) {
             const ProbeDecl& probe = script_.probes[planned_];
+            const TargetText target = parse_target(std::get<std::string>(probe.targets[0])).value();
             KernelPlace place;
-            place.function = std::get<std::string>(probe.targets[0]);
-            if (const size_t plus = place.function.find('+'); plus != std::string::npos) {
-                place.offset = std::stoul(place.function.substr(plus + 1), nullptr, 0);
-                place.function.resize(plus);
-            }
+            place.function = target.symbol;
+            place.offset = target.offset;
             auto planned = plan_probe(probe, planned_, {place}, unit, types_);
             if (!planned.ok()) return planned.error().message();
         }
