@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /* The helpers on task, time and arithmetic, and the table of all.  Any context, preemption off. */
-#include <linux/cgroup.h>
 #include <linux/cred.h>
 #include <linux/sched.h>
 #include <linux/timekeeping.h>
@@ -51,11 +50,7 @@ KPL_HELPER(task)
 
 KPL_HELPER(cgroup)
 {
-#ifdef CONFIG_CGROUPS
-	return cgroup_id(task_dfl_cgroup(current));
-#else
-	return 0;
-#endif
+	return kpl_current_cgroup();
 }
 
 KPL_HELPER(status_clear)

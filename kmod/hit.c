@@ -4,7 +4,6 @@
  * that of user mode, preemption off; no lock, no allocation, nothing that may
  * sleep.  What a hit costs is measured in instructions: keep it short.
  */
-#include <linux/cgroup.h>
 #include <linux/sched.h>
 #include <linux/static_call.h>
 #include <linux/string.h>
@@ -77,10 +76,8 @@ static noinline bool kpl_when_fails(const struct kpl_when *when)
 		return true;
 	if (mask & KPL_WHEN_COMM && strncmp(current->comm, when->comm, sizeof(when->comm)))
 		return true;
-#ifdef CONFIG_CGROUPS
-	if (mask & KPL_WHEN_CGROUP && cgroup_id(task_dfl_cgroup(current)) != when->cgroup)
+	if (mask & KPL_WHEN_CGROUP && kpl_current_cgroup() != when->cgroup)
 		return true;
-#endif
 	return false;
 }
 

@@ -6,7 +6,9 @@
 #ifndef KPL_HIT_H
 #define KPL_HIT_H
 
+#include <linux/cgroup.h>
 #include <linux/percpu.h>
+#include <linux/sched.h>
 
 #include "core/core.h"
 
@@ -69,6 +71,20 @@ void kpl_guard_put(struct kpl_ctx *ctx);
 
 /* Prepares the hit's fields that all kinds of handlers have. */
 void kpl_hit_prepare(struct kpl_ctx *ctx, const struct kpl_probe *pr, struct pt_regs *regs);
+
+/*
+ * The id of the current task's cgroup, without asking whether RCU watches: it
+ * may not, on a CPU that comes up or goes down.  Preemption is off, so the set
+ * can't go away.
+ */
+static __always_inline u64 kpl_current_cgroup(void)
+{
+#ifdef CONFIG_CGROUPS
+	return cgroup_id(rcu_dereference_raw(current->cgroups)->dfl_cgrp);
+#else
+	return 0;
+#endif
+}
 
 void kpl_hit_init(void);
 
