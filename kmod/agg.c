@@ -234,8 +234,9 @@ int kpl_agg_alloc(struct kpl_map *map)
 
 	if (err)
 		return err;
-	agg->cpu = alloc_percpu_gfp(struct kpl_agg_cpu, GFP_KERNEL_ACCOUNT);
-	agg->index = vzalloc(max_t(u64, 1, agg->index_size) * sizeof(u64) * KPL_BANKS * nr_cpu_ids);
+	agg->cpu = alloc_percpu_gfp(struct kpl_agg_cpu, KPL_GFP_PERCPU);
+	agg->index = __vmalloc(max_t(u64, 1, agg->index_size) * KPL_BANKS * nr_cpu_ids *
+			       sizeof(u64), KPL_GFP | __GFP_ZERO);
 	if (!agg->cpu || !agg->index)
 		return -ENOMEM;
 	kpl_agg_views(map);

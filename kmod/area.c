@@ -25,7 +25,7 @@ static int kpl_area_fill(struct kpl_area *area, const struct kpl_area_plan *plan
 	for (; area->nr_pages < plan->pages; area->nr_pages++) {
 		area->pages[area->nr_pages] =
 			alloc_pages_node(kpl_area_node(plan, area->nr_pages),
-					 GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_NOWARN, 0);
+					 KPL_GFP | __GFP_ZERO, 0);
 		if (!area->pages[area->nr_pages])
 			return -ENOMEM;
 		if (fatal_signal_pending(current))
@@ -43,7 +43,7 @@ int kpl_area_alloc(struct kpl_area *area, const struct kpl_area_plan *plan)
 	int err;
 
 	area->nr_pages = 0;
-	area->pages = kvmalloc_array(total, sizeof(*area->pages), GFP_KERNEL_ACCOUNT);
+	area->pages = kvmalloc_array(total, sizeof(*area->pages), KPL_GFP);
 	if (!area->pages)
 		return -ENOMEM;
 

@@ -3,10 +3,19 @@
 #ifndef KPL_AREA_H
 #define KPL_AREA_H
 
+#include <linux/gfp.h>
 #include <linux/types.h>
 
 struct vm_area_struct;
 struct page;
+
+/*
+ * For all that sessions hold: charged to the caller's cgroup, and refused
+ * where the kernel would have to kill somebody for it.  Per-CPU allocations
+ * know fewer flags.
+ */
+#define KPL_GFP		(GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
+#define KPL_GFP_PERCPU	(GFP_KERNEL_ACCOUNT | __GFP_NORETRY | __GFP_NOWARN)
 
 struct kpl_area {
 	void *addr;

@@ -10,8 +10,8 @@
 #include <linux/kprobes.h>
 #include <linux/mm.h>
 
-#if !defined(CONFIG_KRETPROBES) || !defined(CONFIG_MMU_NOTIFIER) || !defined(CONFIG_64BIT)
-#error "kprobe_lua needs CONFIG_KRETPROBES, CONFIG_MMU_NOTIFIER and a 64-bit kernel"
+#if !defined(CONFIG_KRETPROBES) || !defined(CONFIG_TRACEPOINTS) || !defined(CONFIG_64BIT)
+#error "kprobe_lua needs CONFIG_KRETPROBES, CONFIG_TRACEPOINTS and a 64-bit kernel"
 #endif
 
 #ifndef KPL_HAVE_VM_FLAGS_SET

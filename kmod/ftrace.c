@@ -7,19 +7,23 @@
  * An empty filter would mean every function: a trace is registered only after
  * its filter was set, and unregistered before its last function goes.  Nor is
  * an ftrace_ops ever used again after its filter was freed.
+ *
+ * What is traced has a lock of its own, of all sessions: a module that goes
+ * must be forgotten at once, and can't wait for what a session does.
  */
 #include <linux/log2.h>
 #include <linux/module.h>
 #include <linux/slab.h>
 
 #include "compat.h"
+#include "area.h"
 #include "probe.h"
 #include "trace.h"
 
 /* 0, or -EINVAL: ftrace does not know all of them.  An ops that is never registered is asked. */
 int kpl_sites_known(unsigned long *sites, u32 nr)
 {
-	struct ftrace_ops *ops = kzalloc(sizeof(*ops), GFP_KERNEL);
+	struct ftrace_ops *ops = kzalloc(sizeof(*ops), KPL_GFP);
 	int err;
 
 	if (!ops)
@@ -32,6 +36,10 @@ int kpl_sites_known(unsigned long *sites, u32 nr)
 
 #ifdef KPL_TRACES
 
+/* Nothing under it waits for user space. */
+static DEFINE_MUTEX(kpl_traces_lock);
+static LIST_HEAD(kpl_traces);
+
 u64 kpl_ftrace_feature(void)
 {
 	return KPL_FEATURE_FTRACE;
@@ -42,8 +50,10 @@ u64 kpl_ftrace_feature(void)
 static void kpl_trace_free(struct kpl_trace *t)
 {
 	ftrace_free_filter(&t->ops);
+	list_del(&t->list);
 	kvfree(t->slots);
 	kvfree(t->probes);
+	kvfree(t->sites);
 	kfree(t);
 }
 
@@ -51,17 +61,19 @@ static struct kpl_trace *kpl_trace_alloc(u32 nr, bool full_regs)
 {
 	/* One slot, or at most half of them in use. */
 	u32 bits = nr == 1 ? 0 : ilog2(roundup_pow_of_two(2 * nr));
-	struct kpl_trace *t = kzalloc(sizeof(*t), GFP_KERNEL_ACCOUNT);
+	struct kpl_trace *t = kzalloc(sizeof(*t), KPL_GFP);
 
 	if (!t)
 		return NULL;
-	t->slots = kvcalloc(1u << bits, sizeof(*t->slots), GFP_KERNEL_ACCOUNT);
-	t->probes = kvcalloc(nr, sizeof(*t->probes), GFP_KERNEL_ACCOUNT);
+	list_add(&t->list, &kpl_traces);
+	t->slots = kvcalloc(1u << bits, sizeof(*t->slots), KPL_GFP);
+	t->probes = kvcalloc(nr, sizeof(*t->probes), KPL_GFP);
+	t->sites = kvcalloc(nr, sizeof(*t->sites), KPL_GFP);
 	t->shift = min(64 - bits, 63u);
 	t->mask = (1u << bits) - 1;
 	t->ops.func = nr == 1 ? kpl_hit_trace_one : kpl_hit_trace_many;
 	t->ops.flags = FTRACE_OPS_FL_PERMANENT | (full_regs ? FTRACE_OPS_FL_SAVE_REGS : 0);
-	if (!t->slots || !t->probes) {
+	if (!t->slots || !t->probes || !t->sites) {
 		kpl_trace_free(t);
 		return NULL;
 	}
@@ -133,10 +145,12 @@ static void kpl_ftrace_free(struct kpl_probe *pr)
 
 	if (!t)
 		return;
+	mutex_lock(&kpl_traces_lock);
 	t->probes[pr->trace_at] = NULL;
 	/* What could not be unregistered must stay. */
 	if (!--t->refs && !t->registered)
 		kpl_trace_free(t);
+	mutex_unlock(&kpl_traces_lock);
 }
 
 /* -------------------------------------------------------------- what is traced */
@@ -174,17 +188,17 @@ static void kpl_trace_drop_unknown(struct kpl_trace *t)
 	}
 }
 
-static int kpl_trace_filter(struct kpl_trace *t, unsigned long *sites)
+static int kpl_trace_filter(struct kpl_trace *t)
 {
 	u32 i, nr = 0;
 	int err;
 
 	for (i = 0; i < t->nr_probes; i++)
 		if (t->probes[i] && t->probes[i]->armed)
-			sites[nr++] = t->probes[i]->site;
+			t->sites[nr++] = t->probes[i]->site;
 	if (!nr)
 		return kpl_trace_unregister(t);
-	err = ftrace_set_filter_ips(&t->ops, sites, nr, 0, 1);
+	err = ftrace_set_filter_ips(&t->ops, t->sites, nr, 0, 1);
 	if (!err && !t->registered) {
 		err = register_ftrace_function(&t->ops);
 		t->registered = !err;
@@ -195,15 +209,12 @@ static int kpl_trace_filter(struct kpl_trace *t, unsigned long *sites)
 /* Makes the filter the functions of the armed probes. */
 static int kpl_trace_update(struct kpl_trace *t)
 {
-	unsigned long *sites = kvmalloc_array(t->nr_probes, sizeof(*sites),
-					      GFP_KERNEL | __GFP_NOFAIL);
-	int err = kpl_trace_filter(t, sites);
+	int err = kpl_trace_filter(t);
 
 	if (err == -EINVAL) {
 		kpl_trace_drop_unknown(t);
-		err = kpl_trace_filter(t, sites);
+		err = kpl_trace_filter(t);
 	}
-	kvfree(sites);
 	t->changed = false;
 	return err;
 }
@@ -259,7 +270,7 @@ static void kpl_sites_ask(struct kpl_probe **prs, u32 nr, unsigned long *sites)
 	if (!good)
 		return;
 	cond_resched();
-	err = signal_pending(current) ? -EINTR : kpl_sites_known(sites, good);
+	err = kpl_interrupted(prs[0]) ? -EINTR : kpl_sites_known(sites, good);
 	if (!err)
 		return;
 	if (nr > 1 && err == -EINVAL) {
@@ -274,7 +285,7 @@ static void kpl_sites_ask(struct kpl_probe **prs, u32 nr, unsigned long *sites)
 /* -EINVAL: no such site, or what ftrace will not trace. */
 static void kpl_sites_check(struct kpl_probe **prs, u32 nr)
 {
-	unsigned long *sites = kvmalloc_array(nr, sizeof(*sites), GFP_KERNEL);
+	unsigned long *sites = kvmalloc_array(nr, sizeof(*sites), KPL_GFP);
 	u32 i;
 
 	for (i = 0; i < nr; i++)
@@ -331,10 +342,12 @@ static void kpl_trace_make(struct kpl_probe **prs, u32 nr, bool full_regs)
 
 static void kpl_ftrace_add(struct kpl_probe **prs, u32 nr)
 {
+	mutex_lock(&kpl_traces_lock);
 	kpl_sites_check(prs, nr);
 	kpl_sites_leave(prs, nr);
 	kpl_trace_make(prs, nr, false);
 	kpl_trace_make(prs, nr, true);
+	mutex_unlock(&kpl_traces_lock);
 }
 
 static void kpl_ftrace_switch(struct kpl_probe **prs, u32 nr, bool armed)
@@ -359,29 +372,36 @@ static void kpl_ftrace_arm(struct kpl_probe **prs, u32 nr)
 {
 	u32 i;
 
+	mutex_lock(&kpl_traces_lock);
 	kpl_ftrace_switch(prs, nr, true);
+	mutex_unlock(&kpl_traces_lock);
 	for (i = 0; i < nr; i++)
 		kpl_step(prs[i]);
 }
 
 static void kpl_ftrace_disarm(struct kpl_probe **prs, u32 nr)
 {
+	mutex_lock(&kpl_traces_lock);
 	kpl_ftrace_switch(prs, nr, false);
+	mutex_unlock(&kpl_traces_lock);
 }
 
 static void kpl_ftrace_remove(struct kpl_probe **prs, u32 nr)
 {
 	u32 i;
 
+	mutex_lock(&kpl_traces_lock);
 	kpl_ftrace_switch(prs, nr, false);
 	for (i = 0; i < nr; i++)
 		prs[i]->added = false;
+	mutex_unlock(&kpl_traces_lock);
 }
 
-/* Its place in the list, and four slots, of which at most half are in use. */
+/* Its places in two lists, and four slots, of which at most half are in use. */
 static u64 kpl_ftrace_memory(const struct kpl_attach *a, const struct kpl_prog **progs)
 {
-	return 4 * sizeof(struct kpl_trace_slot) + sizeof(struct kpl_probe *);
+	return 4 * sizeof(struct kpl_trace_slot) + sizeof(struct kpl_probe *) +
+	       sizeof(unsigned long);
 }
 
 static enum kpl_probe_state kpl_ftrace_state(struct kpl_probe *pr)
@@ -399,42 +419,39 @@ static void kpl_ftrace_stats(struct kpl_probe *pr, struct kpl_probe_stats *out)
 
 /* ---------------------------------------------------------- modules' code that goes */
 
-struct kpl_code_gone {
-	const struct module *mod;
-	bool init_alone;
-};
-
 /*
  * ftrace forgets the sites of code that goes, our filter would not: what comes
  * to stand there must not be taken for it.
  */
-static void kpl_ftrace_forget(struct kpl_session *s, void *arg)
+static void kpl_trace_forget(struct kpl_trace *t, const struct module *mod, bool init_alone)
 {
-	const struct kpl_code_gone *code = arg;
-	struct kpl_probe *pr;
-	unsigned long id;
+	u32 i;
 
-	xa_for_each(&s->probes, id, pr) {
-		if (pr->ops != &kpl_ftrace_ops || !pr->added)
+	for (i = 0; i < t->nr_probes; i++) {
+		struct kpl_probe *pr = t->probes[i];
+
+		if (!pr || !pr->added)
 			continue;
-		if (code->init_alone ? !within_module_init(pr->site, code->mod) :
-				       !within_module(pr->site, code->mod))
+		if (init_alone ? !within_module_init(pr->site, mod) : !within_module(pr->site, mod))
 			continue;
 		pr->gone = true;
 		kpl_trace_switch(pr, false);
 	}
-	xa_for_each(&s->probes, id, pr)
-		if (pr->trace && pr->gone)
-			kpl_traces_update(&pr, 1);
+	if (t->changed)
+		kpl_trace_update(t);
 }
 
 /* A module that has come up frees its start-up code next. */
 static int kpl_ftrace_module(struct notifier_block *nb, unsigned long state, void *mod)
 {
-	struct kpl_code_gone code = { mod, state == MODULE_STATE_LIVE };
+	struct kpl_trace *t;
 
-	if (state == MODULE_STATE_GOING || state == MODULE_STATE_LIVE)
-		kpl_sessions_each(kpl_ftrace_forget, &code);
+	if (state != MODULE_STATE_GOING && state != MODULE_STATE_LIVE)
+		return NOTIFY_DONE;
+	mutex_lock(&kpl_traces_lock);
+	list_for_each_entry(t, &kpl_traces, list)
+		kpl_trace_forget(t, mod, state == MODULE_STATE_LIVE);
+	mutex_unlock(&kpl_traces_lock);
 	return NOTIFY_DONE;
 }
 

@@ -259,8 +259,8 @@ int kpl_hash_alloc(struct kpl_map *map)
 	struct kpl_hash *h = &map->hash;
 	u32 at;
 
-	h->buckets = vzalloc((h->mask + 1ull) * sizeof(*h->buckets));
-	h->entries = vzalloc((u64)h->nr_entries * h->stride);
+	h->buckets = __vmalloc((h->mask + 1ull) * sizeof(*h->buckets), KPL_GFP | __GFP_ZERO);
+	h->entries = __vmalloc((u64)h->nr_entries * h->stride, KPL_GFP | __GFP_ZERO);
 	if (!h->buckets || !h->entries)
 		return -ENOMEM;
 	for (at = 1; at + 1 < h->nr_entries; at++)

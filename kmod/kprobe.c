@@ -7,7 +7,6 @@
 
 #include "compat.h"
 #include "probe.h"
-#include "unregister.h"
 
 /*
  * Where the kernel registers probes and then dies of them.
@@ -89,7 +88,7 @@ static void kpl_kprobe_add(struct kpl_probe **prs, u32 nr)
 	u32 i;
 
 	for (i = 0; i < nr; i++) {
-		prs[i]->error = signal_pending(current) ? -EINTR : kpl_kprobe_add_one(prs[i]);
+		prs[i]->error = kpl_interrupted(prs[i]) ? -EINTR : kpl_kprobe_add_one(prs[i]);
 		prs[i]->added = !prs[i]->error;
 		kpl_step(prs[i]);
 		cond_resched();
@@ -101,7 +100,7 @@ static void kpl_kprobe_add(struct kpl_probe **prs, u32 nr)
  * the same ftrace site (see above).  Then it calls a hook that does nothing,
  * and our memory and code stay for good.
  */
-bool kpl_kprobe_off(struct kpl_probe *pr)
+static bool kpl_kprobe_off(struct kpl_probe *pr)
 {
 	struct kprobe *kp = &pr->rp.kp;
 	int err = pr->stuck ? 0 : disable_kprobe(kp);
@@ -130,7 +129,7 @@ void kpl_kprobe_arm(struct kpl_probe **prs, u32 nr)
 	u32 i;
 
 	for (i = 0; i < nr; i++) {
-		prs[i]->error = signal_pending(current) ? -EINTR : kpl_kprobe_on(prs[i]);
+		prs[i]->error = kpl_interrupted(prs[i]) ? -EINTR : kpl_kprobe_on(prs[i]);
 		kpl_step(prs[i]);
 		cond_resched();
 	}
@@ -147,7 +146,25 @@ void kpl_kprobe_disarm(struct kpl_probe **prs, u32 nr)
 	}
 }
 
-KPL_UNREGISTER(kpl_kprobe_remove, struct kprobe, rp.kp, unregister_kprobes)
+/* Disarms them for good; how many, then the first ones, the kernel may unregister. */
+u32 kpl_kprobes_off(struct kpl_probe **prs, u32 nr)
+{
+	u32 i, off = 0;
+
+	for (i = 0; i < nr; i++) {
+		prs[i]->added = false;
+		if (kpl_kprobe_off(prs[i]))
+			swap(prs[i], prs[off++]);
+		cond_resched();
+	}
+	return off;
+}
+
+/* One grace period for all.  A probe begins with its kprobe: no other list is needed. */
+static void kpl_kprobe_remove(struct kpl_probe **prs, u32 nr)
+{
+	unregister_kprobes((struct kprobe **)prs, kpl_kprobes_off(prs, nr));
+}
 
 /*
  * The flag of an optimized probe is the kernel's own; what shows is the jump

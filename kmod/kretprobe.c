@@ -10,7 +10,6 @@
 #include <linux/build_bug.h>
 
 #include "probe.h"
-#include "unregister.h"
 
 static_assert(KPL_MAX_DATA <= KRETPROBE_MAX_DATA_SIZE);
 static_assert(offsetof(struct kretprobe_instance, data) % 8 == 0);
@@ -51,25 +50,24 @@ static void kpl_kretprobe_add(struct kpl_probe **prs, u32 nr)
 	u32 i;
 
 	for (i = 0; i < nr; i++) {
-		prs[i]->error = signal_pending(current) ? -EINTR : kpl_kretprobe_add_one(prs[i]);
+		prs[i]->error = kpl_interrupted(prs[i]) ? -EINTR : kpl_kretprobe_add_one(prs[i]);
 		prs[i]->added = !prs[i]->error;
 		kpl_step(prs[i]);
 		cond_resched();
 	}
 }
 
-KPL_UNREGISTER(kpl_kretprobe_unregister, struct kretprobe, rp, unregister_kretprobes)
-
 static int kpl_returned_nothing(struct kretprobe_instance *ri, struct pt_regs *regs)
 {
 	return 0;
 }
 
+/* One grace period for all.  A probe begins with its kretprobe: no other list is needed. */
 static void kpl_kretprobe_remove(struct kpl_probe **prs, u32 nr)
 {
 	u32 i;
 
-	kpl_kretprobe_unregister(prs, nr);
+	unregister_kretprobes((struct kretprobe **)prs, kpl_kprobes_off(prs, nr));
 	/* As unregistering does with the others: calls under way return to nothing of ours. */
 	for (i = 0; i < nr; i++)
 		if (prs[i]->stuck)

@@ -32,8 +32,8 @@ union kpl_param {
 	struct kpl_free free;
 };
 
-/* The session's lock is held; the result is copied back whatever it says. */
-#define IOCTL(nr, name)								\
+/* The result is copied back whatever it says. */
+#define IOCTL(nr, name, flags)							\
 	static int kpl_do_##name(struct kpl_session *s, union kpl_param *arg)		\
 	{										\
 		return kpl_##name(s, &arg->name);					\
@@ -41,26 +41,43 @@ union kpl_param {
 #include "ioctls.def"
 #undef IOCTL
 
-static const struct {
-	unsigned int cmd;
+#define LOCKED	1u
+#define GOES_ON	2u
+
+static const struct kpl_ioctl {
+	unsigned int cmd, flags;
 	int (*fn)(struct kpl_session *s, union kpl_param *arg);
 } kpl_ioctls[] = {
-#define IOCTL(nr, name)								\
-	[_IOC_NR(KPL_IOC_##nr)] = { KPL_IOC_##nr, kpl_do_##name },
+#define IOCTL(nr, name, flags)							\
+	[_IOC_NR(KPL_IOC_##nr)] = { KPL_IOC_##nr, flags, kpl_do_##name },
 #include "ioctls.def"
 #undef IOCTL
 };
 
-static int kpl_call(struct kpl_session *s, unsigned int nr, union kpl_param *arg)
+static int kpl_permit(const struct kpl_session *s, bool probing)
 {
-	int err = kpl_session_permit(s);
+	int err = kpl_capable();
+
+	if (!err && probing)
+		err = kpl_probing_allowed();
+	if (err)
+		return err;
+	return kpl_is_opener(s) ? 0 : -EXDEV;
+}
+
+static int kpl_call(struct kpl_session *s, const struct kpl_ioctl *call, union kpl_param *arg)
+{
+	int err = kpl_permit(s, !(call->flags & GOES_ON));
 
 	if (err)
 		return err;
-	if (mutex_lock_killable(&s->lock))
-		return -EINTR;
-	err = s->closed ? -ESHUTDOWN : kpl_ioctls[nr].fn(s, arg);
-	mutex_unlock(&s->lock);
+	if (!(call->flags & LOCKED))
+		return READ_ONCE(s->closing) ? -ESHUTDOWN : call->fn(s, arg);
+	err = kpl_session_lock(s);
+	if (err)
+		return err;
+	err = call->fn(s, arg);
+	kpl_session_unlock(s);
 	return err;
 }
 
@@ -80,7 +97,7 @@ static long kpl_ioctl(struct file *file, unsigned int cmd, unsigned long ptr)
 		return -ENOTTY;
 	if (copy_from_user(&arg, user, _IOC_SIZE(cmd)))
 		return -EFAULT;
-	err = kpl_call(s, nr, &arg);
+	err = kpl_call(s, &kpl_ioctls[nr], &arg);
 	if ((_IOC_DIR(cmd) & _IOC_READ) && copy_to_user(user, &arg, _IOC_SIZE(cmd)))
 		return -EFAULT;
 	return err;
@@ -89,7 +106,7 @@ static long kpl_ioctl(struct file *file, unsigned int cmd, unsigned long ptr)
 static int kpl_open(struct inode *inode, struct file *file)
 {
 	struct kpl_session *s;
-	int err = kpl_capable();
+	int err = kpl_capable() ?: kpl_probing_allowed();
 
 	if (err)
 		return err;
@@ -100,12 +117,12 @@ static int kpl_open(struct inode *inode, struct file *file)
 	return stream_open(inode, file);
 }
 
-/* Called at each close() of a descriptor: that of the opener ends the session. */
+/* Called at each close() of a descriptor, those at exit included: the opener's ends the session. */
 static int kpl_flush(struct file *file, fl_owner_t id)
 {
 	struct kpl_session *s = file->private_data;
 
-	if (current->mm == s->mm && current->tgid == s->tgid)
+	if (kpl_is_opener(s))
 		kpl_session_close(s);
 	return 0;
 }
@@ -123,7 +140,7 @@ static __poll_t kpl_poll(struct file *file, poll_table *table)
 
 static int kpl_mmap(struct file *file, struct vm_area_struct *vma)
 {
-	return kpl_session_mmap(file->private_data, vma);
+	return kpl_permit(file->private_data, true) ?: kpl_session_mmap(file->private_data, vma);
 }
 
 static const struct file_operations kpl_fops = {
@@ -154,15 +171,25 @@ static int __init kpl_module_init(void)
 	err = kpl_ftrace_init();
 	if (err)
 		return err;
+	err = kpl_life_init();
+	if (err)
+		goto fail_life;
 	err = misc_register(&kpl_device);
 	if (err)
-		kpl_ftrace_exit();
+		goto fail_device;
+	return 0;
+
+fail_device:
+	kpl_life_exit();
+fail_life:
+	kpl_ftrace_exit();
 	return err;
 }
 
 static void __exit kpl_module_exit(void)
 {
 	misc_deregister(&kpl_device);
+	kpl_life_exit();
 	kpl_ftrace_exit();
 }
 

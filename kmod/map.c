@@ -76,7 +76,7 @@ static void kpl_map_free(struct kpl_session *s, struct kpl_map *map)
 
 static struct kpl_map *kpl_map_alloc(struct kpl_session *s, const struct kpl_map_create *arg)
 {
-	struct kpl_map *map = kzalloc(sizeof(*map), GFP_KERNEL_ACCOUNT);
+	struct kpl_map *map = kzalloc(sizeof(*map), KPL_GFP);
 	u64 memory;
 	int err;
 
@@ -133,7 +133,7 @@ int kpl_map_create(struct kpl_session *s, struct kpl_map_create *arg)
 	map = kpl_map_alloc(s, arg);
 	if (IS_ERR(map))
 		return PTR_ERR(map);
-	err = xa_alloc(&s->maps, &arg->id, map, XA_LIMIT(0, KPL_MAX_MAPS - 1), GFP_KERNEL_ACCOUNT);
+	err = xa_alloc(&s->maps, &arg->id, map, XA_LIMIT(0, KPL_MAX_MAPS - 1), KPL_GFP);
 	if (err) {
 		kpl_map_free(s, map);
 		return err == -EBUSY ? -E2BIG : err;	/* all numbers are taken */
@@ -287,37 +287,90 @@ static int kpl_map_do(struct kpl_map *map, struct kpl_map_op *arg, u64 *key, u64
 	return errors[kpl_map_try(map, arg->op, 0, key, value)];
 }
 
+/* A key and a value on their way between user space and a map of these sizes. */
+struct kpl_map_pair {
+	u32 key_size, value_size;
+	u64 *key, *value;
+};
+
+/* The sizes to copy; the map may be another one when the session is locked again. */
+static int kpl_map_sizes(struct kpl_session *s, u32 id, struct kpl_map_pair *p)
+{
+	int err = kpl_session_lock(s);
+	struct kpl_map *map;
+
+	if (err)
+		return err;
+	map = kpl_map_get(s, id);
+	if (!map || kpl_map_is_agg(map)) {
+		err = -EINVAL;
+	} else {
+		p->key_size = map->key_size;
+		p->value_size = map->value_size;
+	}
+	kpl_session_unlock(s);
+	return err;
+}
+
+static int kpl_map_copy_in(const struct kpl_map_op *arg, const struct kpl_map_pair *p)
+{
+	if (arg->op != KPL_MAP_NEXT &&
+	    copy_from_user(p->key, u64_to_user_ptr(arg->key), p->key_size))
+		return -EFAULT;
+	if (arg->op == KPL_MAP_SET &&
+	    copy_from_user(p->value, u64_to_user_ptr(arg->value), p->value_size))
+		return -EFAULT;
+	return 0;
+}
+
+static int kpl_map_copy_out(const struct kpl_map_op *arg, const struct kpl_map_pair *p)
+{
+	if (arg->op == KPL_MAP_NEXT &&
+	    copy_to_user(u64_to_user_ptr(arg->key), p->key, p->key_size))
+		return -EFAULT;
+	if ((arg->op == KPL_MAP_NEXT || arg->op == KPL_MAP_GET) &&
+	    copy_to_user(u64_to_user_ptr(arg->value), p->value, p->value_size))
+		return -EFAULT;
+	return 0;
+}
+
+static int kpl_map_do_locked(struct kpl_session *s, struct kpl_map_op *arg,
+			     const struct kpl_map_pair *p)
+{
+	int err = kpl_session_lock(s);
+	struct kpl_map *map;
+
+	if (err)
+		return err;
+	map = kpl_map_get(s, arg->id);
+	if (!map || kpl_map_is_agg(map) || map->key_size != p->key_size ||
+	    map->value_size != p->value_size)
+		err = -EINVAL;
+	else
+		err = kpl_map_do(map, arg, p->key, p->value);
+	kpl_session_unlock(s);
+	return err;
+}
+
 int kpl_map_op(struct kpl_session *s, struct kpl_map_op *arg)
 {
-	struct kpl_map *map = kpl_map_get(s, arg->id);
-	u64 *key, *value;
+	struct kpl_map_pair p;
 	int err;
 
-	if (!map || kpl_map_is_agg(map) || arg->op > KPL_MAP_NEXT ||
-	    (arg->op != KPL_MAP_NEXT && arg->cursor))
+	if (arg->op > KPL_MAP_NEXT || (arg->op != KPL_MAP_NEXT && arg->cursor))
 		return -EINVAL;
-	key = kvzalloc(map->key_size + map->value_size, GFP_KERNEL);
-	if (!key)
-		return -ENOMEM;
-	value = key + map->key_size / 8;
-
-	err = -EFAULT;
-	if (arg->op != KPL_MAP_NEXT &&
-	    copy_from_user(key, u64_to_user_ptr(arg->key), map->key_size))
-		goto out;
-	if (arg->op == KPL_MAP_SET &&
-	    copy_from_user(value, u64_to_user_ptr(arg->value), map->value_size))
-		goto out;
-	err = kpl_map_do(map, arg, key, value);
+	err = kpl_map_sizes(s, arg->id, &p);
 	if (err)
-		goto out;
-	if (arg->op == KPL_MAP_NEXT &&
-	    copy_to_user(u64_to_user_ptr(arg->key), key, map->key_size))
-		err = -EFAULT;
-	if ((arg->op == KPL_MAP_NEXT || arg->op == KPL_MAP_GET) &&
-	    copy_to_user(u64_to_user_ptr(arg->value), value, map->value_size))
-		err = -EFAULT;
-out:
-	kvfree(key);
+		return err;
+	p.key = kvzalloc(p.key_size + p.value_size, KPL_GFP);
+	if (!p.key)
+		return -ENOMEM;
+	p.value = p.key + p.key_size / 8;
+	err = kpl_map_copy_in(arg, &p);
+	if (!err)
+		err = kpl_map_do_locked(s, arg, &p);
+	if (!err)
+		err = kpl_map_copy_out(arg, &p);
+	kvfree(p.key);
 	return err;
 }

@@ -9,6 +9,7 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
+#include "area.h"
 #include "prog.h"
 #include "session.h"
 
@@ -37,7 +38,7 @@ static bool kpl_link_helpers(struct bpf_insn *insns, u32 nr)
 /* Each instruction as a line of its own: the JIT tells where lines begin. */
 static bool kpl_ask_for_places(struct bpf_prog *fp)
 {
-	struct bpf_line_info *lines = kvcalloc(fp->len, sizeof(*lines), GFP_KERNEL_ACCOUNT);
+	struct bpf_line_info *lines = kvcalloc(fp->len, sizeof(*lines), KPL_GFP);
 	u32 i;
 
 	if (!lines)
@@ -67,7 +68,7 @@ void kpl_native_free(struct bpf_prog *fp)
 
 struct bpf_prog *kpl_native_make(const struct bpf_insn *insns, u32 nr, u32 stack_depth, bool places)
 {
-	struct bpf_prog *fp = bpf_prog_alloc(bpf_prog_size(nr), GFP_KERNEL_ACCOUNT);
+	struct bpf_prog *fp = bpf_prog_alloc(bpf_prog_size(nr), KPL_GFP);
 	int err;
 
 	if (!fp)
@@ -100,14 +101,19 @@ u32 *kpl_native_places(struct bpf_prog *fp, u32 *out_pc, u32 nr)
 	return out_pc;
 }
 
-int kpl_prog_native(struct kpl_session *s, struct kpl_prog_native *arg)
-{
-	const struct kpl_prog *prog = kpl_prog_get(s, arg->id);
-	u32 room = arg->size, len;
+/* What is copied out: what has room of the code, and the places if they are wanted. */
+struct kpl_native_copy {
+	void *code;
+	u32 len;
+	u32 *places;
+};
 
-	if (!capable(CAP_SYS_ADMIN))
-		return -EPERM;
-	if (!prog || arg->reserved || (arg->nr_places && arg->nr_places != prog->nr_insns))
+static int kpl_native_take(const struct kpl_prog *prog, struct kpl_prog_native *arg,
+			   struct kpl_native_copy *copy)
+{
+	u32 room = arg->size;
+
+	if (!prog || (arg->nr_places && arg->nr_places != prog->nr_insns))
 		return -EINVAL;
 	arg->size = 0;
 	arg->addr = 0;
@@ -115,12 +121,38 @@ int kpl_prog_native(struct kpl_session *s, struct kpl_prog_native *arg)
 		return 0;
 	if (arg->nr_places && !prog->places)
 		return -ENODATA;
-	len = prog->native->jited_len;
-	if (copy_to_user(u64_to_user_ptr(arg->code), prog->native->bpf_func, min(room, len)) ||
-	    copy_to_user(u64_to_user_ptr(arg->places), prog->places,
-			 arg->nr_places * sizeof(*prog->places)))
-		return -EFAULT;
-	arg->size = len;
+	copy->len = min(room, prog->native->jited_len);
+	copy->code = kvmalloc(copy->len, KPL_GFP);
+	copy->places = kvmalloc_array(arg->nr_places, sizeof(*copy->places), KPL_GFP);
+	if ((copy->len && !copy->code) || (arg->nr_places && !copy->places))
+		return -ENOMEM;
+	memcpy(copy->code, prog->native->bpf_func, copy->len);
+	memcpy(copy->places, prog->places, arg->nr_places * sizeof(*copy->places));
+	arg->size = prog->native->jited_len;
 	arg->addr = (unsigned long)prog->native->bpf_func;
 	return 0;
+}
+
+int kpl_prog_native(struct kpl_session *s, struct kpl_prog_native *arg)
+{
+	struct kpl_native_copy copy = {};
+	int err;
+
+	if (!capable(CAP_SYS_ADMIN))
+		return -EPERM;
+	if (arg->reserved)
+		return -EINVAL;
+	err = kpl_session_lock(s);
+	if (err)
+		return err;
+	err = kpl_native_take(kpl_prog_get(s, arg->id), arg, &copy);
+	kpl_session_unlock(s);
+	if (!err && arg->size &&
+	    (copy_to_user(u64_to_user_ptr(arg->code), copy.code, copy.len) ||
+	     copy_to_user(u64_to_user_ptr(arg->places), copy.places,
+			  arg->nr_places * sizeof(*copy.places))))
+		err = -EFAULT;
+	kvfree(copy.code);
+	kvfree(copy.places);
+	return err;
 }

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
  * Probes of all kinds: attached as a batch (all or none), controlled, counted,
- * detached.  Process context, the session's lock held.
+ * detached.  Process context; but for the copies from and to user space, the
+ * session's lock is held.
  */
 #include <linux/percpu.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
+#include "area.h"
 #include "probe.h"
 
 static const struct kpl_probe_ops *const kpl_probe_kinds[KPL_PROBE_KINDS] = {
@@ -36,11 +38,12 @@ static struct kpl_probe *kpl_probe_alloc(struct kpl_session *s, u64 instances)
 {
 	u64 charged = sizeof(struct kpl_probe) + instances +
 		      (u64)num_possible_cpus() * sizeof(struct kpl_outcomes);
+	int err = kpl_charge(s, charged);
 	struct kpl_probe *pr;
 
-	if (kpl_charge(s, charged))
-		return ERR_PTR(-ENOMEM);
-	pr = kzalloc(sizeof(*pr), GFP_KERNEL_ACCOUNT);
+	if (err)
+		return ERR_PTR(err);
+	pr = kzalloc(sizeof(*pr), KPL_GFP);
 	if (!pr) {
 		kpl_uncharge(s, charged);
 		return ERR_PTR(-ENOMEM);
@@ -48,7 +51,7 @@ static struct kpl_probe *kpl_probe_alloc(struct kpl_session *s, u64 instances)
 	pr->session = s;
 	pr->cpu = s->cpu;
 	pr->charged = charged;
-	pr->outcomes = alloc_percpu_gfp(struct kpl_outcomes, GFP_KERNEL_ACCOUNT);
+	pr->outcomes = alloc_percpu_gfp(struct kpl_outcomes, KPL_GFP_PERCPU);
 	if (!pr->outcomes) {
 		kpl_probe_free(s, pr);
 		return ERR_PTR(-ENOMEM);
@@ -118,25 +121,45 @@ static struct kpl_probe *kpl_probe_create(struct kpl_session *s, const struct kp
 
 /* ------------------------------------------------------------ groups of them */
 
-/* Probes of one operation, and room to sort them by kind. */
+/* Probes of one operation, and room to sort them by kind: both in the session's room. */
 struct kpl_group {
 	struct kpl_probe **prs;		/* NULL elements are passed over */
 	struct kpl_probe **some;	/* as many */
 	u32 nr;
 };
 
-static int kpl_group_alloc(struct kpl_group *g, u32 nr, gfp_t flags)
+static u64 kpl_room_memory(u32 nr)
 {
-	g->nr = nr;
-	g->prs = kvcalloc(nr, sizeof(*g->prs), GFP_KERNEL | flags);
-	g->some = kvcalloc(nr, sizeof(*g->some), GFP_KERNEL | flags);
-	return g->prs && g->some ? 0 : -ENOMEM;
+	return 2ull * nr * sizeof(struct kpl_probe *);
 }
 
-static void kpl_group_free(struct kpl_group *g)
+/* Whatever is done later with so many probes, their end at least, needs no memory. */
+static int kpl_room_reserve(struct kpl_session *s, u32 nr)
 {
-	kvfree(g->prs);
-	kvfree(g->some);
+	struct kpl_probe **room;
+	int err;
+
+	if (nr <= s->room_nr)
+		return 0;
+	nr = roundup_pow_of_two(max(nr, 16u));
+	err = kpl_charge(s, kpl_room_memory(nr));
+	if (err)
+		return err;
+	room = kvmalloc(kpl_room_memory(nr), KPL_GFP);
+	if (!room) {
+		kpl_uncharge(s, kpl_room_memory(nr));
+		return -ENOMEM;
+	}
+	kvfree(s->room);
+	kpl_uncharge(s, kpl_room_memory(s->room_nr));
+	s->room = room;
+	s->room_nr = nr;
+	return 0;
+}
+
+static struct kpl_group kpl_group_of(struct kpl_session *s)
+{
+	return (struct kpl_group) { .prs = s->room, .some = s->room + s->room_nr };
 }
 
 /*
@@ -245,7 +268,7 @@ static int kpl_batch_publish(struct kpl_session *s, struct kpl_group *g, struct 
 			continue;
 		if (*next_id == KPL_MAX_PROBES)
 			return -E2BIG;
-		err = xa_err(xa_store(&s->probes, *next_id, g->prs[i], GFP_KERNEL_ACCOUNT));
+		err = xa_err(xa_store(&s->probes, *next_id, g->prs[i], KPL_GFP));
 		if (err)
 			return err;
 		list[i].id = (*next_id)++;
@@ -272,42 +295,46 @@ static void kpl_batch_undo(struct kpl_session *s, struct kpl_group *g, struct kp
 	}
 }
 
-static int kpl_batch_attach(struct kpl_session *s, struct kpl_group *g, struct kpl_attach *list,
-			    u32 *failed)
+static int kpl_batch_attach(struct kpl_session *s, struct kpl_attach *list,
+			    struct kpl_attach_batch *arg)
 {
 	u32 next_id = s->nr_probes;
+	struct kpl_group g;
 	int err;
 
+	err = kpl_room_reserve(s, s->nr_probes + arg->nr);
+	if (err)
+		return err;
+	g = kpl_group_of(s);
+	g.nr = arg->nr;
 	WRITE_ONCE(s->work_done, 0);
-	WRITE_ONCE(s->work_total, 2 * g->nr);	/* added, armed */
-	kpl_batch_create(s, g, list);
-	kpl_group_run(g, KPL_OP_ADD, kpl_is_any);
-	err = kpl_batch_errors(g, list, failed);
+	WRITE_ONCE(s->work_total, 2 * g.nr);	/* added, armed */
+	kpl_batch_create(s, &g, list);
+	kpl_group_run(&g, KPL_OP_ADD, kpl_is_any);
+	err = kpl_batch_errors(&g, list, &arg->failed);
 	if (err)
 		goto undo;
-	kpl_batch_drop_failed(s, g);
-	err = kpl_batch_publish(s, g, list, &next_id);
+	kpl_batch_drop_failed(s, &g);
+	err = kpl_batch_publish(s, &g, list, &next_id);
 	if (err)
 		goto undo;
-	kpl_group_run(g, KPL_OP_ARM, kpl_is_to_arm);
-	err = kpl_batch_errors(g, list, failed);
+	kpl_group_run(&g, KPL_OP_ARM, kpl_is_to_arm);
+	err = kpl_batch_errors(&g, list, &arg->failed);
 	if (err)
 		goto undo;
 	/* An optional one that could not be armed keeps its id, detached. */
-	kpl_group_run(g, KPL_OP_REMOVE, kpl_is_broken);
+	kpl_group_run(&g, KPL_OP_REMOVE, kpl_is_broken);
 	s->nr_probes = next_id;
 	return 0;
 
 undo:
-	kpl_batch_undo(s, g, list, next_id);
-	return err;
+	kpl_batch_undo(s, &g, list, next_id);
+	return err == -EINTR && !signal_pending(current) ? -ESHUTDOWN : err;
 }
 
 int kpl_attach(struct kpl_session *s, struct kpl_attach_batch *arg)
 {
-	struct kpl_group g = {};
 	struct kpl_attach *list;
-	size_t size;
 	int err;
 
 	arg->failed = 0;
@@ -315,40 +342,40 @@ int kpl_attach(struct kpl_session *s, struct kpl_attach_batch *arg)
 		return -EINVAL;
 	if (arg->nr > KPL_MAX_PROBES)
 		return -E2BIG;
-	size = arg->nr * sizeof(*list);
-	list = vmemdup_user(u64_to_user_ptr(arg->probes), size);
+	list = kpl_copy_in(arg->probes, arg->nr, sizeof(*list));
 	if (IS_ERR(list))
 		return PTR_ERR(list);
-	err = kpl_group_alloc(&g, arg->nr, 0);
+	err = kpl_session_lock(s);
 	if (!err) {
-		err = kpl_batch_attach(s, &g, list, &arg->failed);
+		err = kpl_batch_attach(s, list, arg);
+		kpl_session_unlock(s);
 		/* What is attached stays so: it goes with the session. */
-		if (copy_to_user(u64_to_user_ptr(arg->probes), list, size))
+		if (copy_to_user(u64_to_user_ptr(arg->probes), list, arg->nr * sizeof(*list)))
 			err = -EFAULT;
 	}
-	kpl_group_free(&g);
 	kvfree(list);
 	return err;
 }
 
 /* ------------------------------------------------------------------ control */
 
-static int kpl_group_listed(struct kpl_session *s, struct kpl_group *g, const u32 *ids, u32 op)
+static int kpl_group_listed(struct kpl_session *s, struct kpl_group *g, const u32 *ids,
+			    const struct kpl_control *arg)
 {
 	u32 i;
 
-	for (i = 0; i < g->nr; i++) {
+	for (i = 0; i < arg->nr; i++) {
 		struct kpl_probe *pr = xa_load(&s->probes, ids[i]);
 
 		if (!pr)
 			return -EINVAL;
-		if (!pr->added && op != KPL_CTL_DETACH)
+		if (!pr->added && arg->op != KPL_CTL_DETACH)
 			return -ENOENT;
 		if (pr->listed)		/* named twice */
 			continue;
 		pr->listed = true;
 		pr->error = 0;
-		g->prs[i] = pr;
+		g->prs[g->nr++] = pr;
 	}
 	return 0;
 }
@@ -369,51 +396,59 @@ static int kpl_group_control(struct kpl_group *g, u32 op)
 		break;
 	}
 	for (i = 0; i < g->nr; i++)
-		if (g->prs[i] && g->prs[i]->error)
+		if (g->prs[i]->error)
 			return g->prs[i]->error;
 	return 0;
 }
 
+static int kpl_control_listed(struct kpl_session *s, const u32 *ids, const struct kpl_control *arg)
+{
+	struct kpl_group g = kpl_group_of(s);
+	int err = kpl_group_listed(s, &g, ids, arg);
+	u32 i;
+
+	if (!err)
+		err = kpl_group_control(&g, arg->op);
+	for (i = 0; i < g.nr; i++)
+		g.prs[i]->listed = false;
+	return err;
+}
+
 int kpl_control(struct kpl_session *s, struct kpl_control *arg)
 {
-	struct kpl_group g = {};
-	u32 *ids, i;
+	u32 *ids;
 	int err;
 
 	if (!arg->nr || arg->op > KPL_CTL_DETACH)
 		return -EINVAL;
 	if (arg->nr > KPL_MAX_PROBES)
 		return -E2BIG;
-	ids = vmemdup_user(u64_to_user_ptr(arg->ids), arg->nr * sizeof(*ids));
+	err = arg->op == KPL_CTL_ENABLE ? kpl_probing_allowed() : 0;
+	if (err)
+		return err;
+	ids = kpl_copy_in(arg->ids, arg->nr, sizeof(*ids));
 	if (IS_ERR(ids))
 		return PTR_ERR(ids);
-	err = kpl_group_alloc(&g, arg->nr, 0);
-	if (!err)
-		err = kpl_group_listed(s, &g, ids, arg->op);
-	if (!err)
-		err = kpl_group_control(&g, arg->op);
-	for (i = 0; g.prs && i < g.nr; i++)
-		if (g.prs[i])
-			g.prs[i]->listed = false;
-	kpl_group_free(&g);
+	err = kpl_session_lock(s);
+	if (!err) {
+		err = kpl_control_listed(s, ids, arg);
+		kpl_session_unlock(s);
+	}
 	kvfree(ids);
 	return err;
 }
 
 void kpl_detach_all(struct kpl_session *s)
 {
-	struct kpl_group g = {};
+	struct kpl_group g = kpl_group_of(s);
 	struct kpl_probe *pr;
 	unsigned long id;
-	u32 nr = 0;
 
 	if (!s->nr_probes)
 		return;
-	kpl_group_alloc(&g, s->nr_probes, __GFP_NOFAIL);
 	xa_for_each(&s->probes, id, pr)
-		g.prs[nr++] = pr;
+		g.prs[g.nr++] = pr;
 	kpl_group_detach(&g, kpl_is_added);
-	kpl_group_free(&g);
 }
 
 void kpl_probes_free(struct kpl_session *s)
@@ -426,4 +461,6 @@ void kpl_probes_free(struct kpl_session *s)
 	xa_destroy(&s->probes);
 	if (s->dry)
 		kpl_probe_free(s, s->dry);
+	kvfree(s->room);
+	kpl_uncharge(s, kpl_room_memory(s->room_nr));
 }

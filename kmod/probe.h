@@ -47,7 +47,7 @@ struct kpl_probe {
 	int error;		/* of the operation under way */
 };
 
-static_assert(offsetof(struct kpl_probe, rp.kp) == 0);
+static_assert(!offsetof(struct kpl_probe, rp) && !offsetof(struct kpl_probe, rp.kp));
 
 static __always_inline const struct kpl_probe *kpl_probe_of(struct kprobe *kp)
 {
@@ -93,9 +93,14 @@ static inline void kpl_step(const struct kpl_probe *pr)
 int kpl_check_place(u64 addr, bool returns);
 void kpl_kprobe_arm(struct kpl_probe **prs, u32 nr);
 void kpl_kprobe_disarm(struct kpl_probe **prs, u32 nr);
-bool kpl_kprobe_off(struct kpl_probe *pr);
+u32 kpl_kprobes_off(struct kpl_probe **prs, u32 nr);
 int kpl_sites_known(unsigned long *sites, u32 nr);
 enum kpl_probe_state kpl_kprobe_state(struct kpl_probe *pr);
+static inline bool kpl_interrupted(const struct kpl_probe *pr)
+{
+	return kpl_session_interrupted(pr->session);
+}
+
 void kpl_counts_read(struct kpl_probe *pr, enum kpl_side side, struct kpl_counts *out);
 /* Hits that the kernel itself did not deliver. */
 static inline void kpl_counts_miss(struct kpl_counts *counts, u64 nr)

@@ -8,6 +8,7 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
+#include "area.h"
 #include "compat.h"
 #include "map.h"
 #include "probe.h"
@@ -72,13 +73,13 @@ static int kpl_loading_copy(struct kpl_loading *l)
 	const struct kpl_prog_load *arg = l->arg;
 	const void *copy;
 
-	copy = vmemdup_user(u64_to_user_ptr(arg->insns), arg->nr_insns * sizeof(*l->insns));
+	copy = kpl_copy_in(arg->insns, arg->nr_insns, sizeof(*l->insns));
 	if (IS_ERR(copy))
 		return PTR_ERR(copy);
 	l->insns = copy;
 	if (!arg->nr_labels)
 		return 0;
-	copy = vmemdup_user(u64_to_user_ptr(arg->labels), arg->nr_labels * sizeof(*l->labels));
+	copy = kpl_copy_in(arg->labels, arg->nr_labels, sizeof(*l->labels));
 	if (IS_ERR(copy))
 		return PTR_ERR(copy);
 	l->labels = copy;
@@ -112,8 +113,8 @@ static int kpl_loading_maps(struct kpl_session *s, struct kpl_loading *l)
 
 	if (!s->nr_maps)
 		return 0;
-	l->maps = kvcalloc(s->nr_maps, sizeof(*l->maps), GFP_KERNEL);
-	l->map_values = kvcalloc(s->nr_maps, sizeof(*l->map_values), GFP_KERNEL);
+	l->maps = kvcalloc(s->nr_maps, sizeof(*l->maps), KPL_GFP);
+	l->map_values = kvcalloc(s->nr_maps, sizeof(*l->map_values), KPL_GFP);
 	if (!l->maps || !l->map_values)
 		return -ENOMEM;
 	for (id = 0; id < s->nr_maps; id++) {
@@ -168,11 +169,11 @@ static int kpl_loading_verify(struct kpl_session *s, struct kpl_loading *l)
 		.budget = arg->budget,
 		.regs_size = sizeof(struct pt_regs),
 		.max_record = kpl_ring_max_record(s),
-		.ws = kvzalloc(kpl_verify_ws_size(arg->nr_insns), GFP_KERNEL),
+		.ws = kvzalloc(kpl_verify_ws_size(arg->nr_insns), KPL_GFP),
 	};
-	l->code = kvmalloc_array(max, sizeof(*l->code), GFP_KERNEL_ACCOUNT);
+	l->code = kvmalloc_array(max, sizeof(*l->code), KPL_GFP);
 	if (kpl_wants_places(arg))
-		l->out_pc = kvmalloc_array(arg->nr_insns, sizeof(*l->out_pc), GFP_KERNEL_ACCOUNT);
+		l->out_pc = kvmalloc_array(arg->nr_insns, sizeof(*l->out_pc), KPL_GFP);
 	if (!l->v.ws || !l->code || (kpl_wants_places(arg) && !l->out_pc))
 		return -ENOMEM;
 	err = kpl_verify(&l->v);
@@ -205,14 +206,15 @@ static struct kpl_prog *kpl_prog_make(struct kpl_session *s, struct kpl_loading 
 	/* Native code takes several bytes for each of 8: an upper bound to account. */
 	u64 memory = 4ull * l->nr_code * sizeof(*l->code) + kpl_sites_memory(l->arg->nr_insns) +
 		     (l->out_pc ? l->arg->nr_insns * sizeof(*l->out_pc) : 0);
+	int err = kpl_charge(s, memory);
 	struct kpl_prog *prog;
 
-	if (kpl_charge(s, memory))
-		return NULL;
-	prog = kzalloc(sizeof(*prog), GFP_KERNEL_ACCOUNT);
+	if (err)
+		return ERR_PTR(err);
+	prog = kzalloc(sizeof(*prog), KPL_GFP);
 	if (!prog) {
 		kpl_uncharge(s, memory);
-		return NULL;
+		return ERR_PTR(-ENOMEM);
 	}
 	prog->charged = memory;
 	prog->kind = l->arg->kind;
@@ -225,7 +227,7 @@ static struct kpl_prog *kpl_prog_make(struct kpl_session *s, struct kpl_loading 
 	prog->sites = kpl_sites_alloc(prog->nr_insns);
 	if (!prog->sites) {
 		kpl_prog_free(s, prog);
-		return NULL;
+		return ERR_PTR(-ENOMEM);
 	}
 	if (!(l->arg->flags & KPL_PROG_F_INTERPRET))
 		prog->native = kpl_native_make(l->code, l->nr_code, l->v.stack_depth, l->out_pc);
@@ -259,8 +261,7 @@ static int kpl_prog_check(const struct kpl_prog_load *arg)
 static int kpl_prog_publish(struct kpl_session *s, struct kpl_loading *l, struct kpl_prog *prog)
 {
 	struct kpl_prog_load *arg = l->arg;
-	int err = xa_alloc(&s->progs, &arg->id, prog, XA_LIMIT(0, KPL_MAX_PROGS - 1),
-			   GFP_KERNEL_ACCOUNT);
+	int err = xa_alloc(&s->progs, &arg->id, prog, XA_LIMIT(0, KPL_MAX_PROGS - 1), KPL_GFP);
 
 	if (err)
 		return err == -EBUSY ? -E2BIG : err;	/* all numbers are taken */
@@ -270,10 +271,33 @@ static int kpl_prog_publish(struct kpl_session *s, struct kpl_loading *l, struct
 	return 0;
 }
 
+/* With what was copied; the session is locked. */
+static int kpl_prog_load_copied(struct kpl_session *s, struct kpl_loading *l)
+{
+	struct kpl_prog *prog;
+	int err;
+
+	err = kpl_loading_maps(s, l);
+	if (err)
+		return err;
+	err = kpl_loading_verify(s, l);
+	if (err)
+		return err;
+	err = kpl_session_scratch(s, l->arg->scratch_size);
+	if (err)
+		return err;
+	prog = kpl_prog_make(s, l);
+	if (IS_ERR(prog))
+		return PTR_ERR(prog);
+	err = kpl_prog_publish(s, l, prog);
+	if (err)
+		kpl_prog_free(s, prog);
+	return err;
+}
+
 int kpl_prog_load(struct kpl_session *s, struct kpl_prog_load *arg)
 {
 	struct kpl_loading l = { .arg = arg };
-	struct kpl_prog *prog;
 	int err;
 
 	arg->reject = KPL_REJECT_NONE;
@@ -282,26 +306,12 @@ int kpl_prog_load(struct kpl_session *s, struct kpl_prog_load *arg)
 	if (err)
 		return err;
 	err = kpl_loading_copy(&l);
-	if (err)
-		goto out;
-	err = kpl_loading_maps(s, &l);
-	if (err)
-		goto out;
-	err = kpl_loading_verify(s, &l);
-	if (err)
-		goto out;
-	err = kpl_session_scratch(s, arg->scratch_size);
-	if (err)
-		goto out;
-	prog = kpl_prog_make(s, &l);
-	if (!prog) {
-		err = -ENOMEM;
-		goto out;
+	if (!err)
+		err = kpl_session_lock(s);
+	if (!err) {
+		err = kpl_prog_load_copied(s, &l);
+		kpl_session_unlock(s);
 	}
-	err = kpl_prog_publish(s, &l, prog);
-	if (err)
-		kpl_prog_free(s, prog);
-out:
 	kpl_loading_free(&l);
 	return err;
 }
@@ -415,24 +425,37 @@ static void kpl_run_once(struct kpl_session *s, const struct kpl_prog *prog,
 	kpl_guard_put(ctx);
 }
 
+static int kpl_run_locked(struct kpl_session *s, struct kpl_run_input *in, struct kpl_prog_run *arg)
+{
+	int err = kpl_session_lock(s);
+	const struct kpl_prog *prog;
+
+	if (err)
+		return err;
+	prog = kpl_prog_get(s, arg->id);
+	if (prog && arg->data_size <= prog->data_size)
+		kpl_run_once(s, prog, in, arg);
+	else
+		err = -EINVAL;
+	kpl_session_unlock(s);
+	return err;
+}
+
 int kpl_prog_run(struct kpl_session *s, struct kpl_prog_run *arg)
 {
-	const struct kpl_prog *prog = kpl_prog_get(s, arg->id);
 	struct kpl_run_input *in;
 	int err;
 
-	if (!prog || arg->reserved || arg->regs_size > sizeof(in->regs) ||
-	    arg->data_size > prog->data_size)
+	if (arg->reserved || arg->regs_size > sizeof(in->regs) || arg->data_size > sizeof(in->data))
 		return -EINVAL;
-	in = kvzalloc(sizeof(*in), GFP_KERNEL);
+	in = kvzalloc(sizeof(*in), KPL_GFP);
 	if (!in)
 		return -ENOMEM;
 	err = kpl_run_copy(in, arg);
-	if (!err) {
-		kpl_run_once(s, prog, in, arg);
-		if (copy_to_user(u64_to_user_ptr(arg->data), in->data, arg->data_size))
-			err = -EFAULT;
-	}
+	if (!err)
+		err = kpl_run_locked(s, in, arg);
+	if (!err && copy_to_user(u64_to_user_ptr(arg->data), in->data, arg->data_size))
+		err = -EFAULT;
 	kvfree(in);
 	return err;
 }

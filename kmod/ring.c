@@ -250,7 +250,7 @@ void kpl_rings_free(struct kpl_session *s)
 
 static int kpl_rings_alloc(struct kpl_session *s, u32 size)
 {
-	struct kpl_ring *rings = kvcalloc(nr_cpu_ids, sizeof(*rings), GFP_KERNEL_ACCOUNT);
+	struct kpl_ring *rings = kvcalloc(nr_cpu_ids, sizeof(*rings), KPL_GFP);
 	u32 cpu;
 	int err;
 

@@ -6,14 +6,17 @@
 #include <linux/atomic.h>
 #include <linux/irq_work.h>
 #include <linux/list.h>
-#include <linux/mmu_notifier.h>
 #include <linux/mutex.h>
+#include <linux/pid.h>
 #include <linux/poll.h>
+#include <linux/sched/signal.h>
 #include <linux/wait.h>
+#include <linux/workqueue.h>
 #include <linux/xarray.h>
 
 #include "uapi/kprobe_lua.h"
 
+struct file;
 struct kpl_probe;
 struct kpl_ring;
 struct kpl_scratch;
@@ -37,18 +40,25 @@ struct kpl_session {
 	struct irq_work wake;		/* hits can't wake a task themselves */
 	wait_queue_head_t wait;
 
+	struct pid *opener;		/* a process; constant */
 	struct list_head list;		/* of all sessions */
-	struct mutex lock;		/* everything below; process context */
-	bool closed;			/* disarmed for good */
-	struct mm_struct *mm;		/* the opener's; constant, pinned */
-	pid_t tgid;			/* the opener */
-	struct mmu_notifier mn;		/* tells when the opener is gone */
+	struct work_struct orphaned;	/* closes the session after its opener's end */
+	bool closing;			/* calls are refused, those under way stop soon */
 	atomic64_t memory;		/* bytes held */
+
+	/*
+	 * Everything below; process context.  User space's memory is never
+	 * touched with it held: that may take for ever.
+	 */
+	struct mutex lock;
+	bool closed;			/* disarmed for good */
 
 	/* By id.  The lowest free one is taken; probes keep theirs until the session is freed. */
 	struct xarray maps, progs, probes;
 	struct mutex maps_lock;		/* of mmap, which can't take the lock, against a map's end */
 	u32 nr_maps, nr_probes;		/* ids are below */
+	struct kpl_probe **room;	/* for operations on all probes: two lists of */
+	u32 room_nr;			/* so many */
 
 	struct kpl_ring *rings;		/* nr_cpu_ids, or NULL */
 	u32 ring_size;
@@ -57,34 +67,66 @@ struct kpl_session {
 	u32 work_done, work_total;	/* of an attach; read without the lock */
 };
 
+/* life.c */
+int kpl_life_init(void);
+void kpl_life_exit(void);
 struct kpl_session *kpl_session_open(void);
 void kpl_session_release(struct kpl_session *s);
-
-/* Calls the function for each session, its lock held. */
-void kpl_sessions_each(void (*fn)(struct kpl_session *s, void *arg), void *arg);
 
 /* Ends the session's activity for good; any number of times. */
 void kpl_session_close(struct kpl_session *s);
 
-/* 0 when the calling task is the opener and has the rights, or the errno. */
-int kpl_session_permit(const struct kpl_session *s);
-int kpl_capable(void);
+__poll_t kpl_session_poll(struct kpl_session *s, struct file *file, poll_table *table);
+int kpl_session_mmap(struct kpl_session *s, struct vm_area_struct *vma);
+int kpl_session_info(struct kpl_session *s, struct kpl_info *info);
+int kpl_free(struct kpl_session *s, struct kpl_free *arg);
 
-/* Accounts memory before it is allocated; -ENOMEM over the limit. */
+/* session.c */
+
+/* 0 when the calling task may do so, or the errno. */
+int kpl_capable(void);
+int kpl_probing_allowed(void);	/* the kernel is not locked down */
+static inline bool kpl_is_opener(const struct kpl_session *s)
+{
+	return task_tgid(current) == s->opener;
+}
+
+/* Interruptible; -ESHUTDOWN when the session is closed.  Process context. */
+int kpl_session_lock(struct kpl_session *s);
+static inline void kpl_session_unlock(struct kpl_session *s)
+{
+	mutex_unlock(&s->lock);
+}
+
+/* Whether a long operation must stop: somebody waits for its end. */
+static inline bool kpl_session_interrupted(const struct kpl_session *s)
+{
+	return signal_pending(current) || READ_ONCE(s->closing);
+}
+
+/*
+ * A copy of an array of user space's, for kvfree(); an ERR_PTR on failure.
+ * The caller holds no lock.
+ */
+void *kpl_copy_in(u64 user, u32 nr, size_t size);
+
+/*
+ * Accounts memory before it is allocated; -EDQUOT over what all sessions may
+ * hold, -ENOMEM when the machine has not enough.
+ */
 int kpl_charge(struct kpl_session *s, u64 bytes);
 void kpl_uncharge(struct kpl_session *s, u64 bytes);
+u64 kpl_memory_held(void);	/* by all sessions */
+u64 kpl_memory_limit(void);
 
 /* Gives each CPU at least `size` bytes of scratch memory. */
 int kpl_session_scratch(struct kpl_session *s, u32 size);
+void kpl_session_scratch_free(struct kpl_session *s);
 
 /* Wakes pollers.  Any context. */
 void kpl_session_wake(struct kpl_session *s);
 
-__poll_t kpl_session_poll(struct kpl_session *s, struct file *file, poll_table *table);
-int kpl_session_mmap(struct kpl_session *s, struct vm_area_struct *vma);
-int kpl_session_info(struct kpl_session *s, struct kpl_info *info);
 int kpl_pid(struct kpl_session *s, struct kpl_pid *arg);
-int kpl_free(struct kpl_session *s, struct kpl_free *arg);
 
 /*
  * Offsets for mmap: the kind of area, then index * stride.  2^44 in all, what

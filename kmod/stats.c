@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
-/* What became of the hits of a probe.  Process context, the session's lock held. */
+/* What became of the hits of a probe.  Process context. */
 #include <linux/percpu.h>
+#include <linux/slab.h>
 #include <linux/uaccess.h>
 
+#include "area.h"
 #include "probe.h"
 
 u64 kpl_counter_read(struct kpl_probe *pr, enum kpl_side side, enum kpl_count counter)
@@ -38,28 +40,52 @@ static void kpl_probe_stats_read(struct kpl_probe *pr, struct kpl_probe_stats *o
 		out->truncated += kpl_counter_read(pr, side, KPL_C_TRUNCATED);
 }
 
+#define KPL_STATS_AT_ONCE	64	/* copied, read under the lock, copied back */
+
+static int kpl_stats_read(struct kpl_session *s, struct kpl_probe_stats *stats, u32 nr)
+{
+	int err = kpl_session_lock(s);
+	u32 i;
+
+	if (err)
+		return err;
+	for (i = 0; !err && i < nr; i++) {
+		struct kpl_probe *pr = xa_load(&s->probes, stats[i].id);
+
+		stats[i] = (struct kpl_probe_stats) { .id = stats[i].id };
+		if (pr)
+			kpl_probe_stats_read(pr, &stats[i]);
+		else
+			err = -EINVAL;
+	}
+	kpl_session_unlock(s);
+	return err;
+}
+
 int kpl_stats(struct kpl_session *s, struct kpl_stats *arg)
 {
 	struct kpl_probe_stats __user *user = u64_to_user_ptr(arg->stats);
-	u32 i;
+	struct kpl_probe_stats *stats;
+	u32 at, nr;
+	int err = 0;
 
 	if (arg->reserved)
 		return -EINVAL;
-	for (i = 0; i < arg->nr; i++) {
-		struct kpl_probe_stats stats = {};
-		struct kpl_probe *pr;
-
-		if (get_user(stats.id, &user[i].id))
-			return -EFAULT;
-		pr = xa_load(&s->probes, stats.id);
-		if (!pr)
-			return -EINVAL;
-		kpl_probe_stats_read(pr, &stats);
-		if (copy_to_user(&user[i], &stats, sizeof(stats)))
-			return -EFAULT;
-		if (fatal_signal_pending(current))
-			return -EINTR;
+	stats = kvmalloc_array(KPL_STATS_AT_ONCE, sizeof(*stats), KPL_GFP);
+	if (!stats)
+		return -ENOMEM;
+	for (at = 0; !err && at < arg->nr; at += nr) {
+		nr = min_t(u32, arg->nr - at, KPL_STATS_AT_ONCE);
+		if (copy_from_user(stats, user + at, nr * sizeof(*stats)))
+			err = -EFAULT;
+		else
+			err = kpl_stats_read(s, stats, nr);
+		if (!err && copy_to_user(user + at, stats, nr * sizeof(*stats)))
+			err = -EFAULT;
+		if (!err && fatal_signal_pending(current))
+			err = -EINTR;
 		cond_resched();
 	}
-	return 0;
+	kvfree(stats);
+	return err;
 }

@@ -9,6 +9,7 @@
 #include <linux/timekeeping.h>
 #include <linux/uaccess.h>
 
+#include "area.h"
 #include "probe.h"
 #include "prog.h"
 #include "session.h"
@@ -25,9 +26,11 @@ struct kpl_sites {
 	struct kpl_stop_site site[];
 };
 
+#define KPL_MAX_SITES	512	/* of a program */
+
 static u32 kpl_sites_room(u32 nr_insns)
 {
-	return roundup_pow_of_two(clamp(nr_insns / 4, 16u, 512u));
+	return roundup_pow_of_two(clamp_t(u32, nr_insns / 4, 16, KPL_MAX_SITES));
 }
 
 u64 kpl_sites_memory(u32 nr_insns)
@@ -37,7 +40,7 @@ u64 kpl_sites_memory(u32 nr_insns)
 
 struct kpl_sites *kpl_sites_alloc(u32 nr_insns)
 {
-	struct kpl_sites *sites = kvzalloc(kpl_sites_memory(nr_insns), GFP_KERNEL_ACCOUNT);
+	struct kpl_sites *sites = kvzalloc(kpl_sites_memory(nr_insns), KPL_GFP);
 
 	if (sites)
 		sites->mask = kpl_sites_room(nr_insns) - 1;
@@ -139,18 +142,24 @@ static u32 kpl_sites_collect(struct kpl_sites *sites, struct kpl_site *out)
 
 int kpl_prog_sites(struct kpl_session *s, struct kpl_prog_sites *arg)
 {
-	struct kpl_prog *prog = kpl_prog_get(s, arg->id);
-	struct kpl_site *sites;
-	int err = 0;
+	struct kpl_site *sites = kvmalloc_array(KPL_MAX_SITES, sizeof(*sites), KPL_GFP);
+	struct kpl_prog *prog;
+	int err;
 
-	if (!prog)
-		return -EINVAL;
-	sites = kvmalloc_array(prog->sites->mask + 1, sizeof(*sites), GFP_KERNEL);
 	if (!sites)
 		return -ENOMEM;
-	arg->nr = min(arg->nr, kpl_sites_collect(prog->sites, sites));
-	if (copy_to_user(u64_to_user_ptr(arg->sites), sites, arg->nr * sizeof(*sites)))
+	err = kpl_session_lock(s);
+	if (err)
+		goto out;
+	prog = kpl_prog_get(s, arg->id);
+	if (prog)
+		arg->nr = min(arg->nr, kpl_sites_collect(prog->sites, sites));
+	else
+		err = -EINVAL;
+	kpl_session_unlock(s);
+	if (!err && copy_to_user(u64_to_user_ptr(arg->sites), sites, arg->nr * sizeof(*sites)))
 		err = -EFAULT;
+out:
 	kvfree(sites);
 	return err;
 }

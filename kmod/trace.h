@@ -23,8 +23,10 @@ struct kpl_trace {
 	u32 shift;			/* 64 - log2 of their number; at most 63 */
 	u32 mask;
 
-	/* Under the session's lock. */
+	/* Under ftrace.c's lock. */
+	struct list_head list;		/* of all traces */
 	struct kpl_probe **probes;	/* all that were ever in it; NULL: freed */
+	unsigned long *sites;		/* room for a filter: what disarms must not need memory */
 	u32 nr_probes;
 	u32 refs;			/* of probes not freed */
 	bool registered;

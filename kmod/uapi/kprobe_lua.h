@@ -10,12 +10,15 @@
  * Structures have fixed-width fields, natural alignment and no padding.
  * "in" fields are read by the kernel, "out" fields are written by it, reserved
  * fields must be zero.  Each ioctl returns 0 or a negative errno:
- *   EPERM   the caller lacks the rights, or the kernel is locked down
+ *   EPERM   the caller lacks the rights, or the kernel is locked down (then
+ *           detaching and reading what was gathered go on working)
  *   EXDEV   the caller is not the process that opened the session
  *   ESHUTDOWN the session's opener has exited
  *   EINVAL  a field or a reserved field is out of its range
  *   EFAULT  a user pointer is bad
- *   ENOMEM, E2BIG  a limit below is exceeded
+ *   E2BIG   a limit below is exceeded
+ *   EDQUOT  all sessions together would hold more memory than they may
+ *   ENOMEM  the machine, or the opener's cgroup, has not enough memory
  */
 #ifndef KPROBE_LUA_UAPI_H
 #define KPROBE_LUA_UAPI_H
@@ -534,6 +537,8 @@ struct kpl_info {
 	__s32 exit_code;	/* out */
 	__u64 stops;		/* out: handlers stopped so far: when it grows, read the sites */
 	__u64 memory;		/* out: bytes held by this session */
+	__u64 memory_all;	/* out: bytes held by all sessions */
+	__u64 memory_limit;	/* out: bytes that all sessions may hold together */
 	__u32 work_done;	/* out: steps of the attach call under way, or of the last */
 	__u32 work_total;
 };

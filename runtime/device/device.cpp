@@ -17,9 +17,25 @@ Error errno_error(const char* what, int error) {
     return {Errc::system, std::string(what) + ": " + std::strerror(error)};
 }
 
+// What the module could not give memory for: whose limit it was, and what there is to do.
+Error memory_error(int fd, const char* what, int error) {
+    kpl_info info{};
+    if (error != EDQUOT || ::ioctl(fd, KPL_IOC_INFO, &info) < 0)
+        return {Errc::system, std::string(what) + ": not enough free memory in this machine or in this process's cgroup"};
+    const auto megabytes = [](uint64_t bytes) { return std::to_string(bytes >> 20) + " MB"; };
+    return {Errc::system, std::string(what) + ": all sessions of kprobe-lua together may hold " +
+                              megabytes(info.memory_limit) + " and hold " + megabytes(info.memory_all) +
+                              ": end another one, or allow more (echo PERCENT > "
+                              "/sys/module/kprobe_lua/parameters/memory_percent)"};
+}
+
+Error call_error(int fd, const char* what, int error) {
+    return error == ENOMEM || error == EDQUOT ? memory_error(fd, what, error) : errno_error(what, error);
+}
+
 template <class T>
 Result<T> call(int fd, unsigned long request, T argument, const char* what) {
-    if (::ioctl(fd, request, &argument) < 0) return errno_error(what, errno);
+    if (::ioctl(fd, request, &argument) < 0) return call_error(fd, what, errno);
     return argument;
 }
 
@@ -62,6 +78,10 @@ Error open_error(int error) {
                     "no right to open " KPL_DEVICE
                     ": run as root (CAP_SYS_ADMIN, or CAP_PERFMON with CAP_BPF) on a kernel that is not locked down" +
                         std::string(elsewhere)};
+        case EDQUOT:
+            return {Errc::system,
+                    "all sessions of kprobe-lua together hold as much memory as they may: end another one, or allow more "
+                    "(echo PERCENT > /sys/module/kprobe_lua/parameters/memory_percent)"};
         default:
             return errno_error(KPL_DEVICE, error);
     }
@@ -121,7 +141,7 @@ Result<LoadedProgram> Device::load(kpl_prog_load request) const {
         if (errno == E2BIG)
             return Error{Errc::system, "more handlers than the module takes (" + std::to_string(KPL_MAX_PROGS) +
                                            "): give one declaration several targets"};
-        if (errno != EACCES) return errno_error("loading a handler", errno);
+        if (errno != EACCES) return call_error(fd(), "loading a handler", errno);
         return Error{Errc::system, "the module refused the handler at instruction " + std::to_string(request.reject_pc) +
                                        " (reason " + std::to_string(request.reject) + ")"};
     }
@@ -135,7 +155,7 @@ Result<Attached> Device::attach(std::span<kpl_attach> probes) const {
     if (::ioctl(fd(), KPL_IOC_ATTACH, &request) == 0) return Attached::Yes;
     if (errno == ECANCELED) return Attached::Refused;
     if (errno == EINTR) return Attached::Interrupted;
-    return errno_error("attaching probes", errno);
+    return call_error(fd(), "attaching probes", errno);
 }
 
 Result<NativeCode> Device::native(const LoadedProgram& program, size_t insns) const {

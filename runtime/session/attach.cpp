@@ -113,6 +113,9 @@ std::string attach_reason(const kpl_attach& request, const Paths& paths) {
         case EOPNOTSUPP: return "this kernel can't place this kind of probe";
         case E2BIG: return "more than the module allows (maxactive, data= or the number of probes)";
         case ENOMEM: return "not enough kernel memory (a smaller maxactive or data= helps)";
+        case EDQUOT:
+            return "all sessions of kprobe-lua together may hold no more memory: a smaller maxactive or data= helps, or allow "
+                   "more (echo PERCENT > /sys/module/kprobe_lua/parameters/memory_percent)";
         case EBUSY: return "ftrace is switched off or in another's hands: sysctl kernel.ftrace_enabled=1";
         default: return std::strerror(-request.error);
     }

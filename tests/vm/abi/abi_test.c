@@ -10,6 +10,7 @@
  *	./abi_test NAME		runs one
  *	./abi_test --hold N	arms N probes that fire on two CPUs, for others to kill it
  *	./abi_test --idle	sleeps (what a test executes)
+ *	./abi_test --lockdown	locks the kernel down, for good, and checks what still works
  *
  * Exit status 0 when everything passed.  Whoever runs it scans the console.
  */
@@ -86,6 +87,8 @@ int main(int argc, char **argv)
 		return hold(argc > 2 ? atoi(argv[2]) : 2);
 	if (only && !strcmp(only, "--idle"))
 		return pause();
+	if (only && !strcmp(only, "--lockdown"))
+		return locked_down();
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	failed += run_group(session_tests, only, &ran);
 	failed += run_group(probe_tests, only, &ran);
@@ -94,6 +97,7 @@ int main(int argc, char **argv)
 	failed += run_group(helper_tests, only, &ran);
 	failed += run_group(native_tests, only, &ran);
 	failed += run_group(free_tests, only, &ran);
+	failed += run_group(together_tests, only, &ran);
 	printf("%d tests, %d failed\n", ran, failed);
 	return failed || !ran;
 }

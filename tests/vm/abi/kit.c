@@ -221,3 +221,17 @@ uint64_t agg_total(int fd, const struct kpl_map_create *map, unsigned bank)
 	munmap(area, map->mmap_size);
 	return total;
 }
+
+void in_child(void (*body)(int fd), int fd)
+{
+	int status;
+
+	fflush(stdout);
+	if (!fork()) {
+		body(fd);
+		fflush(stdout);
+		_exit(checks_failed ? 1 : 0);
+	}
+	wait(&status);
+	EQ(status, 0);
+}

@@ -112,6 +112,11 @@ int kprobes_listed(void);
 /* The value of an unkeyed aggregation of one word, over all CPUs. */
 uint64_t agg_total(int fd, const struct kpl_map_create *map, unsigned bank);
 
+/* Runs in a child; its checks count through the exit status. */
+void in_child(void (*body)(int fd), int fd);
+
+int locked_down(void);
+
 /* -------------------------------------------------------------------- groups */
 
 struct test {
@@ -120,6 +125,6 @@ struct test {
 };
 
 extern const struct test session_tests[], probe_tests[], trace_tests[], data_tests[], helper_tests[],
-	native_tests[], free_tests[];
+	native_tests[], free_tests[], together_tests[];
 
 #endif

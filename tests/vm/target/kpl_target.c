@@ -13,6 +13,7 @@
  *	timer N			kpl_t_timer(i), from a timer's soft interrupt
  *	irq N			kpl_t_irq(i), from its hard one
  *	outer N			kpl_t_outer(i), which calls kpl_t_inner(i)
+ *	open PATH		opens a file from a kernel thread: 0 or the error
  *	kprobes N, kretprobes N	registers N of them on kpl_t_f000 and so on, and unregisters them
  *	foreign 1, foreign 2	arms a kprobe with a post handler on kpl_t_plain, or on kpl_t_outer
  *	foreign 0		takes it away; the kernel may fail to, and keep it
@@ -22,6 +23,7 @@
  * code calls kpl_t_starting(i) until held is 0.
  */
 #include <linux/completion.h>
+#include <linux/fs.h>
 #include <linux/hrtimer.h>
 #include <linux/kprobes.h>
 #include <linux/kthread.h>
@@ -314,15 +316,39 @@ static int foreign_on(void *addr)
 	return err;
 }
 
+/* --------------------------------------------------------------------- files */
+
+static int opener(void *path)
+{
+	struct file *file = filp_open(path, O_RDWR, 0);
+
+	sprintf(result, "%d", PTR_ERR_OR_ZERO(file));
+	if (!IS_ERR(file))
+		filp_close(file, NULL);
+	complete(&all_done);
+	return 0;
+}
+
+static int run_opener(char *path)
+{
+	reinit_completion(&all_done);
+	if (IS_ERR(kthread_run(opener, path, "kpl_opener")))
+		return -ENOMEM;
+	wait_for_completion(&all_done);
+	return 0;
+}
+
 /* ------------------------------------------------------------------- control */
 
 static int run_set(const char *text, const struct kernel_param *kp)
 {
-	char what[16] = "";
+	char what[16] = "", path[32];
 	long a = 0, b = 0, i, sum = 0;
 
 	if (sscanf(text, "%15s %ld %ld", what, &a, &b) < 1)
 		return -EINVAL;
+	if (sscanf(text, "open %31s", path) == 1)
+		return run_opener(path);
 	if (!strcmp(what, "sleep"))
 		return run_sleepers(a, max(b, 0L));
 	if (!strcmp(what, "hold"))

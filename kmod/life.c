@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * The life of a session.
+ *
+ * It belongs to the process that opened it.  Handlers stop for good at the
+ * first of: an explicit close by the opener, the opener's end (exit, exec, a
+ * kill at any moment), the release of the file.  Neither a file that a child
+ * or a mapping keeps open nor an address space that outlives the opener keeps
+ * probes armed.  The memory goes with the release.
+ */
+#include <linux/fs.h>
+#include <linux/mm.h>
+#include <linux/pid.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+#include <linux/tracepoint.h>
+
+#include "area.h"
+#include "compat.h"
+#include "map.h"
+#include "probe.h"
+#include "prog.h"
+#include "ring.h"
+#include "session.h"
+
+/* Raw: it is taken where a task exits, with preemption off. */
+static LIST_HEAD(kpl_sessions);
+static DEFINE_RAW_SPINLOCK(kpl_sessions_lock);
+
+/* --------------------------------------------------------------- the opener */
+
+/* Its sessions do nothing any more, and are disarmed soon. */
+static void kpl_opener_gone(struct pid *opener)
+{
+	struct kpl_session *s;
+	unsigned long flags;
+
+	if (list_empty(&kpl_sessions))
+		return;
+	raw_spin_lock_irqsave(&kpl_sessions_lock, flags);
+	list_for_each_entry(s, &kpl_sessions, list) {
+		if (s->opener != opener)
+			continue;
+		WRITE_ONCE(s->live, NULL);
+		WRITE_ONCE(s->closing, true);
+		queue_work(system_unbound_wq, &s->orphaned);
+	}
+	raw_spin_unlock_irqrestore(&kpl_sessions_lock, flags);
+}
+
+/* The last thread of a process tells: preemption is off. */
+static void kpl_process_exit(void *unused, struct task_struct *task)
+{
+	if (!atomic_read(&task->signal->live))
+		kpl_opener_gone(task_tgid(task));
+}
+
+/* The process goes on with another program, which has no part in the session. */
+static void kpl_process_exec(void *unused, struct task_struct *task, pid_t old_pid,
+			     struct linux_binprm *bprm)
+{
+	kpl_opener_gone(task_tgid(task));
+}
+
+/* The kernel does not export its tracepoints by name. */
+static struct kpl_watch {
+	const char *name;
+	void *probe;
+	struct tracepoint *found;
+} kpl_watches[] = {
+	{ "sched_process_exit", kpl_process_exit },
+	{ "sched_process_exec", kpl_process_exec },
+};
+
+static void kpl_watch_find(struct tracepoint *tp, void *unused)
+{
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(kpl_watches); i++)
+		if (!strcmp(tp->name, kpl_watches[i].name))
+			kpl_watches[i].found = tp;
+}
+
+static void kpl_unwatch(u32 nr)
+{
+	while (nr--)
+		tracepoint_probe_unregister(kpl_watches[nr].found, kpl_watches[nr].probe, NULL);
+	tracepoint_synchronize_unregister();
+}
+
+int kpl_life_init(void)
+{
+	u32 i;
+	int err;
+
+	for_each_kernel_tracepoint(kpl_watch_find, NULL);
+	for (i = 0; i < ARRAY_SIZE(kpl_watches); i++) {
+		const struct kpl_watch *w = &kpl_watches[i];
+
+		err = w->found ? tracepoint_probe_register(w->found, w->probe, NULL) : -ENOENT;
+		if (err) {
+			pr_err("kprobe_lua: can't watch %s (%d)\n", w->name, err);
+			kpl_unwatch(i);
+			return err;
+		}
+	}
+	return 0;
+}
+
+void kpl_life_exit(void)
+{
+	kpl_unwatch(ARRAY_SIZE(kpl_watches));
+}
+
+/* --------------------------------------------------------------------- ends */
+
+/* Waits for a step of the call under way, never for the whole of it. */
+void kpl_session_close(struct kpl_session *s)
+{
+	WRITE_ONCE(s->closing, true);
+	mutex_lock(&s->lock);
+	if (!s->closed) {
+		s->closed = true;
+		kpl_detach_all(s);
+		irq_work_sync(&s->wake);
+	}
+	mutex_unlock(&s->lock);
+	wake_up_poll(&s->wait, EPOLLHUP);
+}
+
+static void kpl_session_orphaned(struct work_struct *work)
+{
+	kpl_session_close(container_of(work, struct kpl_session, orphaned));
+}
+
+static u64 kpl_session_memory(void)
+{
+	return sizeof(struct kpl_session) +
+	       (u64)num_possible_cpus() * sizeof(struct kpl_session_cpu);
+}
+
+static void kpl_session_free(struct kpl_session *s)
+{
+	kpl_probes_free(s);
+	kpl_progs_free(s);
+	kpl_maps_free(s);
+	kpl_rings_free(s);
+	kpl_session_scratch_free(s);
+	free_percpu(s->cpu);
+	put_pid(s->opener);
+	mutex_destroy(&s->maps_lock);
+	mutex_destroy(&s->lock);
+	kpl_uncharge(s, kpl_session_memory());
+	kvfree(s);
+}
+
+void kpl_session_release(struct kpl_session *s)
+{
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&kpl_sessions_lock, flags);
+	list_del(&s->list);
+	raw_spin_unlock_irqrestore(&kpl_sessions_lock, flags);
+	cancel_work_sync(&s->orphaned);
+	kpl_session_close(s);
+	irq_work_sync(&s->wake);
+	kpl_session_free(s);
+}
+
+/* ------------------------------------------------------------------- begins */
+
+static void kpl_session_woken(struct irq_work *work)
+{
+	struct kpl_session *s = container_of(work, struct kpl_session, wake);
+
+	wake_up_poll(&s->wait, EPOLLIN);
+}
+
+static int kpl_session_fill(struct kpl_session *s)
+{
+	int err;
+
+	s->cpu = alloc_percpu_gfp(struct kpl_session_cpu, KPL_GFP_PERCPU);
+	if (!s->cpu)
+		return -ENOMEM;
+	s->live = s->cpu;
+	err = kpl_session_scratch(s, 0);
+	return err ?: kpl_probe_dry(s);
+}
+
+/* Open files are opened one after the other: waits for nobody's session. */
+struct kpl_session *kpl_session_open(void)
+{
+	struct kpl_session *s;
+	unsigned long flags;
+	int err;
+
+	/* There must be a process whose end can be seen. */
+	if (current->flags & PF_KTHREAD)
+		return ERR_PTR(-EPERM);
+	s = kvzalloc(sizeof(*s), KPL_GFP);
+	if (!s)
+		return ERR_PTR(-ENOMEM);
+	err = kpl_charge(s, kpl_session_memory());
+	if (err) {
+		kvfree(s);
+		return ERR_PTR(err);
+	}
+	mutex_init(&s->lock);
+	mutex_init(&s->maps_lock);
+	init_waitqueue_head(&s->wait);
+	init_irq_work(&s->wake, kpl_session_woken);
+	INIT_WORK(&s->orphaned, kpl_session_orphaned);
+	xa_init_flags(&s->maps, XA_FLAGS_ALLOC);
+	xa_init_flags(&s->progs, XA_FLAGS_ALLOC);
+	xa_init(&s->probes);
+	s->opener = get_task_pid(current, PIDTYPE_TGID);
+	err = kpl_session_fill(s);
+	if (err) {
+		kpl_session_free(s);
+		return ERR_PTR(err);
+	}
+	raw_spin_lock_irqsave(&kpl_sessions_lock, flags);
+	list_add(&s->list, &kpl_sessions);
+	raw_spin_unlock_irqrestore(&kpl_sessions_lock, flags);
+	return s;
+}
+
+/* --------------------------------------------------------------------- file */
+
+__poll_t kpl_session_poll(struct kpl_session *s, struct file *file, poll_table *table)
+{
+	__poll_t events = 0;
+
+	poll_wait(file, &s->wait, table);
+	if (READ_ONCE(s->closed))
+		events |= EPOLLHUP;
+	if (READ_ONCE(s->exiting) || atomic64_read(&s->stops) != READ_ONCE(s->stops_seen) ||
+	    kpl_rings_ready(s))
+		events |= EPOLLIN | EPOLLRDNORM;
+	return events;
+}
+
+/* mmap_lock is held: s->lock must not be taken. */
+int kpl_session_mmap(struct kpl_session *s, struct vm_area_struct *vma)
+{
+	u64 off = (u64)vma->vm_pgoff << PAGE_SHIFT;
+	u64 rest = off & ((1ull << KPL_OFF_SHIFT) - 1);
+
+	if (READ_ONCE(s->closing))
+		return -ESHUTDOWN;
+	switch (off >> KPL_OFF_SHIFT) {
+	case KPL_OFF_CTL:
+		return kpl_ring_mmap_ctl(s, vma, rest);
+	case KPL_OFF_DATA:
+		return kpl_ring_mmap_data(s, vma, rest);
+	case KPL_OFF_MAP:
+		return kpl_map_mmap(s, vma, rest);
+	}
+	return -EINVAL;
+}
+
+int kpl_session_info(struct kpl_session *s, struct kpl_info *info)
+{
+	u64 stops = atomic64_read(&s->stops);
+	u32 exiting = smp_load_acquire(&s->exiting);	/* before its code */
+
+	*info = (struct kpl_info) {
+		.abi = KPL_ABI_VERSION,
+		.nr_cpus = nr_cpu_ids,
+		.features = kpl_features(),
+		.abi_hash = KPL_ABI_HASH,
+		.exiting = exiting,
+		.exit_code = s->exit_code,
+		.stops = stops,
+		.memory = atomic64_read(&s->memory),
+		.memory_all = kpl_memory_held(),
+		.memory_limit = kpl_memory_limit(),
+		.work_done = READ_ONCE(s->work_done),
+		.work_total = READ_ONCE(s->work_total),
+	};
+	if (kpl_is_opener(s))
+		WRITE_ONCE(s->stops_seen, stops);
+	return 0;
+}
+
+int kpl_free(struct kpl_session *s, struct kpl_free *arg)
+{
+	switch (arg->kind) {
+	case KPL_FREE_MAP:
+		return kpl_map_drop(s, arg->id);
+	case KPL_FREE_PROG:
+		return kpl_prog_drop(s, arg->id);
+	}
+	return -EINVAL;
+}

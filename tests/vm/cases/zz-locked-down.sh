@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: MIT
+# The kernel is locked down while probes run: they can be looked at and ended, and a script ends as ever. The last case:
+# nothing can be probed after it.
+[ -d /sys/kernel/security/integrity ] || mount -t securityfs none /sys/kernel/security 2> /dev/null
+[ -e /sys/kernel/security/lockdown ] || skip "this kernel has no lockdown"
+run kprobe-lua -c 'abi_test --lockdown && dd if=/dev/zero of=/dev/null bs=8 count=5 2>/dev/null' \
+    -e 'n = count() kprobe("read_zero", function() n:add() end)'
+status 0
+line '@n: 5'
+quiet_err
+run kprobe-lua -e 'kprobe("read_zero", function() end)'
+status 1
+one_error
+err 'locked down'
