@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Maps and aggregations.
+#include "core/core.h"
 #include "ir/build/builder.hpp"
 
 namespace kpl::front {
