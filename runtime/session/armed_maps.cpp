@@ -6,6 +6,8 @@
 
 #include <utility>
 
+#include "symbols/target_text.hpp"
+
 namespace kpl {
 namespace {
 
