@@ -54,7 +54,7 @@ err 'writing output: No space left on device'
 script forever.lua <<'LUA'
 kprobe("read_zero", function() printf("a line\n") end)
 LUA
-run sh -c 'kprobe-lua -c "dd if=/dev/zero of=/dev/null bs=1 count=3000 2>/dev/null; until [ -e gone ]; do sleep 0.1; done; dd if=/dev/zero of=/dev/null bs=1 count=10 2>/dev/null; sleep 1000" forever.lua | (head -n 1; exec <&-; touch gone)'
+run sh -c 'kprobe-lua -c "dd if=/dev/zero of=/dev/null bs=1 count=3000 2>/dev/null; until [ -e gone ]; do sleep 0.1; done; dd if=/dev/zero of=/dev/null bs=1 count=10 2>/dev/null; sleep 20" forever.lua | (head -n 1; exec <&-; touch gone)'
 line 'a line'
 quiet_err
 # What scripts start does not inherit that SIGPIPE is handled.
