@@ -6,7 +6,7 @@ KERNEL ?= newest
 
 workload = for file in /etc/hostname /nonexistent /etc/passwd /no/such/file; do cat $$file; sleep 0.3; done >/dev/null 2>&1
 
-.PHONY: all packages configure demo check lint bench fuzz install clean
+.PHONY: all packages configure demo check lint sanitize bench fuzz install clean
 
 all: configure
 	@echo "==> building kprobe-lua, its tests, and the module for each kernel whose headers are installed"
@@ -27,10 +27,16 @@ demo: packages
 	@$(BUILD)/kprobe-lua --vm=$(KERNEL) -v -c '$(workload)' examples/opensnoop.lua
 
 check: packages
-	@$(MAKE) --no-print-directory configure
-	@cmake -D KPL_SANITIZE=ON $(BUILD) > /dev/null
 	@$(MAKE) --no-print-directory all
 	@tests/check $(BUILD)
+
+# The unit tests under sanitizers, with assertions, and no type defined twice.
+sanitize: packages
+	@$(MAKE) --no-print-directory configure
+	@cmake -D KPL_SANITIZE=ON $(BUILD) > /dev/null
+	@ninja -C $(BUILD) sanitized_test
+	@tests/check $(BUILD) -R '^(unit.sanitized|build.one_definition|unit.kernel_btf)$$'
+	@cmake -D KPL_SANITIZE=OFF $(BUILD) > /dev/null
 
 # Style, includes, what linters find; a part of `make check`.
 lint: packages

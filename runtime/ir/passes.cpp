@@ -374,7 +374,7 @@ void remove_dead_code(Function& f) {
 
 namespace {
 
-// Broken invariants are found where they were broken: in builds with assertions, as `make check` tests one.
+// Broken invariants are found where they were broken: in builds with assertions, as `make sanitize` tests one.
 void check_after([[maybe_unused]] const char* pass, [[maybe_unused]] const Function& f) {
 #ifndef NDEBUG
     if (const std::string wrong = check(f); !wrong.empty()) {
