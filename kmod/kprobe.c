@@ -153,8 +153,10 @@ u32 kpl_kprobes_off(struct kpl_probe **prs, u32 nr)
 
 	for (i = 0; i < nr; i++) {
 		prs[i]->added = false;
-		if (kpl_kprobe_off(prs[i]))
-			swap(prs[i], prs[off++]);
+		if (kpl_kprobe_off(prs[i])) {
+			swap(prs[i], prs[off]);
+			off++;	/* a macro: it would count twice there */
+		}
 		cond_resched();
 	}
 	return off;
