@@ -2,6 +2,7 @@
 #include "session/session.hpp"
 
 #include <fmt/format.h>
+#include <poll.h>
 
 #include <algorithm>
 #include <chrono>
@@ -149,12 +150,18 @@ Result<std::optional<uint64_t>> Session::turn(uint64_t limit_ns) {
 Result<std::optional<uint64_t>> Session::deliver(uint64_t limit_ns) {
     if (!delivery_) return std::optional<uint64_t>();
     const uint64_t latency = options_.wake_latency_ms * ms;
+    // A turn that a timer asked for cuts no gathering short; a ring that is filled to the mark does.
+    pollfd ready{armed_->device().fd(), POLLIN, 0};
+    if (const uint64_t now = monotonic_ns(); now < gather_until_ && ::poll(&ready, 1, 0) <= 0) return std::optional(gather_until_ - now);
     const size_t drained = TRY(delivery_->drain(limit_ns));
     // What comes before the request is seen by poll().
     const bool batches = drained && latency;
     delivery_->rings().arm(batches ? uint64_t{options_.ring_bytes} * options_.wake_fill / 100 : 0);
+    gather_until_ = 0;
     if (delivery_->unfinished()) return std::optional<uint64_t>(0);
-    return batches ? std::optional(latency) : std::nullopt;
+    if (!batches) return std::optional<uint64_t>();
+    gather_until_ = monotonic_ns() + latency;
+    return std::optional(latency);
 }
 
 Result<void> Session::look_for_exit() {

@@ -141,6 +141,7 @@ class Session final : public ScriptApi {
     Mark armed_mark_;                   // what was declared when last all was armed
     std::set<uint32_t> shown_;          // maps that the script has read or printed
     uint64_t report_due_ = 0;
+    uint64_t gather_until_ = 0;  // when records that gather are delivered; 0: none do
     std::optional<int> exit_code_;      // of exit() in user space; after the end, of either
     std::optional<int> handler_exit_;   // of exit() in a handler
     bool ended_ = false;

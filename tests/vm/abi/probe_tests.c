@@ -209,11 +209,13 @@ static void out_of_instances(void)
 		unsigned id;
 
 		a.maxactive = 3;
+		/* Others on the machine sleep, too. */
+		a.when.mask = KPL_WHEN_COMM;
+		strcpy(a.when.comm, "abi_test");
 		id = attach_one(fd, a);
 		start_sleepers(pids, 5);
-		WAIT(stats(fd, id).entry.hits >= 5);
-		s = stats(fd, id);
-		EQ(s.entry.hits, 5);
+		WAIT((s = stats(fd, id)).entry.hits - s.entry.skipped >= 5);
+		EQ(s.entry.hits - s.entry.skipped, 5);
 		EQ(s.entry.handled, 3);
 		EQ(s.entry.missed, 2);
 		EQ(s.outstanding, 3);
@@ -235,7 +237,7 @@ static void ends_while_asleep(void)
 	pid_t pids[5];
 
 	start_sleepers(pids, 5);
-	WAIT(stats(fd, id).outstanding == 5);
+	WAIT(stats(fd, id).outstanding >= 5);
 	close(fd);
 	EQ(kprobes_listed(), 0);
 	end_sleepers(pids, 5);

@@ -3,7 +3,7 @@
 script pids.lua <<'LUA'
 local seen = count()
 kprobe("vfs_read", function() seen[pid()]:add() end)
-every(0.1, function() if seen:value(tonumber(arg[1])) >= 10 then exit() end end)
+every(0.1, function() if seen:value(tonumber(arg[1])) >= 10 then print(seen) exit() end end)
 LUA
 (while :; do read -r _ < /proc/uptime; sleep 0.05; done) &
 reader=$!
