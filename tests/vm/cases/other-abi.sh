@@ -16,7 +16,7 @@ run kprobe-lua -e 'kprobe("vfs_read", function() end)'
 rmmod kprobe_lua && insmod "$KPL_MODULE" || fail "the module can't be loaded again"
 status 1
 one_error
-reload="load the one built with this program: rmmod kprobe_lua; insmod build/kmod/$(uname -r)/kprobe_lua.ko"
+reload="load the one built with this program: rmmod kprobe_lua; insmod build/kmod/$(uname -r | sed "s|[.+]|\\\\&|g")/kprobe_lua.ko"
 err "the loaded kprobe_lua module was built from other sources than this program: build both \(make\), then $reload$"
 grep -q 'built from other sources' doctor_out || fail "doctor does not tell"
 
