@@ -61,10 +61,12 @@ Result<void> Session::arm() {
         const auto outcome = arm_pending();
         if (!outcome || *outcome != Armed::Outcome::Armed) {
             declared_.undo_compile(std::move(before));
-            forget(armed_mark_);
-            if (!outcome) return outcome.error();
+            if (!outcome) {
+                forget(armed_mark_);
+                return outcome.error();
+            }
             client_.note(Note::Warning, "interrupted: none of these probes is armed");
-            ended_ = true;
+            ended_ = true;  // what was declared stays: at_exit functions may name it
             return {};
         }
         declared_.commit();
