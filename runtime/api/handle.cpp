@@ -93,6 +93,15 @@ klua_field_info field_info(const FieldLayout& field) {
     return {sizeof(klua_field_info), field.name.c_str(), types[static_cast<size_t>(field.kind)], field.limit, field.nilable};
 }
 
+int give_text(std::string_view from, char* to, size_t size) {
+    if (size) {
+        const size_t length = std::min(from.size(), size - 1);
+        std::memcpy(to, from.data(), length);
+        to[length] = 0;
+    }
+    return static_cast<int>(from.size());
+}
+
 }  // namespace kpl::api
 
 using kpl::Error;

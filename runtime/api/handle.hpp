@@ -11,6 +11,7 @@
 #include <memory>
 #include <new>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -109,6 +110,9 @@ int call(klua_session* s, From from, Body&& body) noexcept {
     leave(s, outermost);
     return result;
 }
+
+// As snprintf does: what fits of the text, with a 0 at its end; its whole length. Size 0: the length alone.
+int give_text(std::string_view from, char* to, size_t size);
 
 // What there is of a structure that a caller gave with its size.
 template <class T>

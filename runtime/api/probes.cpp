@@ -106,12 +106,7 @@ int klua_declaration(klua_session* s, const char* function, char* text, size_t s
         const std::string declaration = c_declaration(symbol, TRY(s->open())->kernel().types);
         if (declaration.empty())
             return s->errors.set(KLUA_ERR_NOT_FOUND, fmt::format("BTF knows no function '{}'", name));
-        if (size) {
-            const size_t length = std::min(declaration.size(), size - 1);
-            std::memcpy(text, declaration.data(), length);
-            text[length] = 0;
-        }
-        return static_cast<int>(declaration.size());
+        return give_text(declaration, text, size);
     });
 }
 

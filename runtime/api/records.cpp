@@ -184,12 +184,7 @@ int klua_symbol(klua_session* s, uint64_t address, char* text, size_t size) {
     return call(s, From::Anywhere, [&]() -> Result<int> {
         if (size && !text) return Error{Errc::usage, "no room for the text"};
         const std::string name = TRY(s->open())->decoder().symbol(address).text;
-        if (size) {
-            const size_t length = std::min(name.size(), size - 1);
-            std::memcpy(text, name.data(), length);
-            text[length] = 0;
-        }
-        return static_cast<int>(name.size());
+        return give_text(name, text, size);
     });
 }
 
