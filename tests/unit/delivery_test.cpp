@@ -213,7 +213,7 @@ TEST_CASE_METHOD(Fixture, "an error ends the drain; the next one goes on behind 
     for (uint64_t i = 1; i <= 10; i++) send(0, 0, i, i);
     auto drained = delivery->drain_all();
     REQUIRE(!drained.ok());
-    CHECK(drained.error().message().starts_with("script.lua:1: no 3\nstack traceback:\n"));
+    CHECK(drained.error().message() == "script.lua:1: no 3\nstack traceback:\n    script.lua:1: in function 'fn'");
     CHECK(delivery->delivered() == 3);
     CHECK(left() == 7);
     CHECK(delivery->drain_all().value() == 7);

@@ -23,4 +23,4 @@ echo 'local e = event() kprobe("read_zero", function() e { a = 1 } end) local m 
 kprobe("read_zero", function() m[comm()] = str(0, 3000) end)' > memory.lua
 run kprobe-lua --buffer 64M -c true memory.lua
 status 1
-err '^memory.lua:1: map: .*: it has room for 1000000 entries; a smaller max= takes less memory$'
+err '^memory.lua:1: map: all sessions of kprobe-lua together may hold [0-9]+ MB and hold [0-9]+ MB: end another one, or allow more \(echo PERCENT > /sys/module/kprobe_lua/parameters/memory_percent\): it has room for 1000000 entries; a smaller max= takes less memory$'

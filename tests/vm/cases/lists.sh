@@ -22,7 +22,7 @@ out "^ffffffff[0-9a-f]{8}  (kprobe|ftrace) +ftrace +(0|-)  vfs_read(\+0x4)? +$mi
 out "^ffffffff[0-9a-f]{8}  kprobe +optimized +0  vfs_write\+0x9 +$mine$"
 out "^ffffffff[0-9a-f]{8}  kprobe +disabled +0  vfs_write\+0xb +$mine$"
 out "^ffffffff[0-9a-f]{8}  kretprobe +ftrace +0  vfs_mkdir(\+0x4)? +$mine$"
-out "^ffffffff[0-9a-f]{8}  (kprobe|ftrace) +ftrace +(0|-)  vfs_open(\+0x4)? +$mine$"
+out "^ffffffff[0-9a-f]{8}  ftrace +ftrace +-  vfs_open(\+0x4)? +$mine$"
 out '^ffffffff[0-9a-f]{8}  kprobe +ftrace +0  vfs_fsync(\+0x4)? +kprobe_events$'
 lines 7 .
 kprobe-lua -f json list > out
@@ -59,7 +59,7 @@ kprobe-lua look.lua "$pid" > looked 2> err
 mv looked out
 quiet_err
 line 5
-out '^(ftrace ftrace, )*kprobe disabled, (kprobe ftrace, )*kprobe optimized, kretprobe ftrace$'
+out '^ftrace ftrace, ftrace ftrace, kprobe disabled, kprobe optimized, kretprobe ftrace$'
 out "^true	vfs_"
 line '1	exc_divide_error	true	true'
 line 'true	true	true'
