@@ -30,6 +30,13 @@ void CpioTree::add_char_device(const std::string& path, unsigned major, unsigned
     add(path, {S_IFCHR | mode, {}, major, minor});
 }
 
+std::pair<std::size_t, std::size_t> CpioTree::size() const {
+    std::pair<std::size_t, std::size_t> sum{0, 0};
+    for (const auto& [path, entry] : entries_)
+        if (S_ISREG(entry.mode)) sum.first++, sum.second += entry.bytes.size();
+    return sum;
+}
+
 // A header is the magic and 13 fields of 8 hexadecimal digits; name and contents are each padded to 4 bytes.
 void CpioTree::append(std::string& archive, std::uint32_t inode, std::string_view name, const Entry& entry) {
     const auto pad = [&archive] { archive.append((4 - archive.size() % 4) % 4, '\0'); };

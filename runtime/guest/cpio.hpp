@@ -6,6 +6,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace kpl {
 
@@ -19,6 +20,8 @@ class CpioTree {
     void add_char_device(const std::string& path, unsigned major, unsigned minor, std::uint32_t mode);
 
     bool contains(const std::string& path) const { return entries_.contains(path); }
+    // Regular files and the bytes in them.
+    std::pair<std::size_t, std::size_t> size() const;
 
     // The archive, with its trailer. Entries come in path order, so a directory precedes what is in it.
     std::string serialize() const;

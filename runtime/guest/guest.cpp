@@ -12,6 +12,7 @@
 #include <filesystem>
 
 #include "guest/image.hpp"
+#include "guest/kernel_modules.hpp"
 #include "guest/kernels.hpp"
 #include "guest/process.hpp"
 #include "guest/protocol.h"
@@ -42,13 +43,47 @@ bool same_file(int a, int b) {
     return fstat(a, &x) == 0 && fstat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-Result<void> add_files(const GuestSpec& spec, const std::string& program, GuestImage& image) {
+// What --vm-add names: a file or directory, a program, a kernel module with what it needs.
+Result<void> add_named(const std::string& name, const GuestKernel& kernel, GuestImage& image) {
+    if (!names_module(name)) {
+        const std::string path = TRY(find_host_file(name));
+        const bool program = fs::is_regular_file(path) && access(path.c_str(), X_OK) == 0;
+        TRY(program ? image.add_program(path) : image.add_host(path));
+        image.note(path);
+        return image.add_command(path);
+    }
+    for (std::string path : TRY(module_files(name, kernel.release))) {
+        std::string bytes = TRY(module_bytes(path));
+        path.resize(path.rfind(".ko") + 3);  // unpacked
+        image.add_bytes(path, std::move(bytes));
+        image.note(path);
+        image.configure(KPL_KEY_ADDED, path);
+    }
+    return {};
+}
+
+Result<void> add_files(const GuestSpec& spec, const std::string& program, const GuestKernel& kernel, GuestImage& image) {
     TRY(image.add_program(program));
-    for (const auto& file : spec.files) TRY(image.add_host(fs::absolute(file)));
-    for (const auto& name : spec.add) TRY(image.add_host(TRY(find_host_file(name))));
-    for (const auto& dir : spec.lua_trees) TRY(image.add_lua_tree(fs::absolute(dir)));
+    image.note(program);
+    for (const auto& file : spec.files) {
+        TRY(image.add_host(fs::absolute(file)));
+        image.note(file);
+    }
+    TRY(image.add_command(program));
+    if (!spec.add.empty()) TRY(image.add_host_shell());
+    for (const auto& name : spec.add) TRY(add_named(name, kernel, image));
+    for (const auto& dir : spec.lua_trees) {
+        TRY(image.add_lua_tree(fs::absolute(dir)));
+        image.note("Lua modules in " + dir);
+    }
     for (const auto& [path, bytes] : spec.bytes) image.add_bytes(path, bytes);
     return {};
+}
+
+// NAME=VALUE of what the program gets: PATH begins with the programs that were added.
+std::string guest_variable(const std::string& variable) {
+    constexpr std::string_view path = "PATH=";
+    return variable.starts_with(path) ? fmt::format("{}" KPL_COMMANDS ":{}", path, variable.substr(path.size())) : variable;
 }
 
 // What the program sees as terminals inside is what is a terminal here.
@@ -65,18 +100,20 @@ void configure_streams(const GuestSpec& spec, GuestImage& image) {
 Result<std::string> build_image(const GuestSpec& spec, const GuestKernel& kernel) {
     GuestImage image = TRY(GuestImage::create());
     const std::string program = TRY(find_host_file(spec.program));
-    TRY(add_files(spec, program, image));
-    image.configure(KPL_KEY_PROGRAM, program);
-    image.configure(KPL_KEY_ARG, program);
-    for (const auto& arg : spec.argv) image.configure(KPL_KEY_ARG, arg);
-    for (const auto& variable : spec.env) image.configure(KPL_KEY_ENV, variable);
-    const std::string cwd = spec.cwd.empty() ? fs::current_path().string() : spec.cwd;
-    TRY(image.add_dir(cwd));
-    image.configure(KPL_KEY_CWD, cwd);
     if (!kernel.module.empty()) {
         TRY(image.add_host(fs::absolute(kernel.module)));
         image.configure(KPL_KEY_MODULE, fs::absolute(kernel.module).string());
+        image.note(kernel.module);
     }
+    TRY(add_files(spec, program, kernel, image));
+    tell(spec, "vm: holds\n" + image.holds());
+    image.configure(KPL_KEY_PROGRAM, program);
+    image.configure(KPL_KEY_ARG, program);
+    for (const auto& arg : spec.argv) image.configure(KPL_KEY_ARG, arg);
+    for (const auto& variable : spec.env) image.configure(KPL_KEY_ENV, guest_variable(variable));
+    const std::string cwd = spec.cwd.empty() ? fs::current_path().string() : spec.cwd;
+    TRY(image.add_dir(cwd));
+    image.configure(KPL_KEY_CWD, cwd);
     if (spec.input) {
         image.add_bytes(input_path, *spec.input);
         image.configure(KPL_KEY_STDIN, input_path);

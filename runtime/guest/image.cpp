@@ -76,10 +76,12 @@ Result<void> GuestImage::add_busybox() {
     const ProgramOutput commands = TRY(program_output({busybox_path, "--list-full"}));
     if (!commands.succeeded) return Error{Errc::system, fmt::format("{} --list-full failed", busybox_path)};
     std::istringstream lines(commands.text);
-    for (std::string line; std::getline(lines, line);) {
+    size_t count = 0;
+    for (std::string line; std::getline(lines, line); count++) {
         const std::string place = TRY(resolve("/" + line, false));
         if (!tree_.contains(place)) tree_.add_link(place, busybox_path);
     }
+    note(fmt::format("init, and busybox with {} commands", count));
     return {};
 }
 
@@ -95,6 +97,7 @@ Result<std::string> GuestImage::resolve(const std::string& path, bool follow_las
         rest.erase(0, end);
         if (name == ".") continue;
         if (name == "..") {
+            if (!done.empty() && !is_hidden_in_guest(done) && !tree_.contains(done)) tree_.add_dir(done);  // what is walked through is there
             done.resize(done.empty() ? 0 : done.rfind('/'));
             continue;
         }
@@ -143,7 +146,9 @@ Result<void> GuestImage::add_file(const std::string& real) {
 Result<void> GuestImage::add_program(const std::string& path) {
     TRY(add_host(path));
     const std::string real = TRY(resolve(path, true));
-    tree_.add_file(real, loaded_part(TRY(read_file(real))), 0755);
+    struct stat st;
+    if (stat(real.c_str(), &st) != 0) return system_error(path, errno);
+    tree_.add_file(real, loaded_part(TRY(read_file(real))), st.st_mode & 07777);
     return {};
 }
 
@@ -183,6 +188,26 @@ Result<void> GuestImage::add_lua_tree(const std::string& dir) {
         it.increment(error);
     }
     return {};
+}
+
+Result<void> GuestImage::add_command(const std::string& path) {
+    if (access(path.c_str(), X_OK) == 0 && fs::is_regular_file(path))
+        tree_.add_link(KPL_COMMANDS "/" + fs::path(path).filename().string(), fs::absolute(path));
+    return {};
+}
+
+Result<void> GuestImage::add_host_shell() {
+    constexpr const char* shell = "/bin/sh";
+    std::error_code error;
+    const bool has_one = access(shell, X_OK) == 0 && fs::canonical(shell, error) != fs::canonical(busybox_path, error);
+    return has_one ? add_host(shell) : Result<void>{};
+}
+
+void GuestImage::note(const std::string& what) {
+    const auto now = tree_.size();
+    const size_t files = now.first - noted_.first, bytes = now.second - noted_.second;
+    holds_ += fmt::format("  {}: {} file{}, {} KiB\n", what, files, files == 1 ? "" : "s", (bytes + 1023) >> 10);
+    noted_ = now;
 }
 
 void GuestImage::configure(std::string_view key, std::string_view value) {

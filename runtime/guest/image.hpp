@@ -30,6 +30,16 @@ class GuestImage {
     // error.
     Result<void> add_lua_tree(const std::string& dir);
 
+    // Has the shell find this program by its file's name, before every other command of that name.
+    Result<void> add_command(const std::string& path);
+
+    // The shell that this machine's scripts run in: busybox's own takes its commands before those in PATH.
+    Result<void> add_host_shell();
+
+    // For messages: `what` is in the image, with all that came since the last one.
+    void note(const std::string& what);
+    const std::string& holds() const { return holds_; }  // a line for each
+
     // A file whose bytes are at hand, readable and executable by everybody.
     void add_bytes(const std::string& path, std::string bytes) {
         tree_.add_file(path, std::move(bytes), 0755);
@@ -54,6 +64,8 @@ class GuestImage {
     CpioTree tree_;
     std::set<std::string> directories_;  // added whole
     std::string config_;
+    std::string holds_;
+    std::pair<std::size_t, std::size_t> noted_{0, 0};
 };
 
 // `name` as --vm-add takes it: a path, else a program looked up in PATH; absolute.

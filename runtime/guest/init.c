@@ -27,7 +27,7 @@
 
 #include "protocol.h"
 
-enum { MAX_ARGS = 4096, MAX_FEW = 16 };
+enum { MAX_ARGS = 4096, MAX_FEW = 64 };
 
 // A serial port takes half a megabyte a second. What the program writes faster waits in its pipe, not in the
 // program, which would lose events meanwhile.
@@ -36,6 +36,7 @@ enum { PIPE_BYTES = 16 << 20 };
 struct module {
     const char* path;
     const char* param;
+    bool stays;  // the user's: not ours to unload
 };
 
 struct config {
@@ -185,7 +186,9 @@ static void take_item(struct config* c, char* item) {
     else if ((v = value_of(item, KPL_KEY_ENV)) && c->env_count < MAX_ARGS)
         c->env[c->env_count++] = (char*)v;
     else if ((v = value_of(item, KPL_KEY_MODULE)) && c->modules_count < MAX_FEW)
-        c->modules[c->modules_count++] = (struct module){v, ""};
+        c->modules[c->modules_count++] = (struct module){v, "", false};
+    else if ((v = value_of(item, KPL_KEY_ADDED)) && c->modules_count < MAX_FEW)
+        c->modules[c->modules_count++] = (struct module){v, "", true};
     else if ((v = value_of(item, KPL_KEY_MODULE_PARAM)) && c->modules_count > 0)
         c->modules[c->modules_count - 1].param = v;
     else if ((v = value_of(item, KPL_KEY_FETCH)) && c->fetch_count < MAX_FEW)
@@ -408,6 +411,7 @@ static bool loaded(const char* name) {
 static void unload_modules(const struct config* c) {
     for (int i = c->modules_count - 1; i >= 0; i--) {
         char name[64];
+        if (c->modules[i].stays) continue;
         module_name(c->modules[i].path, name, sizeof(name));
         int tries = 0;
         while (loaded(name) && syscall(SYS_delete_module, name, O_NONBLOCK) < 0) {

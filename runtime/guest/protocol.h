@@ -35,12 +35,14 @@
 #define KPL_ASK_CLOSE_STDERR 'e'
 #define KPL_ASK_ALIVE 'p'
 
+#define KPL_COMMANDS "/.kpl/bin" /* first in PATH: links to the programs that were added */
 #define KPL_CONFIG_PATH "/.kpl/config"
 #define KPL_KEY_PROGRAM "program"  /* path to execute */
 #define KPL_KEY_ARG "arg"          /* repeated, argv[0] first */
 #define KPL_KEY_ENV "env"          /* repeated, NAME=VALUE */
 #define KPL_KEY_CWD "cwd"          /* where the program starts */
 #define KPL_KEY_MODULE "module"    /* repeated: a kernel module to load before and to unload after the run */
+#define KPL_KEY_ADDED "added"      /* repeated: a kernel module of the user's to load after these; it stays */
 #define KPL_KEY_STDIN "stdin"      /* a file to read from; default /dev/null */
 #define KPL_KEY_TTY "tty"          /* "1": stdout is a terminal; "2": stderr is one; repeated */
 #define KPL_KEY_WINDOW "window"    /* "ROWS COLUMNS" of those terminals */

@@ -27,9 +27,10 @@ namespace {
 constexpr const char* qemu_program = "qemu-system-x86_64";
 
 // Warnings must reach the console (WARN prints at level 4), chatter need not. An oops ends the machine at
-// once: the run has failed, and waiting for a half-dead kernel helps nobody.
+// once: the run has failed, and waiting for a half-dead kernel helps nobody. An NMI, which comes when the machine hangs,
+// is a panic; each panic prints (bit 6) what every CPU is doing.
 constexpr const char* kernel_command_line =
-    "console=ttyS0 loglevel=5 panic=-1 oops=panic 8250.nr_uarts=4 random.trust_cpu=on";
+    "console=ttyS0 loglevel=5 panic=-1 oops=panic unknown_nmi_panic panic_print=0x40 8250.nr_uarts=4 random.trust_cpu=on";
 
 bool in_path(const std::string& name) {
     std::string dirs = std::getenv("PATH") ? std::getenv("PATH") : "/usr/bin:/bin";
@@ -66,10 +67,15 @@ std::vector<std::string> command_line(const VmConfig& config, int initramfs, con
     add({"-smp", std::to_string(config.icount ? 1 : config.cpus), "-m",
          fmt::format("{}M", config.memory_mib)});
     for (std::size_t i = 0; i < port_count; i++) {
-        const bool both_ways = static_cast<Port>(i) == Port::control;
+        const bool is_monitor = static_cast<Port>(i) == Port::monitor;
+        const bool both_ways = is_monitor || static_cast<Port>(i) == Port::control;
         const auto backend = both_ways ? fmt::format("socket,id=port{0},fd={1}", i, ports[i])
                                        : fmt::format("file,id=port{0},path=/proc/self/fd/{1}", i, ports[i]);
-        add({"-chardev", backend, "-serial", fmt::format("chardev:port{}", i)});
+        add({"-chardev", backend});
+        if (is_monitor)
+            add({"-mon", fmt::format("chardev=port{},mode=readline", i)});
+        else
+            add({"-serial", fmt::format("chardev:port{}", i)});
     }
     add({"-kernel", config.kernel_image, "-initrd", fmt::format("/proc/self/fd/{}", initramfs)});
     add({"-append", kernel_command_line});
@@ -79,7 +85,7 @@ std::vector<std::string> command_line(const VmConfig& config, int initramfs, con
 // ends[0] is ours and does not block, ends[1] is the machine's. Output comes byte by byte: a pipe merges
 // these, a socket would keep a buffer for each.
 bool open_port(Port port, int (&ends)[2]) {
-    if (port == Port::control)
+    if (port == Port::control || port == Port::monitor)
         return socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0 &&
                fcntl(ends[0], F_SETFL, O_NONBLOCK) == 0;
     return pipe2(ends, O_CLOEXEC) == 0 && fcntl(ends[0], F_SETFL, O_NONBLOCK) == 0;
@@ -145,6 +151,11 @@ Qemu::Qemu(Qemu&& other) noexcept
 
 Qemu::~Qemu() {
     end();
+}
+
+void Qemu::interrupt_all() const {
+    constexpr std::string_view command = "nmi\n";
+    (void)!send(port(Port::monitor), command.data(), command.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
 void Qemu::end() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The QEMU process: a machine with four serial ports, each a descriptor on our side.
+// The QEMU process: a machine with four serial ports and a monitor, each a descriptor on our side.
 #pragma once
 
 #include <sys/types.h>
@@ -20,8 +20,8 @@ struct VmConfig {
     bool parallel = false;  // see GuestSpec
 };
 
-enum class Port { console, out, err, control };
-constexpr std::size_t port_count = 4;
+enum class Port { console, out, err, control, monitor };
+constexpr std::size_t port_count = 5;
 
 class Qemu {
   public:
@@ -33,6 +33,7 @@ class Qemu {
 
     int port(Port p) const { return ports_[static_cast<std::size_t>(p)].get(); }
     int ended() const { return pidfd_.get(); }  // readable when the process has ended
+    void interrupt_all() const;                 // an NMI on every CPU: the kernel tells where it is, and panics
     void end();                                 // kills and reaps; the ports stay readable
     std::string complaints() const;             // what QEMU wrote to its stderr
 

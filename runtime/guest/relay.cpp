@@ -24,6 +24,7 @@ namespace {
 constexpr std::size_t write_size = 4096;
 constexpr std::chrono::milliseconds gather{1};
 constexpr int tick_ms = 1000;  // how often the limits are looked at
+constexpr int where_seconds = 10;  // for a kernel that hangs to say where
 
 struct Forward {
     int signal;
@@ -127,12 +128,22 @@ bool Relay::check_limits() {
         fail(fmt::format("the VM was ended: its time limit of {} s is over", limits.run));
     else if (up_ && past(output_, limits.quiet))
         fail(fmt::format("the VM was ended: the program wrote nothing for {} s", limits.quiet));
-    else if (up_ && past(heard_, limits.silence))
-        fail(fmt::format("the VM hangs: no sign of life for {} s", limits.silence));
-    else if (up_ && limits.silence > 0 && !asked_alive_ &&
+    else if (hangs_ && past(interrupted_, where_seconds))
+        over_ = true;
+    else if (up_ && !hangs_ && past(heard_, limits.silence))
+        ask_where(now);
+    else if (up_ && limits.silence > 0 && !asked_alive_ && !hangs_ &&
              now - heard_ >= std::chrono::seconds(limits.silence) / 3)
         asked_alive_ = true, ask(KPL_ASK_ALIVE);
     return !over_;
+}
+
+// The answer is on the console; the machine ends with it, or gets a few seconds.
+void Relay::ask_where(Clock::time_point now) {
+    report_.failure = fmt::format("the VM hangs: no sign of life for {} s; where, its console says", spec_.limits.silence);
+    hangs_ = true;
+    interrupted_ = now;
+    qemu_.interrupt_all();
 }
 
 void Relay::fail(std::string text) {

@@ -64,6 +64,7 @@ class Relay {
     void take_file_bytes();
     void take_signal();
     void ask(char what);
+    void ask_where(Clock::time_point now);
     void fail(std::string text);
     bool read_port(Port port, std::string& bytes);
     void drain();
@@ -78,7 +79,8 @@ class Relay {
     std::string file_bytes_;
     std::size_t file_size_ = 0;
     Clock::time_point start_, heard_, output_;
-    bool up_ = false, asked_alive_ = false, over_ = false;
+    Clock::time_point interrupted_;  // when the machine was asked where it hangs
+    bool up_ = false, asked_alive_ = false, hangs_ = false, over_ = false;
     int end_signals_ = 0;
 };
 

@@ -125,7 +125,8 @@ void define(CLI::App& app, Parsed& p) {
         ->allow_extra_args(false)
         ->check(CLI::IsMember(stages));
     app.add_flag("--vm{newest}", p.vm, "run in a throwaway VM: --vm=6.1, --vm=6.12, --vm=6.1-rt, or the newest")->option_text("[=KERNEL]");
-    app.add_option("--vm-add", p.line.vm_add, "put this file, a program with its libraries, into the VM")->option_text("FILE")->allow_extra_args(false);
+    app.add_option("--vm-add", p.line.vm_add, "put a file or directory, a program with its libraries, or a kernel module into the VM; with --vm and -c alone, "
+        "the command runs there by itself")->option_text("FILE")->allow_extra_args(false);
     app.add_option("script", p.positionals, "the script and its arguments; - reads stdin; or `disasm`, `list`, `doctor`")->option_text("SCRIPT [ARGS]");
     app.positionals_at_end();
     app.footer(examples);
@@ -175,7 +176,9 @@ void settle(const CLI::App& app, CommandLine& line, Parsed& p, int argc, char** 
             o.dump.insert(stage);
     }
     auto& rest = p.positionals;
-    if (const bool shows = take_command(line, p); !shows && !o.code && rest.empty()) return fail(line, "no script given");
+    const bool command_alone = app.count("--vm") && o.command;
+    if (const bool shows = take_command(line, p); !shows && !o.code && rest.empty() && !command_alone)
+        return fail(line, "no script given");
     if (!o.code && !rest.empty()) {
         o.script = rest.front();
         rest.erase(rest.begin());

@@ -41,17 +41,20 @@ Result<int> run_in_vm(const CommandLine& line) {
     const RunOptions& options = line.options;
     GuestSpec spec;
     spec.kernel = line.vm_kernel;
-    spec.program = own_path();
-    spec.argv = line.vm_argv;
+    // A command alone runs in a shell, with this program in its PATH: for several scripts in one boot.
+    const bool command_alone = options.script.empty() && !options.code && line.inspect.empty();
+    spec.program = command_alone ? fs::path("/bin/sh") : own_path();
+    spec.argv = command_alone ? std::vector<std::string>{"-c", *options.command} : line.vm_argv;
     spec.module_dir = module_directory();
     spec.add = line.vm_add;
+    if (command_alone) spec.add.push_back(own_path());
     spec.verbose = options.verbose;
     spec.lua_trees = luajit_directories();
     // Loaded only when something is disassembled: the program itself does not name it.
     if (fs::exists(disassembler_library())) spec.files.push_back(disassembler_library());
     if (options.script == "-") {
         spec.input = std::string(std::istreambuf_iterator<char>(std::cin), {});
-    } else if (!options.code && line.inspect.empty()) {
+    } else if (!options.script.empty() && line.inspect.empty()) {
         const fs::path script = options.script;
         std::error_code error;
         if (!fs::exists(script, error)) return Error{Errc::system, "cannot open " + options.script + ": No such file or directory"};

@@ -59,6 +59,10 @@ TEST_CASE("--vm keeps the rest of the command line for the run inside") {
     CHECK(line.vm_argv == Strings{"-v", "-c", "ls", "s.lua", "--vm", "a"});
     CHECK(line.options.args == Strings{"--vm", "a"});
 
+    const auto command = parse({"--vm", "-c", "kprobe-lua a.lua; kprobe-lua b.lua"});
+    CHECK(command.action == Action::Vm);
+    CHECK(command.options.script.empty());
+    CHECK(parse({"-c", "ls"}).bad_usage);
     const auto newest = parse({"--vm", "s.lua"});
     CHECK(newest.action == Action::Vm);
     CHECK(newest.vm_kernel.empty());

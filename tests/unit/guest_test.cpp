@@ -15,6 +15,7 @@
 #include "guest/cpio.hpp"
 #include "guest/elf_deps.hpp"
 #include "guest/image.hpp"
+#include "guest/kernel_modules.hpp"
 #include "guest/kernels.hpp"
 #include "guest/process.hpp"
 
@@ -46,6 +47,41 @@ class TempDir {
 };
 
 }  // namespace
+
+TEST_CASE("modules come with what they need, in the order of loading") {
+    TempDir dir;
+    dir.write("6.1-x/modules.dep", "kernel/fs/top-one.ko: kernel/fs/mid.ko kernel/lib/base.ko\nkernel/fs/mid.ko: kernel/lib/base.ko\n"
+                                   "kernel/lib/base.ko:\nkernel/net/packed.ko.xz:\n");
+    dir.write("6.1-x/kernel/fs/mid.ko", "m");
+    dir.write("own.ko", "o");
+    const auto files = [&](const std::string& name) {
+        const auto found = module_files(name, "6.1-x", dir.str());
+        std::string all;
+        if (!found) return found.error().text;
+        for (const std::string& file : *found) all += file.substr(dir.str().size()) + " ";
+        return all;
+    };
+    CHECK(files("top_one.ko") == "/6.1-x/kernel/lib/base.ko /6.1-x/kernel/fs/mid.ko /6.1-x/kernel/fs/top-one.ko ");
+    CHECK(files("packed.ko") == "/6.1-x/kernel/net/packed.ko.xz ");
+    CHECK(files(dir / "6.1-x/kernel/fs/mid.ko") == "/6.1-x/kernel/lib/base.ko /6.1-x/kernel/fs/mid.ko ");
+    CHECK(files(dir / "own.ko") == "/own.ko ");
+    CHECK(files("none.ko") == "none.ko: no such file, and no such module of 6.1-x");
+    CHECK(names_module("a.ko"));
+    CHECK(names_module("a.ko.xz"));
+    CHECK_FALSE(names_module("a.kov"));
+    CHECK(module_bytes(dir / "own.ko").value() == "o");
+}
+
+TEST_CASE("directories that a path leads through and back are there") {
+    TempDir dir;
+    dir.write("sub/nothing", "");
+    dir.write("s.lua", "here");
+    GuestImage image = GuestImage::create().value();
+    REQUIRE(image.add_host(dir / "sub/../s.lua"));
+    const std::string archive = image.serialize();
+    CHECK(archive.find((dir / "s.lua").substr(1)) != archive.npos);
+    CHECK(archive.find((dir / "sub").substr(1) + '\0') != archive.npos);
+}
 
 TEST_CASE("which kernels a wanted version names") {
     struct Row {
