@@ -12,6 +12,8 @@
 
 namespace kpl {
 
+enum class Color { Auto, Always, Never };
+
 struct RunOptions : Options {
     std::string script;                      // a path, "-" for stdin; empty with `code`
     std::optional<std::string> code;         // -e
@@ -22,6 +24,8 @@ struct RunOptions : Options {
     Buffering buffering = Buffering::Batch;  // -B
     std::optional<double> timeout;           // --timeout, seconds
     bool list = false;                       // -l: say what would be attached, and end
+    bool dry_run = false;                    // --dry-run: end as soon as the probes are armed
+    Color color = Color::Auto;               // --color, of messages
     bool strict = false;                     // --strict
 };
 

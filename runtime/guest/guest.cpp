@@ -31,6 +31,7 @@ constexpr std::string_view passed_names[] = {"TERM", "COLORTERM", "NO_COLOR",  "
 constexpr std::string_view passed_prefixes[] = {"KPROBE_LUA_", "LC_"};
 
 bool is_passed(std::string_view name) {
+    if (name == "KPROBE_LUA_VM" || name == "KPROBE_LUA_VM_ADD") return false;  // it is in one
     for (auto passed : passed_names)
         if (name == passed) return true;
     for (auto prefix : passed_prefixes)

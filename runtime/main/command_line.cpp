@@ -30,9 +30,8 @@ constexpr const char* examples = R"(Examples:
   kprobe-lua list                                  every probe of the system, and whose it is
   kprobe-lua list blacklist                        what the kernel forbids to probe
 
-Options with a long life have a twin in the environment: KPROBE_LUA_OUTPUT, _FORMAT, _BUFFER, _WAKE_LATENCY,
-_WAKE_FILL, _BUFFERING, _TIMEOUT,
-_PID, _MAX_PROBES, _STRICT, _VERBOSE, _QUIET, _REQUIRE, _INCLUDE, _DUMP.
+Each option that changes a run has a twin in the environment: KPROBE_LUA_TIMEOUT, KPROBE_LUA_DRY_RUN; those with a
+letter alone are KPROBE_LUA_CODE, _REQUIRE, _INCLUDE, _COMMAND, _PID, _OUTPUT, _FORMAT, _BUFFERING and _DUMP.
 
 Exit status: 0 ended or ^C, 1 script or run-time error, 2 usage, or the script's own exit(n).)";
 
@@ -83,10 +82,10 @@ void define(CLI::App& app, Parsed& p) {
     app.add_flag("-V,--version", p.version, "print the version");
     app.add_flag("--info", p.info, "kernel, module and ABI, as a report for bug trackers")->option_text(" ");
     app.add_flag("-l", p.list, "list what can be probed, by name or glob; with a script: what it would attach. -lv: with types");
-    app.add_option("-e", p.code, "run this code instead of a script")->option_text("CODE");
+    env(app.add_option("-e", p.code, "run this code instead of a script"), "CODE")->option_text("CODE");
     env(app.add_option("-r", p.options.modules, "require this Lua module first"), "REQUIRE")->option_text("MODULE")->allow_extra_args(false);
     env(app.add_option("-I", p.options.search_dirs, "look for Lua modules here too"), "INCLUDE")->option_text("DIR")->allow_extra_args(false);
-    app.add_option("-c", p.command, "run this command once the probes are armed, and end with it")->option_text("CMD");
+    env(app.add_option("-c", p.command, "run this command once the probes are armed, and end with it"), "COMMAND")->option_text("CMD");
     env(app.add_option("-p", p.pid, "only hits of this process"), "PID")->option_text("PID")->check(positive("a process id"));
     env(app.add_option("--timeout", p.timeout, "end after so many seconds"), "TIMEOUT")->option_text("SECONDS")->check(positive("a number of seconds"));
     env(app.add_option("-o", p.options.output, "write the script's output to a file"), "OUTPUT")->option_text("FILE");
@@ -118,15 +117,22 @@ void define(CLI::App& app, Parsed& p) {
     env(app.add_option("--max-probes", p.options.max_probes, "how many functions globs and lists may come to (1000)")->option_text("N")
             ->check(CLI::Range(1, 65536)),
         "MAX_PROBES");
-    app.add_flag("--check", p.options.check, "compile and verify only: no root, no module");
+    env(app.add_flag("--check", p.options.check, "compile and verify only: no root, no module")->option_text(" "), "CHECK");
+    env(app.add_flag("--cost", p.options.cost, "as --check, and print what each handler may cost at most")->option_text(" "), "COST");
+    env(app.add_flag("--dry-run", p.options.dry_run, "place the probes, and end at once")->option_text(" "), "DRY_RUN");
+    env(app.add_option("--color", p.options.color, "colour messages: auto (on a terminal, unless NO_COLOR is set), always or never")
+            ->option_text("auto|always|never")
+            ->transform(CLI::CheckedTransformer(
+                std::map<std::string, Color>{{"auto", Color::Auto}, {"always", Color::Always}, {"never", Color::Never}})),
+        "COLOR");
     env(app.add_option("-d", p.dump, "print stages of the compiler: bc, ir, asm, native, all"), "DUMP")
         ->option_text("STAGE[,...]")
         ->delimiter(',')
         ->allow_extra_args(false)
         ->check(CLI::IsMember(stages));
-    app.add_flag("--vm{newest}", p.vm, "run in a throwaway VM: --vm=6.1, --vm=6.12, --vm=6.1-rt, or the newest")->option_text("[=KERNEL]");
-    app.add_option("--vm-add", p.line.vm_add, "put a file or directory, a program with its libraries, or a kernel module into the VM; with --vm and -c alone, "
-        "the command runs there by itself")->option_text("FILE")->allow_extra_args(false);
+    env(app.add_flag("--vm{newest}", p.vm, "run in a throwaway VM: --vm=6.1, --vm=6.12, --vm=6.1-rt, or the newest")->option_text("[=KERNEL]"), "VM");
+    env(app.add_option("--vm-add", p.line.vm_add, "put a file or directory, a program with its libraries, or a kernel module into the VM; with --vm and -c alone, "
+        "the command runs there by itself"), "VM_ADD")->option_text("FILE")->allow_extra_args(false);
     app.add_option("script", p.positionals, "the script and its arguments; - reads stdin; or `disasm`, `list`, `doctor`")->option_text("SCRIPT [ARGS]");
     app.positionals_at_end();
     app.footer(examples);
@@ -167,6 +173,8 @@ void settle(const CLI::App& app, CommandLine& line, Parsed& p, int argc, char** 
     if (app.count("-c")) o.command = p.command;
     if (p.pid) o.pid = p.pid;
     if (p.timeout > 0) o.timeout = p.timeout;
+    o.check |= o.cost;
+    if (o.check && o.dry_run) return fail(line, "--check places no probes, --dry-run does: leave one out");
     if (o.ring_bytes < 4096 || o.ring_bytes > KPL_MAX_RING) return fail(line, "--buffer takes 4K to 64M");
     o.ring_bytes = std::bit_ceil(o.ring_bytes);
     for (const std::string& stage : p.dump) {
@@ -199,6 +207,25 @@ void settle(const CLI::App& app, CommandLine& line, Parsed& p, int argc, char** 
 }
 
 }  // namespace
+
+std::vector<OptionRow> option_rows() {
+    CommandLine line;
+    CLI::App app(description, "kprobe-lua");
+    Parsed parsed{.options = line.options, .line = line};
+    define(app, parsed);
+    std::vector<OptionRow> rows;
+    for (const CLI::Option* option : app.get_options()) {
+        if (option->get_positional()) continue;
+        OptionRow row;
+        for (const std::string& name : option->get_snames()) row.names.push_back("-" + name);
+        for (const std::string& name : option->get_lnames()) row.names.push_back("--" + name);
+        row.value = option->get_option_text() == " " ? "" : option->get_option_text();
+        row.help = option->get_description();
+        row.environment = option->get_envname();
+        rows.push_back(std::move(row));
+    }
+    return rows;
+}
 
 CommandLine parse_command_line(int argc, char** argv) {
     CommandLine line;

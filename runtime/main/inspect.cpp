@@ -110,6 +110,13 @@ constexpr CommandRow commands[] = {
 
 }  // namespace
 
+std::vector<std::string_view> command_names() {
+    std::vector<std::string_view> names;
+    for (const CommandRow& row : commands)
+        if (row.name[0] != '-') names.emplace_back(row.name);
+    return names;
+}
+
 bool is_command(std::string_view word) {
     return !word.starts_with('-') && std::any_of(std::begin(commands), std::end(commands),
                                                  [&](const auto& row) { return row.name == word; });

@@ -3,12 +3,14 @@
 #pragma once
 
 #include <string_view>
+#include <vector>
 
 #include "base/result.hpp"
 #include "main/command_line.hpp"
 
 namespace kpl {
 
+std::vector<std::string_view> command_names();
 // What may stand where a script's name stands.
 bool is_command(std::string_view word);
 // Runs line.inspect. The exit status.

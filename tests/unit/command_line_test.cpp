@@ -2,6 +2,8 @@
 #include "main/command_line.hpp"
 
 #include <catch2/catch.hpp>
+#include <cctype>
+#include <cstdlib>
 
 using namespace kpl;
 using Action = CommandLine::Action;
@@ -67,6 +69,38 @@ TEST_CASE("--vm keeps the rest of the command line for the run inside") {
     CHECK(newest.action == Action::Vm);
     CHECK(newest.vm_kernel.empty());
     CHECK(newest.options.script == "s.lua");
+}
+
+TEST_CASE("each option that changes a run has a twin in the environment") {
+    for (const OptionRow& row : option_rows()) {
+        INFO(row.names.back());
+        CHECK_FALSE(row.help.empty());
+        const std::string& name = row.names.back();
+        const bool shows = name == "--help" || name == "--version" || name == "--info" || name == "-l";
+        CHECK(row.environment.starts_with("KPROBE_LUA_") != shows);
+        if (!name.starts_with("--") || shows) continue;
+        std::string twin = name.substr(2);
+        for (char& c : twin) c = c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+        CHECK(row.environment == "KPROBE_LUA_" + twin);
+    }
+    ::setenv("KPROBE_LUA_DRY_RUN", "1", 1);
+    ::setenv("KPROBE_LUA_COMMAND", "ls", 1);
+    ::setenv("KPROBE_LUA_VM", "6.1", 1);
+    const auto line = parse({"s.lua"});
+    for (const char* name : {"KPROBE_LUA_DRY_RUN", "KPROBE_LUA_COMMAND", "KPROBE_LUA_VM"}) ::unsetenv(name);
+    CHECK(line.options.dry_run);
+    CHECK(line.options.command == "ls");
+    CHECK(line.action == Action::Vm);
+    CHECK(line.vm_kernel == "6.1");
+}
+
+TEST_CASE("costs, dry runs and colours") {
+    CHECK(parse({"--cost", "s.lua"}).options.check);
+    CHECK(parse({"--dry-run", "s.lua"}).options.dry_run);
+    CHECK(parse({"--dry-run", "--check", "s.lua"}).bad_usage);
+    CHECK(parse({"s.lua"}).options.color == Color::Auto);
+    CHECK(parse({"--color", "never", "s.lua"}).options.color == Color::Never);
+    CHECK(parse({"--color", "blue", "s.lua"}).bad_usage);
 }
 
 TEST_CASE("wrong usage says what is wrong") {

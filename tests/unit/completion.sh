@@ -1,0 +1,43 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# usage: completion.sh KPROBE_LUA_BASH KPROBE_LUA_1 KPROBE_LUA
+# Bash's completion and the manual page have what the command takes.
+set -u
+source "$1"
+failed=0
+# `complete_to WORDS… -- EXPECTED…`: the last word is completed, and all that is expected is offered.
+complete_to() {
+    COMP_WORDS=(kprobe-lua)
+    while [ "$1" != -- ]; do COMP_WORDS+=("$1"); shift; done
+    shift
+    COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+    _kprobe_lua
+    for word; do
+        printf '%s\n' "${COMPREPLY[@]}" | grep -Fxq -- "$word" && continue
+        echo "${COMP_WORDS[*]}: no '$word' in: ${COMPREPLY[*]}"
+        failed=1
+    done
+}
+cd "$(mktemp -d)" && touch own.lua other.txt && mkdir sub
+complete_to --ti -- --timeout
+complete_to "" -- disasm list doctor own.lua sub
+complete_to -f "" -- text json folded
+complete_to --color n -- never
+complete_to -o oth -- other.txt
+complete_to list b -- blacklist
+function=$(awk '$2 == "T" && $3 ~ /^vfs_/ { print $3; exit }' /proc/kallsyms)
+if [ -n "$function" ]; then
+    complete_to disasm "${function%?}" -- "$function"
+    complete_to -l "${function%?}" -- "$function"
+fi
+# All that --help names is in both.
+"$3" --help | grep -oE -- '^  -.*' | grep -oE -- '(^| |,)--?[a-zA-Z][a-z-]*' | tr -d ' ,' | sort -u > options
+[ "$(wc -l < options)" -gt 25 ] || { echo "few options: $(cat options)"; failed=1; }
+sed 's/\\//g' "$2" > page # troff writes \- for -
+while read -r option; do
+    COMP_WORDS=(kprobe-lua "$option") COMP_CWORD=1
+    _kprobe_lua
+    printf '%s\n' "${COMPREPLY[@]}" | grep -Fxq -- "$option" || { echo "completion lacks $option"; failed=1; }
+    grep -Fq -- "$option" page || { echo "the manual page lacks $option"; failed=1; }
+done < options
+exit $failed
