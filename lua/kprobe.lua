@@ -101,7 +101,14 @@ Probe.__index = function(probe, key)
   if key == "state" then return core.state(probe.id) end
   return Probe[key]
 end
-Probe.__tostring = function(probe) return string.format("probe %d (%s)", probe.id, probe.state) end
+-- "kretprobe vfs_read (ftrace)": what was declared, where, and how it is armed.
+Probe.__tostring = function(probe)
+  local names = {}
+  for i, target in ipairs(probe.targets) do
+    names[i] = type(target) == "string" and target or string.format("0x%s", bit.tohex(target, 16):gsub("^0+", ""))
+  end
+  return string.format("%s %s (%s)", probe.what, table.concat(names, ", "), probe.state)
+end
 
 function Probe:enable() core.control("enable", { self.id }) end
 function Probe:disable() core.control("disable", { self.id }) end
@@ -130,7 +137,7 @@ local function declare(what, spec)
     enabled = spec.enabled ~= false, optional = spec.optional == true,
     budget = spec.budget or 0, maxactive = spec.maxactive or 0, data = spec.data, via = spec.via or "auto",
   }
-  return setmetatable({ id = id }, Probe)
+  return setmetatable({ id = id, what = what, targets = targets }, Probe)
 end
 
 -- kprobe("symbol", fn) is kprobe{ "symbol", pre = fn }; jprobe likewise.

@@ -45,6 +45,14 @@ Child::~Child() {
     ::waitpid(pid_, nullptr, 0);
 }
 
+int shell_status(int status) { return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status); }
+
+std::string command_end(int status) {
+    if (WIFSIGNALED(status))
+        return "was ended by signal " + std::to_string(WTERMSIG(status)) + " (" + ::strsignal(WTERMSIG(status)) + ")";
+    return WEXITSTATUS(status) == 0 ? "" : "ended with status " + std::to_string(WEXITSTATUS(status));
+}
+
 std::optional<int> Child::poll() {
     int status = 0;
     if (pid_ <= 0 || ::waitpid(pid_, &status, WNOHANG) != pid_) return std::nullopt;

@@ -30,4 +30,8 @@ class Child {
     UniqueFd pidfd_;
 };
 
+// How it ended, from poll()'s status: "ended with status 3", "was ended by signal 9 (Killed)"; empty: well.
+std::string command_end(int status);
+int shell_status(int status);  // as $? has it
+
 }  // namespace kpl

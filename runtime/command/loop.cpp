@@ -45,6 +45,8 @@ Result<Loop> Loop::create() {
     action.sa_handler = on_signal_arrival;
     action.sa_flags = SA_RESTART;
     for (int signal : {SIGINT, SIGTERM, SIGUSR1}) ::sigaction(signal, &action, nullptr);
+    struct sigaction hangup {};  // ignored from the start on: nohup wants it so
+    if (::sigaction(SIGHUP, nullptr, &hangup) == 0 && hangup.sa_handler != SIG_IGN) ::sigaction(SIGHUP, &action, nullptr);
     return loop;
 }
 

@@ -6,13 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "output/color.hpp"
 #include "output/format.hpp"
 #include "output/sink.hpp"
 #include "session/options.hpp"
 
 namespace kpl {
-
-enum class Color { Auto, Always, Never };
 
 struct RunOptions : Options {
     std::string script;                      // a path, "-" for stdin; empty with `code`

@@ -9,6 +9,7 @@
 #include <cstdio>
 
 #include "command/account.hpp"
+#include "output/color.hpp"
 #include "output/format.hpp"
 
 namespace kpl {
@@ -32,7 +33,7 @@ Result<int> Run::main() {
         if (options_.check) return 0;
         running_ = true;
         sink_.write(options_.format->attached(session_->probes()));
-        if (!session_->ended()) TRY(events());
+        if (!session_->ended() && !options_.dry_run) TRY(events());
     }
     TRY(finish());
     if (failure_) return *failure_;
@@ -60,11 +61,25 @@ Result<void> Run::start_child() {
     if (!options_.command) return {};
     child_.emplace(TRY(Child::start(*options_.command)));
     loop_->watch(child_->fd(), [this] {
-        if (!child_->poll()) return;
+        const auto status = child_->poll();
+        if (!status) return;
         loop_->unwatch(child_->fd());
+        tell_child(*status);
         ended_ = true;
     });
     return {};
+}
+
+// The run's own exit status stays what it is; but what was not found has not run.
+void Run::tell_child(int status) {
+    const std::string how = command_end(status);
+    if (how.empty()) return;
+    const int code = shell_status(status);
+    sink_.write(options_.format->command(code));
+    if (code == 126 || code == 127)
+        failure_ = Error{Errc::system, fmt::format("-c {}: the shell could not run it ({})", *options_.command, how)};
+    else if (!options_.quiet)
+        note(Note::Info, "the command " + how);
 }
 
 // Until the script exits, a signal comes, the command ends or the time is over.
@@ -128,7 +143,7 @@ bool Run::print(std::string_view text) { return sink_.write(options_.format->pri
 // To stderr, after what the script wrote.
 void Run::note(Note, const std::string& line) {
     sink_.flush();
-    std::fprintf(stderr, "%s\n", line.c_str());
+    std::fprintf(stderr, "%s\n", (color_ ? painted(line) : line).c_str());
 }
 
 void Run::lost(uint64_t events) {

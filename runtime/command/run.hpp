@@ -3,6 +3,8 @@
 // the program of -c, time limits, the account at the end, the exit status.
 #pragma once
 
+#include <unistd.h>
+
 #include <memory>
 #include <optional>
 #include <string>
@@ -31,7 +33,8 @@ class Run final : public Client {
     void attached() override { progress_.reset(); }
 
   private:
-    Run(const RunOptions& options, Sink sink) : options_(options), sink_(std::move(sink)) {}
+    Run(const RunOptions& options, Sink sink)
+        : options_(options), color_(uses_color(options.color, STDERR_FILENO)), sink_(std::move(sink)) {}
 
     Result<int> main();
     Result<void> declare();
@@ -42,11 +45,13 @@ class Run final : public Client {
     Result<void> print_unshown();
     Result<void> account();
     void on_signal(int signal);
+    void tell_child(int status);
     std::string formatted(const MapDecl& map, std::vector<KeyedValue> rows) const;
     bool wants_more() const { return !failure_ && !sink_.broken(); }
     bool done() const { return !wants_more() || ended_ || session_->ended(); }
 
     const RunOptions& options_;
+    const bool color_;  // of messages
     Sink sink_;
     std::unique_ptr<Session> session_;
     std::optional<Loop> loop_;  // from the end of the main chunk on: until then signals act as in any program

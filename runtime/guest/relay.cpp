@@ -34,6 +34,7 @@ struct Forward {
 constexpr Forward forwards[] = {
     {SIGINT, KPL_ASK_INT, true},
     {SIGTERM, KPL_ASK_TERM, true},
+    {SIGHUP, KPL_ASK_TERM, true},
     {SIGUSR1, KPL_ASK_USR1, false},
 };
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+#include <unistd.h>
+
 #include <csignal>
 #include <cstdio>
 
@@ -9,12 +11,14 @@
 
 namespace {
 
-int report(const kpl::Result<int>& result) {
+int report(const kpl::Result<int>& result, kpl::Color color) {
     if (result) return *result;
     std::fflush(stdout);
     // What concerns a script begins with its file and line, all else with this program's name.
     const bool named = result.error().code != kpl::Errc::script && result.error().at.file.empty();
-    std::fprintf(stderr, "%s%s\n", named ? "kprobe-lua: " : "", result.error().message().c_str());
+    const std::string message = (named ? "kprobe-lua: " : "") + result.error().message();
+    const bool colored = kpl::uses_color(color, STDERR_FILENO);
+    std::fprintf(stderr, "%s\n", (colored ? kpl::painted_error(message) : message).c_str());
     return result.error().code == kpl::Errc::usage ? 2 : 1;
 }
 
@@ -31,9 +35,9 @@ int main(int argc, char** argv) {
     switch (line.action) {
         case kpl::CommandLine::Action::Help: std::fputs(line.text.c_str(), stdout); return 0;
         case kpl::CommandLine::Action::Version: std::puts("kprobe-lua " KPL_VERSION); return 0;
-        case kpl::CommandLine::Action::Inspect: return report(kpl::run_command(line));
-        case kpl::CommandLine::Action::Vm: return report(kpl::run_in_vm(line));
-        case kpl::CommandLine::Action::Run: return report(kpl::Run::script(line.options));
+        case kpl::CommandLine::Action::Inspect: return report(kpl::run_command(line), line.options.color);
+        case kpl::CommandLine::Action::Vm: return report(kpl::run_in_vm(line), line.options.color);
+        case kpl::CommandLine::Action::Run: return report(kpl::Run::script(line.options), line.options.color);
     }
     return 2;
 }

@@ -25,7 +25,8 @@ class Format {
     // What printf and print have made.
     virtual std::string printed(std::string_view text) const { return std::string(text); }
     virtual std::string attached([[maybe_unused]] size_t probes) const { return {}; }
-    // People are told on stderr as well.
+    // How the command of -c ended, as $? has it, if not well. People are told of this and of what was lost on stderr as well.
+    virtual std::string command([[maybe_unused]] int status) const { return {}; }
     virtual std::string lost([[maybe_unused]] uint64_t events) const { return {}; }
     // An aggregation as the run's end shows it; rows by weight, smallest first.
     virtual std::string map(const MapDecl& map, const std::vector<KeyedValue>& rows) const = 0;

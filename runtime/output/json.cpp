@@ -99,6 +99,8 @@ class JsonFormat final : public Format {
 
     std::string lost(uint64_t events) const override { return json_line("lost_events", {{"events", count(events)}}); }
 
+    std::string command(int status) const override { return json_line("command", {{"status", status}}); }
+
     // A tuple key is joined by commas.
     std::string map(const MapDecl& map, const std::vector<KeyedValue>& rows) const override {
         Json values = Json::object();

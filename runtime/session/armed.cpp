@@ -141,6 +141,11 @@ Result<void> Armed::detach_from(size_t before) {
     return {};
 }
 
+Result<void> Armed::detach_all() {
+    for (uint32_t i = 0; i < ranges_.size(); i++) last_states_.push_back(TRY(status(i)).state);
+    return detach_from(0);
+}
+
 // ---- switching
 Result<void> Armed::control(std::span<const uint32_t> declarations, kpl_control_op op) {
     std::vector<uint32_t> ids;
@@ -191,6 +196,7 @@ Result<ProbeStatus> Armed::status(uint32_t declaration) const {
         status.truncated += one.truncated;
         if (state_name(one.state) != status.state) status.state = "mixed";
     }
+    if (declaration < last_states_.size()) status.state = last_states_[declaration];
     return status;
 }
 

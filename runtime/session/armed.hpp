@@ -54,7 +54,7 @@ class Armed {
     std::string name_of(uint32_t declaration) const;
     size_t places_of(uint32_t declaration) const { return probes_of(declaration).size(); }
     // All probes, for the session's end.
-    Result<void> detach_all() { return detach_from(0); }
+    Result<void> detach_all();
 
     // Tells of handlers that stopped, as StopReporter::poll, and of probes that went with their module.
     Result<void> report_stops(bool last);
@@ -101,6 +101,7 @@ class Armed {
     std::vector<ProbeRange> ranges_;      // by declaration
     std::map<std::string, std::vector<size_t>> in_modules_;  // of probes_: those that may go with their module
     StopReporter stops_;
+    std::vector<std::string> last_states_;  // by declaration, from detach_all() on: what each was before
 };
 
 }  // namespace kpl

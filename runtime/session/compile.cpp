@@ -204,7 +204,7 @@ Result<std::vector<CompiledHandler>> compile_unit(Unit& unit, Types& types, cons
         program.name = name;
         if (options.dump.contains("asm")) dump(fmt::format("-- {}: handler bytecode\n{}\n", program.name, with_script_lines(print(program))));
         const uint32_t cost = TRY(verify(program, maps, host_arch(), options.ring_bytes));
-        if (options.check) dump(cost_text(program, cost));
+        if (options.check && !options.cost) dump(cost_text(program, cost));
         handlers.push_back({std::move(program), cost});
     }
     return handlers;

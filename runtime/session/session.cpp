@@ -8,6 +8,7 @@
 #include <chrono>
 #include <utility>
 
+#include "session/costs.hpp"
 #include "session/dump.hpp"
 
 namespace kpl {
@@ -99,6 +100,7 @@ Result<std::vector<CompiledHandler>> Session::compile() {
         [this](const Warning& w) {
             client_.note(Note::Warning, "warning: " + Error{Errc::script, w.text, w.at}.message());
         }));
+    if (options_.cost) client_.show(print_costs(handlers));
     const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - began;
     if (options_.verbose)
         client_.note(Note::Detail, fmt::format("compiled {} handler{} in {:.1f} ms", handlers.size(),
@@ -226,6 +228,7 @@ Result<Account> Session::account() {
         std::string name = armed_->name_of(i);
         if (name.empty()) continue;
         const ProbeDecl& probe = declared_.probes()[i];
+        name += fmt::format(" ({}:{})", probe.at.file, probe.at.line);  // there may be others on this function
         account.probes.push_back(
             {std::move(name), probe.kind == ProbeKind::Kretprobe || probe.handlers[0], TRY(status(i))});
     }

@@ -280,6 +280,10 @@ TEST_CASE_METHOD(Fixture, "probe objects") {
         print(p.state, p:stats().hits, p:stats().dropped, p:stats().returns.missed, p:stats().returns.outstanding, g.enabled)
     )"));
     CHECK(session.last_control == "2:0");
+    session.output.clear();
+    REQUIRE(run("print(kprobe { { 'a', 'b+0x4', 0xffffffff81000010ULL }, post = function() end })"));
+    CHECK(session.output == "kprobe a, b+0x4, 0xffffffff81000010 (ftrace)\n");
+    session.output = "ftrace\t1152921504606846976ULL\t3\t7\t2\tfalse\n";
     CHECK(session.output == "ftrace\t1152921504606846976ULL\t3\t7\t2\tfalse\n");
 }
 

@@ -253,6 +253,19 @@ TEST_CASE("folded stacks") {
     CHECK(format("folded").map(map, {{{kernel}, three}}) == "entry_[k];vfs_read_[k] 3\n");
     CHECK(format("folded").map(map, {{{std::string("a;b"), user, kernel}, three}}) == "a:b;0x55d8;0x55d0;entry_[k];vfs_read_[k] 3\n");
     CHECK(format("folded").map(map, {{{std::string("x"), StackDatum{}}, three}}) == "x 3\n");
+    // Two ways through the same functions are one line.
+    const StackDatum further{{{5, "vfs_read+0x2b"}, {2, "entry+0x6 [mod]"}}};
+    CHECK(format("folded").map(map, {{{kernel}, three}, {{std::string("x")}, three}, {{further}, three}}) ==
+          "entry_[k];vfs_read_[k] 6\nx 3\n");
+    AggValue low, high;
+    low.n = 1, low.sum = low.min = low.max = -4;
+    high.n = 2, high.sum = 20, high.min = 8, high.max = 12;
+    const auto both = [&](kpl_map_kind kind) { return format("folded").map(map_of(kind, "n", true), {{{kernel}, high}, {{further}, low}}); };
+    CHECK(both(KPL_MAP_SUM) == "entry_[k];vfs_read_[k] 16\n");
+    CHECK(both(KPL_MAP_MIN) == "entry_[k];vfs_read_[k] -4\n");
+    CHECK(both(KPL_MAP_MAX) == "entry_[k];vfs_read_[k] 12\n");
+    CHECK(both(KPL_MAP_AVG) == "entry_[k];vfs_read_[k] 5\n");
+    CHECK(both(KPL_MAP_HIST) == "entry_[k];vfs_read_[k] 3\n");
     CHECK(format("folded").map(map_of(KPL_MAP_COUNT, "n", false), {{{}, three}}) == "n 3\n");
 }
 

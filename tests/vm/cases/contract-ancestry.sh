@@ -4,4 +4,4 @@ status 0
 line '@depth:'
 out '^\[[1-9][0-9]*, [0-9]+\) +[0-9]+ \|@'
 no_out '^\[0, 1\)'
-err '^do_exit: ([0-9]+) hits = \1 handled'
+err '^do_exit \([^ ]+:[0-9]+\): ([0-9]+) hits = \1 handled'

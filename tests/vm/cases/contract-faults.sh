@@ -10,6 +10,6 @@ err '^faults.lua:6: cost bound reached: 10000; make the handler shorter, or give
 out '^fine	0	reads	[0-9]+$'
 reads=$(sed -n 's/^fine	0	reads	//p' out)
 [ "$reads" -ge 200 ] || fail "$reads reads counted"
-err "^vfs_read: $reads hits = 0 handled \+ $reads stopped \($reads faults, 0 errors, 0 overruns\) \+ 0 skipped \+ 0 missed$"
+err "^vfs_read \([^ ]+:[0-9]+\): $reads hits = 0 handled \+ $reads stopped \($reads faults, 0 errors, 0 overruns\) \+ 0 skipped \+ 0 missed$"
 run kprobe-lua --strict -c "$work" faults.lua
 status 1

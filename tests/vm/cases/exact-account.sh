@@ -10,5 +10,5 @@ LUA
 run kprobe-lua -v -c 'dd if=/dev/zero of=/dev/null bs=8 count=300 2>/dev/null' exact.lua
 status 0
 line 'n=300'
-err '^read_zero: 300 hits = 300 handled \+ 0 stopped \+ 0 skipped \+ 0 missed$'
+err '^read_zero \([^ ]+:[0-9]+\): 300 hits = 300 handled \+ 0 stopped \+ 0 skipped \+ 0 missed$'
 err '^events: 300 sent = 300 delivered \+ 0 lost$'

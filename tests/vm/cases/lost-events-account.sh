@@ -8,7 +8,7 @@ SH
 adds_up() {
     awk -F'[ +=]+' -v hits=8000 '/^events:/ { n++; left = /left by/ ? $8 : 0; if ($2 != hits || $2 != $4 + $6 + left) exit 1 } END { exit n != 1 }' err ||
         fail 'events: the sum is wrong'
-    err '^read_zero: 8000 hits = 8000 handled \+ 0 stopped \+ 0 skipped \+ 0 missed$'
+    err '^read_zero \([^ ]+:[0-9]+\): 8000 hits = 8000 handled \+ 0 stopped \+ 0 skipped \+ 0 missed$'
 }
 script sleeps.lua <<'LUA'
 local seen, n, last = event(), 0, 0

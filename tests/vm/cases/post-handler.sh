@@ -9,4 +9,4 @@ LUA
 run kprobe-lua -v -c 'dd if=/dev/zero of=/dev/null bs=8 count=100 2>/dev/null' post.lua
 status 0
 line 'pre	100	post	100	100'
-err '^read_zero post: 100 hits = 100 handled'
+err '^read_zero \([^ ]+:[0-9]+\) post: 100 hits = 100 handled'
