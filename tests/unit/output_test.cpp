@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <cstring>
 
+#include "output/color.hpp"
 #include "output/datum.hpp"
 #include "output/format.hpp"
 #include "output/printf.hpp"
@@ -243,6 +244,17 @@ TEST_CASE("lhist labels whole K and M") {
     const std::string text = draw_histogram(map, value);
     CHECK(text.starts_with("(..., -2K) "));
     CHECK(text.find("\n[2M, ...) ") != std::string::npos);
+}
+
+TEST_CASE("colours of messages") {
+    CHECK(uses_color(Color::Always, -1));
+    CHECK_FALSE(uses_color(Color::Never, 2));
+    CHECK_FALSE(uses_color(Color::Auto, -1));  // no terminal
+    CHECK(painted("warning: x") == "\033[33mwarning:\033[0m x");
+    CHECK(painted("note: x") == "\033[36mnote:\033[0m x");
+    CHECK(painted("a warning: x") == "a warning: x");
+    CHECK(painted_error("f.lua:1: x\nmore") == "\033[31mf.lua:1: x\033[0m\nmore");
+    CHECK(painted_error("x") == "\033[31mx\033[0m");
 }
 
 TEST_CASE("folded stacks") {
