@@ -12,6 +12,7 @@ local Event = registry.Event
 
 -- struct RecordBatch of runtime/device/rings.hpp.
 local room = core.batch_room()
+if not pcall(ffi.typeof, "struct kpl_batch") then -- once in a state
 ffi.cdef(string.format([[
   struct kpl_rec { uint32_t len, event; uint64_t seq, time; };
   struct kpl_batch {
@@ -20,6 +21,7 @@ ffi.cdef(string.format([[
     uint32_t cpu[%d];
   };
 ]], room, room))
+end
 local Batch = ffi.typeof "struct kpl_batch *"
 
 -- ---------------------------------------------------------------- symbols

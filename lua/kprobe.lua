@@ -483,8 +483,9 @@ for name, fn in pairs(bit) do builtins[fn] = "bit." .. name end
 for name, fn in pairs(ffi) do
   if type(fn) == "function" then builtins[fn] = "ffi." .. name end
 end
-for name, fn in pairs(_G) do
-  if type(fn) == "function" and fn ~= kprobe.print then builtins[fn] = name end
+for name in ([[assert collectgarbage dofile error getfenv getmetatable ipairs load loadfile loadstring next pairs pcall print
+  rawequal rawget rawlen rawset require select setfenv setmetatable tonumber tostring type unpack xpcall]]):gmatch "%w+" do
+  if _G[name] then builtins[_G[name]] = name end
 end
 registry.builtins = builtins
 
@@ -500,6 +501,8 @@ function registry.cdata_kind(value)
   return tostring(ffi.typeof(value))
 end
 
+registry.vocabulary = kprobe
+if core.embedded then return end
 for name, value in pairs(kprobe) do _G[name] = value end
 _G.ffi, _G.bit = ffi, bit
 package.loaded.kprobe = kprobe

@@ -123,7 +123,7 @@ bool add(int set, int fd) {
 
 Result<kpl::Session*> klua_session::open() {
     if (session) return session.get();
-    auto made = TRY(kpl::Session::open(options, callbacks));
+    auto made = TRY(kpl::Session::open(options, callbacks, lua));
     for (const std::string& module : options.modules) TRY(made->require_module(module));
     session = std::move(made);
     callbacks.unit = &session->declared().unit();

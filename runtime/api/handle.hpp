@@ -75,6 +75,7 @@ struct klua_session {
     kpl::api::ErrorList errors;
     kpl::api::Callbacks callbacks;
     kpl::Options options;
+    lua_State* lua = nullptr;               // to be in; null: a state of its own
     std::unique_ptr<kpl::Session> session;  // from the first use on
     kpl::UniqueFd poll_set, timer, wake;    // klua_fd() and what it watches, beside the device
     int watched = -1;                       // the device's descriptor

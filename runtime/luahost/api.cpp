@@ -42,10 +42,10 @@ Result<uint32_t> bounded_field(lua_State* L, int table, const char* name) {
     return static_cast<uint32_t>(n);
 }
 
-FunctionPtr function_field(lua_State* L, int table, const char* name) {
+FunctionPtr function_field(LuaHost::Impl& host, lua_State* L, int table, const char* name) {
     StackGuard guard(L);
     lua_getfield(L, table, name);
-    return lua_isfunction(L, -1) ? function_ref(L, lua_gettop(L)) : nullptr;
+    return lua_isfunction(L, -1) ? function_ref(host, L, lua_gettop(L)) : nullptr;
 }
 
 CallbackId keep(lua_State* L, int index) {
@@ -182,7 +182,7 @@ int declare_probe(lua_State* L) {
         probe.at = place(L, 1);
         TRY(read_targets(L, 1, probe));
         const char* handlers[] = {"first", "second", "third"};
-        for (int i = 0; i < 3; i++) probe.handlers[i] = function_field(L, 1, handlers[i]);
+        for (int i = 0; i < 3; i++) probe.handlers[i] = function_field(host, L, 1, handlers[i]);
         probe.when = TRY(read_when(L, 1));
         probe.enabled = bool_field(L, 1, "enabled");
         probe.optional = bool_field(L, 1, "optional");
@@ -427,32 +427,42 @@ int text(lua_State* L) {
 
 // ---- time, end, output
 int every(lua_State* L) {
-    LuaHost::Impl::of(L).api->every(lua_tonumber(L, 1), keep(L, 2));
-    return 0;
+    return guarded(L, [&](LuaHost::Impl& host) -> Result<int> {
+        host.api->every(lua_tonumber(L, 1), keep(L, 2));
+        return 0;
+    });
 }
 
 int at_exit(lua_State* L) {
-    LuaHost::Impl::of(L).api->at_exit(keep(L, 1));
-    return 0;
+    return guarded(L, [&](LuaHost::Impl& host) -> Result<int> {
+        host.api->at_exit(keep(L, 1));
+        return 0;
+    });
 }
 
 int exit_script(lua_State* L) {
-    LuaHost::Impl::of(L).api->exit(static_cast<int>(lua_tonumber(L, 1)));
-    return 0;
+    return guarded(L, [&](LuaHost::Impl& host) -> Result<int> {
+        host.api->exit(static_cast<int>(lua_tonumber(L, 1)));
+        return 0;
+    });
 }
 
 int write(lua_State* L) {
     size_t size = 0;
     const char* text = luaL_checklstring(L, 1, &size);
-    LuaHost::Impl::of(L).api->write({text, size});
-    return 0;
+    return guarded(L, [&](LuaHost::Impl& host) -> Result<int> {
+        host.api->write({text, size});
+        return 0;
+    });
 }
 
 int emit(lua_State* L) {
     size_t size = 0;
     const char* text = luaL_checklstring(L, 1, &size);
-    LuaHost::Impl::of(L).api->emit({text, size});
-    return 0;
+    return guarded(L, [&](LuaHost::Impl& host) -> Result<int> {
+        host.api->emit({text, size});
+        return 0;
+    });
 }
 
 int now(lua_State* L) {
@@ -487,7 +497,8 @@ std::string script_place(lua_State* L) {
 void push_core(lua_State* L) {
     lua_newtable(L);
     for (const luaL_Reg* f = functions; f->name; f++) {
-        lua_pushcfunction(L, f->func);
+        lua_pushvalue(L, -2);
+        lua_pushcclosure(L, f->func, 1);
         lua_setfield(L, -2, f->name);
     }
     // The aggregations whose constructors take options alone.

@@ -25,12 +25,12 @@ Result<std::shared_ptr<const Proto>> decode(const std::string& dump, const Opcod
 }
 
 // A module's file, or the text that `load` was given, loaded again: it is not run.
-void load_again(lua_State* L, const std::string& chunk) {
+void load_again(LuaHost::Impl& host, lua_State* L, const std::string& chunk) {
     StackGuard guard(L);
     const int status = chunk.starts_with('@')   ? luaL_loadfile(L, chunk.c_str() + 1)
                        : chunk.starts_with('=') ? LUA_ERRFILE
                                                 : luaL_loadbuffer(L, chunk.data(), chunk.size(), chunk.c_str());
-    if (status == 0) remember_chunk(L);
+    if (status == 0) remember_chunk(host, L);
 }
 
 // `f` as a part of the chunk that it stands in, where all of its captured locals are known; else nullptr.
@@ -54,7 +54,8 @@ bool has_unknown(const Proto& f) {
 
 class LuaFunction : public FunctionRef {
   public:
-    LuaFunction(lua_State* L, int index) : ref_(L, index), identity_(lua_topointer(L, index)) {}
+    LuaFunction(LuaHost::Impl& host, lua_State* L, int index)
+        : host_(host), ref_(host.L, L, index), identity_(lua_topointer(L, index)) {}
 
     Result<std::shared_ptr<const Proto>> proto() const override {
         if (proto_) return proto_;
@@ -64,13 +65,12 @@ class LuaFunction : public FunctionRef {
         if (lua_iscfunction(L, -1)) return Error{Errc::script, "a function of C can't be a handler: write `function(p) … end`"};
         const std::string dump = dump_function(L);
         if (dump.empty()) return Error{Errc::script, "the function can't be dumped"};
-        LuaHost::Impl& host = LuaHost::Impl::of(L);
-        proto_ = TRY(decode(dump, host.opcodes));
+        proto_ = TRY(decode(dump, host_.opcodes));
         if (!has_unknown(*proto_)) return proto_;
-        auto whole = within_chunk(host, *proto_);
+        auto whole = within_chunk(host_, *proto_);
         if (!whole) {
-            load_again(L, proto_->chunk);
-            whole = within_chunk(host, *proto_);
+            load_again(host_, L, proto_->chunk);
+            whole = within_chunk(host_, *proto_);
         }
         if (whole) proto_ = whole;
         return proto_;
@@ -82,7 +82,7 @@ class LuaFunction : public FunctionRef {
         ref_.push();
         const char* name = lua_getupvalue(L, -1, static_cast<int>(index) + 1);
         if (!name) return Nil{};
-        return capture(L, -1, name);
+        return capture(host_, L, -1, name);
     }
 
     Captured global(const std::string& name) const override {
@@ -92,12 +92,13 @@ class LuaFunction : public FunctionRef {
         lua_getfenv(L, -1);
         lua_pushlstring(L, name.data(), name.size());
         lua_rawget(L, -2);
-        return capture(L, -1, name);
+        return capture(host_, L, -1, name);
     }
 
     const void* identity() const override { return identity_; }
 
   private:
+    LuaHost::Impl& host_;
     LuaRef ref_;
     const void* identity_;
     mutable std::shared_ptr<const Proto> proto_;
@@ -105,7 +106,8 @@ class LuaFunction : public FunctionRef {
 
 class LuaTable : public TableRef {
   public:
-    LuaTable(lua_State* L, int index) : ref_(L, index), identity_(lua_topointer(L, index)) {}
+    LuaTable(LuaHost::Impl& host, lua_State* L, int index)
+        : host_(host), ref_(host.L, L, index), identity_(lua_topointer(L, index)) {}
 
     Captured get(const std::string& key) const override {
         lua_State* L = ref_.state();
@@ -113,28 +115,29 @@ class LuaTable : public TableRef {
         ref_.push();
         lua_pushlstring(L, key.data(), key.size());
         lua_rawget(L, -2);
-        return capture(L, -1, key);
+        return capture(host_, L, -1, key);
     }
     Captured get(int64_t index) const override {
         lua_State* L = ref_.state();
         StackGuard guard(L);
         ref_.push();
         lua_rawgeti(L, -1, static_cast<int>(index));
-        return capture(L, -1, {});
+        return capture(host_, L, -1, {});
     }
     const void* identity() const override { return identity_; }
 
   private:
+    LuaHost::Impl& host_;
     LuaRef ref_;
     const void* identity_;
 };
 
 // The class of an object of lua/kprobe.lua, or nullptr.
-const char* class_of(lua_State* L, int index) {
+const char* class_of(const LuaHost::Impl& host, lua_State* L, int index) {
     StackGuard guard(L);
     if (!lua_getmetatable(L, index)) return nullptr;
     for (const char* name : {reg::map_class, reg::shared_class, reg::event_class, reg::probe_class}) {
-        lua_getfield(L, LUA_REGISTRYINDEX, name);
+        host.push(L, name);
         const bool same = lua_rawequal(L, -1, -2);
         lua_pop(L, 1);
         if (same) return name;
@@ -150,10 +153,10 @@ uint32_t object_id(lua_State* L, int index) {
     return static_cast<uint32_t>(lua_tonumber(L, -1));
 }
 
-Captured capture_table(lua_State* L, int index, const std::string& name) {
-    const char* cls = class_of(L, index);
-    if (!cls) return std::make_shared<const LuaTable>(L, index);
-    ScriptApi& api = *LuaHost::Impl::of(L).api;
+Captured capture_table(LuaHost::Impl& host, lua_State* L, int index, const std::string& name) {
+    const char* cls = class_of(host, L, index);
+    if (!cls) return std::make_shared<const LuaTable>(host, L, index);
+    ScriptApi& api = *host.api;
     const uint32_t id = object_id(L, index);
     if (std::strcmp(cls, reg::map_class) == 0 || std::strcmp(cls, reg::shared_class) == 0) {
         api.name_map(id, name);
@@ -166,17 +169,17 @@ Captured capture_table(lua_State* L, int index, const std::string& name) {
     return OpaqueRef{"a probe"};
 }
 
-Captured capture_function(lua_State* L, int index) {
+Captured capture_function(LuaHost::Impl& host, lua_State* L, int index) {
     {
         StackGuard guard(L);
         lua_pushvalue(L, index);
-        lua_getfield(L, LUA_REGISTRYINDEX, reg::builtins);
+        host.push(L, reg::builtins);
         lua_insert(L, -2);
         lua_rawget(L, -2);
         if (lua_type(L, -1) == LUA_TSTRING) return BuiltinRef{lua_tostring(L, -1)};
     }
     if (lua_iscfunction(L, index)) return OpaqueRef{"a C function"};
-    return function_ref(L, index);
+    return function_ref(host, L, index);
 }
 
 Captured capture_cdata(lua_State* L, int index) {
@@ -190,11 +193,13 @@ Captured capture_cdata(lua_State* L, int index) {
 
 }  // namespace
 
-void remember_chunk(lua_State* L) { LuaHost::Impl::of(L).chunks.push_back({dump_function(L), nullptr}); }
+void remember_chunk(LuaHost::Impl& host, lua_State* L) { host.chunks.push_back({dump_function(L), nullptr}); }
 
-FunctionPtr function_ref(lua_State* L, int index) { return std::make_shared<const LuaFunction>(L, index); }
+FunctionPtr function_ref(LuaHost::Impl& host, lua_State* L, int index) {
+    return std::make_shared<const LuaFunction>(host, L, index);
+}
 
-Captured capture(lua_State* L, int index, const std::string& name) {
+Captured capture(LuaHost::Impl& host, lua_State* L, int index, const std::string& name) {
     if (index < 0 && index > LUA_REGISTRYINDEX) index = lua_gettop(L) + index + 1;
     switch (lua_type(L, index)) {
         case LUA_TNIL: return Nil{};
@@ -205,8 +210,8 @@ Captured capture(lua_State* L, int index, const std::string& name) {
             const char* s = lua_tolstring(L, index, &size);
             return std::string(s, size);
         }
-        case LUA_TTABLE: return capture_table(L, index, name);
-        case LUA_TFUNCTION: return capture_function(L, index);
+        case LUA_TTABLE: return capture_table(host, L, index, name);
+        case LUA_TFUNCTION: return capture_function(host, L, index);
         case lua_tcdata: return capture_cdata(L, index);
         default: return OpaqueRef{lua_typename(L, lua_type(L, index))};
     }

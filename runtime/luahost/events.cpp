@@ -78,7 +78,7 @@ int batch_room(lua_State* L) {
 }
 
 void LuaHost::attach(RecordBatch& batch) {
-    lua_getfield(impl_->L, LUA_REGISTRYINDEX, reg::attach);
+    impl_->push(impl_->L, reg::attach);
     lua_pushlightuserdata(impl_->L, &batch);
     lua_call(impl_->L, 1, 0);
 }
@@ -86,20 +86,20 @@ void LuaHost::attach(RecordBatch& batch) {
 size_t LuaHost::subscriptions() const {
     lua_State* L = impl_->L;
     StackGuard guard(L);
-    lua_getfield(L, LUA_REGISTRYINDEX, reg::unsubscribe);
+    impl_->push(L, reg::unsubscribe);
     lua_call(L, 0, 1);
     return static_cast<size_t>(lua_tonumber(L, -1));
 }
 
 void LuaHost::unsubscribe(size_t keep) {
-    lua_getfield(impl_->L, LUA_REGISTRYINDEX, reg::unsubscribe);
+    impl_->push(impl_->L, reg::unsubscribe);
     lua_pushnumber(impl_->L, static_cast<lua_Number>(keep));
     lua_call(impl_->L, 1, 0);
 }
 
 Result<void> LuaHost::consume(uint32_t from, uint32_t to) {
     lua_State* L = impl_->L;
-    lua_getfield(L, LUA_REGISTRYINDEX, reg::consume);
+    impl_->push(L, reg::consume);
     lua_pushnumber(L, from);
     lua_pushnumber(L, to);
     return protected_call(L, 2, 0, traceback_handler);

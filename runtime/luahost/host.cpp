@@ -19,22 +19,29 @@ const unsigned char events_side[] = {
 };
 constexpr std::span<const unsigned char> lua_sides[] = {kprobe_side, events_side};
 
-// Runs the chunks of lua/ with the native functions and a table that they fill for the registry.
-Result<void> load_lua_side(lua_State* L) {
+// Runs the chunks of lua/ with the native functions and a table, which they fill: what `reg` names. `embedded`: the state is
+// a program's, whose globals are left alone.
+Result<void> load_lua_side(LuaHost::Impl& impl, bool embedded) {
+    lua_State* L = impl.L;
+    StackGuard guard(L);
+    impl.box = static_cast<LuaHost::Impl**>(lua_newuserdata(L, sizeof(LuaHost::Impl*)));
+    *impl.box = &impl;
     push_core(L);
+    lua_pushboolean(L, embedded);
+    lua_setfield(L, -2, "embedded");
     lua_newtable(L);
+    lua_pushvalue(L, -1);
+    impl.names = luaL_ref(L, LUA_REGISTRYINDEX);
     for (const auto chunk : lua_sides) {
         if (luaL_loadbuffer(L, reinterpret_cast<const char*>(chunk.data()), chunk.size() - 1, "=kprobe") != 0) return pop_error(L);
         lua_pushvalue(L, -3);
         lua_pushvalue(L, -3);
         TRY(protected_call(L, 2, 0));
     }
-    for (const char* name : {reg::builtins, reg::map_class, reg::shared_class, reg::event_class, reg::probe_class, reg::int64,
-                             reg::uint64, reg::cdata_kind, reg::stack_class, reg::attach, reg::consume, reg::unsubscribe}) {
+    for (const char* name : {reg::int64, reg::uint64, reg::cdata_kind, reg::stack_class}) {
         lua_getfield(L, -1, std::strchr(name, '.') + 1);
         lua_setfield(L, LUA_REGISTRYINDEX, name);
     }
-    lua_pop(L, 2);
     return {};
 }
 
@@ -88,11 +95,12 @@ Result<void> protected_call(lua_State* L, int args, int results, int (*handler)(
     return {};
 }
 
-LuaHost::Impl& LuaHost::Impl::of(lua_State* L) {
-    lua_getfield(L, LUA_REGISTRYINDEX, reg::impl);
-    auto* impl = static_cast<Impl*>(lua_touserdata(L, -1));
-    lua_pop(L, 1);
-    return *impl;
+LuaHost::Impl::~Impl() {
+    if (!L) return;
+    if (box) *box = nullptr;  // functions of the session may outlive it
+    if (owns_state) return lua_close(L);
+    luaL_unref(L, LUA_REGISTRYINDEX, names);
+    luaL_unref(L, LUA_REGISTRYINDEX, thread);
 }
 
 LuaHost::LuaHost(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -106,14 +114,24 @@ Result<LuaHost> LuaHost::create(ScriptApi& api) {
     impl->api = &api;
     impl->L = luaL_newstate();
     if (!impl->L) return Error{Errc::system, "not enough memory for a Lua state"};
-    lua_State* L = impl->L;
-    luaL_openlibs(L);
-    lua_pushlightuserdata(L, impl.get());
-    lua_setfield(L, LUA_REGISTRYINDEX, reg::impl);
-    impl->opcodes = TRY(running_opcodes(L));
-    TRY(load_lua_side(L));
+    impl->owns_state = true;
+    luaL_openlibs(impl->L);
+    impl->opcodes = TRY(running_opcodes(impl->L));
+    TRY(load_lua_side(*impl, false));
     return LuaHost(std::move(impl));
 }
+
+Result<LuaHost> LuaHost::join(ScriptApi& api, lua_State* L) {
+    auto impl = std::make_unique<Impl>();
+    impl->api = &api;
+    impl->L = lua_newthread(L);
+    impl->thread = luaL_ref(L, LUA_REGISTRYINDEX);
+    impl->opcodes = TRY(running_opcodes(impl->L));
+    TRY(load_lua_side(*impl, true));
+    return LuaHost(std::move(impl));
+}
+
+void LuaHost::push_vocabulary(lua_State* to) const { impl_->push(to, reg::vocabulary); }
 
 void LuaHost::add_search_dir(const std::string& dir) {
     lua_State* L = impl_->L;
@@ -138,7 +156,7 @@ Result<void> LuaHost::run_file(const std::string& path, std::span<const std::str
         if (status == LUA_ERRFILE) error.code = Errc::system;
         return explain_chunk(std::move(error), content(path), path);
     }
-    remember_chunk(impl_->L);
+    remember_chunk(*impl_, impl_->L);
     auto ran = run_chunk(impl_->L, path, args);
     if (!ran) return explain_chunk(std::move(ran).error(), content(path), path);
     return ran;
@@ -148,7 +166,7 @@ Result<void> LuaHost::run_string(const std::string& code, const std::string& nam
     const std::string shown = name.substr(name.find_first_not_of("@="));
     if (luaL_loadbuffer(impl_->L, code.data(), code.size(), name.c_str()) != 0)
         return explain_chunk(pop_error(impl_->L), code, shown);
-    remember_chunk(impl_->L);
+    remember_chunk(*impl_, impl_->L);
     auto ran = run_chunk(impl_->L, "-e", args);
     if (!ran) return explain_chunk(std::move(ran).error(), code, shown);
     return ran;

@@ -17,10 +17,11 @@
 
 namespace kpl {
 
-// The one owner of a value in the registry. Outlives nothing: the state closes last.
+// The one owner of a value in the registry. Outlives nothing: the state closes last. `home` is the host's own thread: that
+// of `L` may be a coroutine, which ends.
 class LuaRef {
   public:
-    LuaRef(lua_State* L, int index) : L_(L) {
+    LuaRef(lua_State* home, lua_State* L, int index) : L_(home) {
         lua_pushvalue(L, index);
         ref_ = luaL_ref(L, LUA_REGISTRYINDEX);
     }
@@ -60,28 +61,42 @@ struct LuaHost::Impl {
     ScriptApi* api = nullptr;
     OpcodeMap opcodes{};
     std::vector<Chunk> chunks;
-    lua_State* L = nullptr;
-    ~Impl() {
-        if (L) lua_close(L);
+    lua_State* L = nullptr;   // of its own, or a thread in the state of the program
+    bool owns_state = false;
+    int thread = LUA_NOREF;   // of a thread, in the registry
+    int names = LUA_NOREF;    // the table of what `reg` names, in the registry
+    Impl** box = nullptr;     // what native functions find it by; null in it: closed
+
+    Impl() = default;
+    Impl(const Impl&) = delete;
+    Impl& operator=(const Impl&) = delete;
+    ~Impl();
+    // Of the native function that runs; null: its session is closed.
+    static Impl* of(lua_State* L) { return *static_cast<Impl**>(lua_touserdata(L, lua_upvalueindex(1))); }
+    // Pushes a value of `reg`.
+    void push(lua_State* to, const char* name) const {
+        lua_rawgeti(to, LUA_REGISTRYINDEX, names);
+        lua_getfield(to, -1, name);
+        lua_remove(to, -2);
     }
-    static Impl& of(lua_State* L);
 };
 
-// Names of values that luahost keeps in the registry.
+// What the chunks of lua/ leave for luahost. Each host has its own: one state may have several.
 namespace reg {
-inline constexpr const char* impl = "kpl.impl";
-inline constexpr const char* builtins = "kpl.builtins";    // function → its name in handlers
-inline constexpr const char* map_class = "kpl.Map";        // metatables of the objects that handlers may capture
-inline constexpr const char* shared_class = "kpl.Shared";
-inline constexpr const char* event_class = "kpl.Event";
-inline constexpr const char* probe_class = "kpl.Probe";
-inline constexpr const char* int64 = "kpl.int64";          // (high, low) → int64_t cdata
+inline constexpr const char* builtins = "builtins";    // function → its name in handlers
+inline constexpr const char* map_class = "Map";        // metatables of the objects that handlers may capture
+inline constexpr const char* shared_class = "Shared";
+inline constexpr const char* event_class = "Event";
+inline constexpr const char* probe_class = "Probe";
+inline constexpr const char* attach = "attach";        // of lua/events.lua
+inline constexpr const char* consume = "consume";
+inline constexpr const char* unsubscribe = "unsubscribe";
+inline constexpr const char* vocabulary = "vocabulary";  // the names that scripts have
+// These are the same for all hosts of a state, and in the registry itself, as "kpl.int64".
+inline constexpr const char* int64 = "kpl.int64";      // (high, low) → int64_t cdata
 inline constexpr const char* uint64 = "kpl.uint64";
 inline constexpr const char* cdata_kind = "kpl.cdata_kind";  // cdata → "int64", "uint64", "ctype" or its type's name
-inline constexpr const char* stack_class = "kpl.Stack";    // metatable of stacks
-inline constexpr const char* attach = "kpl.attach";        // of lua/events.lua
-inline constexpr const char* consume = "kpl.consume";
-inline constexpr const char* unsubscribe = "kpl.unsubscribe";
+inline constexpr const char* stack_class = "kpl.Stack";      // metatable of stacks
 }  // namespace reg
 
 // values.cpp
@@ -93,9 +108,9 @@ Result<Datum> to_datum(lua_State* L, int index);         // what may stand in a 
 std::string cdata_kind(lua_State* L, int index);
 
 // capture.cpp
-Captured capture(lua_State* L, int index, const std::string& name);
-FunctionPtr function_ref(lua_State* L, int index);
-void remember_chunk(lua_State* L);  // the chunk on top of the stack
+Captured capture(LuaHost::Impl& host, lua_State* L, int index, const std::string& name);
+FunctionPtr function_ref(LuaHost::Impl& host, lua_State* L, int index);
+void remember_chunk(LuaHost::Impl& host, lua_State* L);  // the chunk on top of the stack
 
 // events.cpp: native functions for lua/events.lua
 int record_layout(lua_State* L);
@@ -109,7 +124,8 @@ int list_blacklist(lua_State* L);
 int list_functions(lua_State* L);
 int list_instructions(lua_State* L);
 
-// api.cpp: pushes the table of native functions that lua/kprobe.lua is given.
+// api.cpp: pushes the table of native functions that lua/kprobe.lua is given. The box of their host is on top of the
+// stack, and stays there.
 void push_core(lua_State* L);
 
 // Calls the function below `args` arguments on the stack; pops them all. `results` are left on success. `handler`: of
@@ -122,7 +138,8 @@ std::string script_place(lua_State* L);
 template <class Body>
 int guarded(lua_State* L, Body&& body) {
     {
-        Result<int> result = body(LuaHost::Impl::of(L));
+        LuaHost::Impl* const host = LuaHost::Impl::of(L);
+        Result<int> result = host ? body(*host) : Result<int>(Error{Errc::script, "the session is closed"});
         if (result.ok()) return result.value();
         const Error& error = result.error();
         const bool placed = !error.at.file.empty() || error.text.find('\n') != std::string::npos;

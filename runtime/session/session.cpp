@@ -19,9 +19,9 @@ constexpr uint64_t report_period = 1000 * ms;
 
 }  // namespace
 
-Result<std::unique_ptr<Session>> Session::open(Options options, Client& client) {
+Result<std::unique_ptr<Session>> Session::open(Options options, Client& client, lua_State* lua) {
     std::unique_ptr<Session> session(new Session(std::move(options), client));
-    session->host_.emplace(TRY(LuaHost::create(*session)));
+    session->host_.emplace(TRY(lua ? LuaHost::join(*session, lua) : LuaHost::create(*session)));
     for (const std::string& dir : session->options_.search_dirs) session->host_->add_search_dir(dir);
     return session;
 }

@@ -28,7 +28,9 @@ class Session final : public ScriptApi {
     static constexpr uint64_t longest_turn = 20000000;  // ns of delivery, before timers and signals have theirs
 
     // The client outlives it. Nothing is asked of the kernel yet.
-    static Result<std::unique_ptr<Session>> open(Options options, Client& client);
+    // `lua`: the state of a program, to be in; null: one of its own.
+    static Result<std::unique_ptr<Session>> open(Options options, Client& client, lua_State* lua = nullptr);
+    const LuaHost& host() const { return *host_; }
     Session(const Session&) = delete;
     Session& operator=(const Session&) = delete;
 

@@ -1,0 +1,147 @@
+-- SPDX-License-Identifier: MIT
+-- require "kprobe" in plain LuaJIT. usage: luajit module.lua host|all, with kprobe.so in package.cpath.
+local ffi = require "ffi"
+local bit = require "bit"
+local kprobe = require "kprobe"
+local tests = {}
+
+local function fails(text, fn, ...)
+  local ok, message = pcall(fn, ...)
+  assert(not ok, "no error; expected: " .. text)
+  assert(tostring(message):find(text, 1, true), tostring(message) .. "\nexpected: " .. text)
+end
+
+function tests.names()
+  assert(type(kprobe.version) == "string" and kprobe.api_version == 1)
+  fails("belong to a session", function() return kprobe.kretprobe end)
+  assert(_G.kretprobe == nil and _G.comm == nil, "globals of the program are its own")
+  fails("no option 'bufer'", kprobe.session, { bufer = "4M" })
+  fails("'wake-fill'", kprobe.session, { wake_fill = 99 })
+  fails("require them yourself", kprobe.session, { require = "x" })
+end
+
+-- Handlers capture the program's own locals, tables and functions, and the session's vocabulary by both ways.
+function tests.check()
+  local s = kprobe.session { max_probes = 10 }
+  local count, limit = s.count, 100
+  local config = { least = 5 }
+  local function large(n) return n > limit + config.least end
+  local sizes, n = s.hist(), count()
+  s.kprobe("vfs_read", function(p)
+    if large(p.arg[3]) then sizes[s.comm()]:add(p.arg[3]) end
+    n:add()
+  end)
+  local handlers = s.check()
+  assert(#handlers == 1 and handlers[1].cost > 10 and handlers[1].name:find "module.lua:%d+ pre of vfs_read")
+  s.kprobe("vfs_write", function() x = 1 end) -- luacheck: ignore
+  fails("assigns to the global 'x'", s.check)
+  assert(#s.check() == 0, "what fails is forgotten")
+  s.close()
+  fails("the session is closed", s.check)
+  fails("the session is closed", s.count)
+  s.close()
+end
+
+-- Several sessions in one state, and their text.
+function tests.several()
+  local text = {}
+  local a = kprobe.session { text = function(t) text[#text + 1] = "a" .. t end }
+  local b = kprobe.session { text = function(t) text[#text + 1] = "b" .. t end }
+  a.print(1)
+  b.print(2)
+  a.every(0.01, function() a.print "tick" a.exit(3) end)
+  a.arm()
+  while not a.ended() do a.poll(1) end
+  assert(a.ended() == 3 and b.ended() == nil)
+  assert(table.concat(text) == "a1\nb2\natick\n", table.concat(text))
+  local na, nb = a.count(), b.count()
+  a.kprobe("vfs_read", function() na:add() end)
+  b.kprobe("vfs_read", function() nb:add() end)
+  assert(#a.check() == 1 and #b.check() == 1)
+  a.close()
+  b.close()
+end
+
+-- In a loop of coroutines: the session is polled by one of them, and made in another.
+function tests.coroutines()
+  local s, ticks
+  local made = coroutine.create(function()
+    s = kprobe.session {}
+    ticks = 0
+    s.every(0.005, function() ticks = ticks + 1 end)
+    coroutine.yield()
+  end)
+  coroutine.resume(made)
+  made = nil -- luacheck: ignore
+  collectgarbage()
+  s.arm()
+  local polls = coroutine.wrap(function() while ticks < 3 do s.poll(0.01) coroutine.yield() end end)
+  for _ = 1, 1000 do if ticks < 3 then polls() end end
+  assert(ticks >= 3)
+  assert(s.fd() > 2)
+  fails("callback", function() s.every(0.001, function() s.close() end) s.arm() s.poll(1) end)
+  s.close()
+end
+
+function tests.errors_in_callbacks()
+  local s = kprobe.session {}
+  s.every(0.005, function() error "mine" end)
+  s.arm()
+  fails("mine", function() for _ = 1, 100 do s.poll(0.1) end end)
+  s.close()
+end
+
+function tests.collected()
+  for _ = 1, 20 do
+    local s = kprobe.session {}
+    local n = s.count()
+    assert(n)
+  end
+  collectgarbage()
+  collectgarbage()
+end
+
+local armed = {}
+
+-- The process's own functions as callbacks of events that the kernel sends.
+function armed.events()
+  ffi.cdef "int getpriority(int which, unsigned who);"
+  local s = kprobe.session {}
+  local seen, n = s.event(), s.count()
+  s.kprobe("__x64_sys_getpriority", function(p)
+    local regs = ffi.cast("struct pt_regs *", p.arg[1])
+    n:add()
+    seen { who = regs.si, comm = s.comm() }
+  end)
+  local sum, got = 0, 0
+  seen:each(function(e) sum, got = sum + e.who, got + 1 end)
+  s.arm()
+  for i = 1, 20 do ffi.C.getpriority(0, i) end
+  for _ = 1, 100 do if got < 20 then s.poll(0.2) end end
+  assert(got == 20 and sum == 210, got .. " " .. sum)
+  assert(n:value() == 20)
+  s.kprobe("no_such_function", function() end)
+  fails("no function 'no_such_function'", s.arm)
+  ffi.C.getpriority(0, 1)
+  assert(n:value() == 21, "what runs goes on")
+  s.stop()
+  ffi.C.getpriority(0, 1)
+  assert(n:value() == 21)
+  s.close()
+end
+
+local names, ran = {}, 0
+for _, group in ipairs(arg[1] == "all" and { tests, armed } or { tests }) do
+  for name, test in pairs(group) do names[#names + 1] = { name, test } end
+end
+table.sort(names, function(a, b) return a[1] < b[1] end)
+assert(bit)
+for _, one in ipairs(names) do
+  local ok, message = xpcall(one[2], debug.traceback)
+  if not ok then
+    io.stderr:write(one[1], ": ", message, "\n")
+    os.exit(1)
+  end
+  ran = ran + 1
+end
+print(ran .. " tests passed")
