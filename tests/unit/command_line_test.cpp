@@ -5,6 +5,8 @@
 #include <cctype>
 #include <cstdlib>
 
+#include "session/option_table.hpp"
+
 using namespace kpl;
 using Action = CommandLine::Action;
 
@@ -162,5 +164,39 @@ TEST_CASE("rings, wake-ups and formats") {
         args.push_back("s.lua");
         CAPTURE(bad[0], bad[1]);
         CHECK(parse(args).bad_usage);
+    }
+}
+
+// The library takes the options of a session by name: each does what its option of the command does.
+TEST_CASE("options have one meaning on the command line and in the library") {
+    const auto value_of = [](const OptionRow& row) -> std::string {
+        if (std::string(row.name) == "dump") return "ir,asm";
+        if (row.size) return "1M";
+        if (std::string_view(row.value) == "MODULE" || std::string_view(row.value) == "DIR") return "some";
+        return std::to_string(std::max(row.least + 1, 12u));
+    };
+    const auto text = [](const Options& o) {
+        std::string all;
+        for (const auto& list : {o.modules, o.search_dirs})
+            for (const std::string& one : list) all += one + ",";
+        for (const std::string& stage : o.dump) all += stage + ",";
+        for (const uint32_t n : {o.pid.value_or(0), o.max_probes, o.ring_bytes, o.wake_latency_ms, o.wake_fill})
+            all += std::to_string(n) + ",";
+        for (const bool b : {o.check, o.quiet, o.verbose}) all += b ? "1" : "0";
+        return all;
+    };
+    for (const OptionRow& row : option_table()) {
+        INFO(row.name);
+        const bool flag = std::string_view(row.value) == " ";
+        const std::string flags = row.flags;
+        Strings words{flags.substr(0, flags.find(','))};
+        if (!flag) words.push_back(value_of(row));
+        words.push_back("s.lua");
+        const auto line = parse(words);
+        REQUIRE_FALSE(line.bad_usage);
+        Options options;
+        REQUIRE(set_option(options, row.name, flag ? "1" : value_of(row)).ok());
+        CHECK(text(options) == text(line.options));
+        CHECK(text(options) != text(Options{}));
     }
 }
