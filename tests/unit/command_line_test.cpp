@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "main/command_line.hpp"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cctype>
 #include <cstdlib>
