@@ -98,7 +98,10 @@ Result<void> protected_call(lua_State* L, int args, int results, int (*handler)(
 LuaHost::Impl::~Impl() {
     if (!L) return;
     if (box) *box = nullptr;  // functions of the session may outlive it
-    if (owns_state) return lua_close(L);
+    if (owns_state) {
+        lua_close(L);
+        return;
+    }
     luaL_unref(L, LUA_REGISTRYINDEX, names);
     luaL_unref(L, LUA_REGISTRYINDEX, thread);
 }
