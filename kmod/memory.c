@@ -49,6 +49,17 @@ KPL_READ(read16, u16)
 KPL_READ(read32, u32)
 KPL_READ(read64, u64)
 
+/* Little-endian: the bytes that are not read are the upper ones. */
+u64 kpl_h_uread(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
+{
+	u64 value = 0;
+
+	if (r3 <= sizeof(value) && !copy_from_user_nofault(&value, (void __user *)r2, r3))
+		return value;
+	kpl_fail(r1, KPL_STOP_USER_READ, r2);
+	return 0;
+}
+
 /* -------------------------------------------------------------------- blocks */
 
 u64 kpl_h_read_mem(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
@@ -81,6 +92,18 @@ u64 kpl_h_buf(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 
 	if (copy_from_kernel_nofault(str->bytes, (void *)r4, len))
 		return kpl_no_string(r1, str, KPL_STOP_READ, r4);
+	if (r5 > r3)
+		kpl_count_cut(r1);
+	return kpl_str_end(str, len);
+}
+
+u64 kpl_h_ubuf(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
+{
+	struct kpl_str *str = (struct kpl_str *)r2;
+	u64 len = min(r5, r3);
+
+	if (copy_from_user_nofault(str->bytes, (void __user *)r4, len))
+		return kpl_no_string(r1, str, KPL_STOP_USER_READ, r4);
 	if (r5 > r3)
 		kpl_count_cut(r1);
 	return kpl_str_end(str, len);

@@ -166,15 +166,30 @@ HELPER_FN(ustr, hit, dst, limit, address, ) {
     return read_string(dst, limit, address, sim().user, KPL_STOP_USER_READ);
 }
 
-HELPER_FN(buf, hit, dst, limit, address, n) {
+uint64_t SimHelpers::read_bytes(uint64_t dst, uint64_t limit, uint64_t address, uint64_t n, const SimMemory& memory,
+                                uint32_t stop) {
     if (n > limit) sim().truncated++;
     ByteVector bytes(std::min(n, limit));
-    if (!sim().kernel.read(address, bytes)) {
+    if (!memory.read(address, bytes)) {
         store_string(dst, limit, {});
-        sim().fail(KPL_STOP_READ, address);
+        sim().fail(stop, address);
         return 0;
     }
     return store_string(dst, limit, bytes);
+}
+
+HELPER_FN(buf, hit, dst, limit, address, n) {
+    return read_bytes(dst, limit, address, n, sim().kernel, KPL_STOP_READ);
+}
+HELPER_FN(ubuf, hit, dst, limit, address, n) {
+    return read_bytes(dst, limit, address, n, sim().user, KPL_STOP_USER_READ);
+}
+
+HELPER_FN(uread, hit, address, size, , ) {
+    uint64_t value = 0;
+    if (size <= sizeof value && sim().user.read(address, std::span(reinterpret_cast<uint8_t*>(&value), size))) return value;
+    sim().fail(KPL_STOP_USER_READ, address);
+    return 0;
 }
 
 HELPER_FN(status_clear, hit, , , , ) {

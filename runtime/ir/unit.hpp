@@ -34,6 +34,7 @@ struct FieldLayout {
     uint32_t offset = 0;   // bytes; numbers take 8, strings KPL_STR_SIZE(limit) or struct kpl_rec_str
     uint32_t limit = 0;    // strings, stacks
     uint32_t pointee = 0;  // Pointer: the C type that it points to (TypeId), 0 for void; or integer_address
+    bool user = false;     // Pointer: into the process's memory
     bool nilable = false;  // a presence bit says whether it is there: bit `index` of the u64 at presence_offset
 };
 
@@ -87,6 +88,9 @@ struct HandlerDecl {
     std::string variant;             // the probed function, if the compiler made it of another one; it has no signature
     int data_group = -1;             // handlers with the same number share p.data: entry and ret of a kretprobe
     uint32_t budget = 0;
+    // What the probed code passes comes from the process: pointers among the parameters, and what is read through
+    // them, are the process's. For system calls and probes of processes.
+    bool user_pointers = false;
     std::optional<uint32_t> declared_data;  // data= of the declaration: bytes at most
 };
 

@@ -11,6 +11,17 @@ namespace {
 
 constexpr uint64_t second = 1000000000;
 
+// Below lies what is left of a NULL pointer with an offset; the ends hold for the largest address spaces.
+constexpr uint64_t first_user = 0x10000, last_user = (uint64_t{1} << 56) - 1, first_kernel = uint64_t{0xff} << 56;
+
+// Whose memory a bad address is in, when that is why it was bad; else nothing.
+std::string_view other_memory(const kpl_site& site) {
+    if (site.reason == KPL_STOP_READ && site.bad_addr >= first_user && site.bad_addr <= last_user)
+        return ": an address of the process: ustr, ubuf, or a pointer cast to \"… user *\"";
+    if (site.reason == KPL_STOP_USER_READ && site.bad_addr >= first_kernel) return ": an address of the kernel: str, buf";
+    return {};
+}
+
 std::string stop_line(const HandlerProgram& program, const kpl_site& site) {
     const PcNote* note = program.note_at(site.pc);
     std::string text = kpl_stop_text(site.reason);
@@ -20,6 +31,7 @@ std::string stop_line(const HandlerProgram& program, const kpl_site& site) {
     const bool fault = site.reason == KPL_STOP_READ || site.reason == KPL_STOP_USER_READ;
     if (fault) text += fmt::format(" {:#x}", site.bad_addr);
     if (fault && note && !note->what.empty()) text += " reading " + note->what;
+    text += other_memory(site);
     const Error line{Errc::script, fmt::format("{} ({} hit{})", text, site.count, site.count == 1 ? "" : "s"),
                      note ? note->at : SourceLoc{program.name, 0}};
     return line.message();

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <utility>
 
 #include "symbols/nearest.hpp"
 
@@ -36,7 +37,7 @@ constexpr BaseType base_types[] = {
     {"double", "double", NodeKind::Float, 8, true},
 };
 
-constexpr std::string_view qualifiers[] = {"const",  "volatile", "restrict", "__restrict",
+constexpr std::string_view qualifiers[] = {"const",  "volatile", "restrict", "__restrict", "user",
                                            "__user", "__rcu",    "__percpu", "__iomem"};
 bool is_qualifier(std::string_view word) {
     return std::find(std::begin(qualifiers), std::end(qualifiers), word) != std::end(qualifiers);
@@ -141,11 +142,17 @@ class Parser {
   public:
     Parser(TypeGraph& graph, std::string_view text) : graph_(graph), text_(text) { advance(); }
 
-    Result<TypeId> parse() {
+    Result<Declaration> parse() {
         TypeId type = TRY(base());
+        bool user = false;
         while (is_qualifier(token_) || token_ == "*") {
-            if (token_ == "*") type = graph_.make(NodeKind::Pointer, type);
-            advance();
+            if (token_ == "*") {
+                type = graph_.make(NodeKind::Pointer, type);
+                user = std::exchange(user_, false);
+                advance();
+            } else {
+                skip_qualifiers();
+            }
         }
         std::vector<uint32_t> counts;
         while (token_ == "[") {
@@ -162,7 +169,8 @@ class Parser {
         }
         if (!token_.empty()) return bad();
         for (size_t i = counts.size(); i-- > 0;) type = graph_.make(NodeKind::Array, type, counts[i]);
-        return type;
+        if (user_ || (user && !counts.empty())) return Error{Errc::script, "\"user\" marks what a pointer points to: \"struct timespec user *\""};
+        return Declaration{type, user};
     }
 
   private:
@@ -180,6 +188,10 @@ class Parser {
         text_.remove_prefix(length);
     }
 
+    void skip_qualifiers() {
+        for (; is_qualifier(token_); advance()) user_ |= token_ == "user" || token_ == "__user";
+    }
+
     bool at_word() const {
         return !token_.empty() && word_char(token_[0]) && !(token_[0] >= '0' && token_[0] <= '9');
     }
@@ -192,7 +204,7 @@ class Parser {
     }
 
     Result<TypeId> base() {
-        while (is_qualifier(token_)) advance();
+        skip_qualifiers();
         if (!at_word()) return bad();
         const std::string_view first = token_;
         if (first == "struct" || first == "union" || first == "enum") return tag();
@@ -224,7 +236,7 @@ class Parser {
         std::array<int, std::size(words)> seen{};
         int total = 0;
         for (;; total++) {
-            while (is_qualifier(token_)) advance();
+            skip_qualifiers();
             auto word = std::find(std::begin(words), std::end(words), token_);
             if (word == std::end(words)) break;
             seen[static_cast<size_t>(word - std::begin(words))]++;
@@ -270,6 +282,7 @@ class Parser {
     TypeGraph& graph_;
     std::string_view text_;   // what is behind the token
     std::string_view token_;  // empty at the end
+    bool user_ = false;       // the next '*' points to the process's memory
 };
 
 }  // namespace
@@ -284,7 +297,7 @@ Result<std::string> spell_type(const TypeGraph& graph, TypeId type, const std::s
     return Speller(graph).spell(type, name);
 }
 
-Result<TypeId> parse_type(TypeGraph& graph, std::string_view text) {
+Result<Declaration> parse_type(TypeGraph& graph, std::string_view text) {
     return Parser(graph, text).parse();
 }
 

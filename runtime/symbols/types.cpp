@@ -135,6 +135,10 @@ Result<TypeId> Types::pointer_to(TypeId type) {
 }
 
 Result<TypeId> Types::parse(std::string_view c_declaration) {
+    return TRY(parse_declaration(c_declaration)).type;
+}
+
+Result<Declaration> Types::parse_declaration(std::string_view c_declaration) {
     TRY(impl_->graph.load());
     return parse_type(impl_->graph, c_declaration);
 }

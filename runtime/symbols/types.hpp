@@ -38,6 +38,12 @@ struct Field {
     uint8_t bit_bytes = 0;    // bit fields: 1, 2, 4 or 8 bytes to read; they lie within the struct
 };
 
+// A type as a script spells it.
+struct Declaration {
+    TypeId type = 0;
+    bool user = false;  // a pointer into the process's memory: "struct timespec user *"
+};
+
 struct Param {
     std::string name;
     TypeId type = 0;
@@ -72,6 +78,7 @@ class Types {
     Result<std::optional<Field>> field(TypeId type, std::string_view name);
     // Parses "struct sk_buff *", "unsigned long", "u32", "char[16]", "const struct file*", typedef names.
     Result<TypeId> parse(std::string_view c_declaration);
+    Result<Declaration> parse_declaration(std::string_view c_declaration);
     Result<TypeId> pointer_to(TypeId type);
     // An enum constant by name, searched in all enums of vmlinux and of the modules that were asked for; nullopt if
     // there is none, an Error if two enums give it different values.

@@ -7,7 +7,7 @@
 //   @stack 5 6                   ; words above the return address
 //   @ret -2                      ; the return value
 //   @node 0x1000 id=3 name="abc" ; a struct node at an address; fields that are not named are 0
-//   @task 0x2000 pid=1           ; likewise a struct task_struct
+//   @task 0x2000 pid=1           ; likewise a struct task_struct; @unode: a node in the process's memory
 //   @str 0x3000 "text"           ; a string in the kernel; @ustr: of the user
 //   @hits 2                      ; how often; without: once
 //   <script>
@@ -75,7 +75,7 @@ void set_reg(Lab& lab, uint16_t offset, int64_t value) {
     lab.sim.regs[offset / 8] = static_cast<uint64_t>(value);
 }
 
-void put_struct(Lab& lab, const std::string& type, std::istringstream& in) {
+void put_struct(Lab& lab, SimMemory& memory, const std::string& type, std::istringstream& in) {
     std::string address, assignment;
     in >> address;
     const TypeId id = lab.types().parse("struct " + type).value();
@@ -98,7 +98,7 @@ void put_struct(Lab& lab, const std::string& type, std::istringstream& in) {
         }
         std::memcpy(bytes.data() + field.offset, &n, std::min<size_t>(size, 8));
     }
-    lab.sim.kernel.add(static_cast<uint64_t>(number(address)), bytes);
+    memory.add(static_cast<uint64_t>(number(address)), bytes);
 }
 
 int set_up(Lab& lab, const LuaRow& row) {
@@ -117,8 +117,8 @@ int set_up(Lab& lab, const LuaRow& row) {
         } else if (what == "ret") {
             in >> word;
             lab.sim.hit.ret = static_cast<uint64_t>(number(word));
-        } else if (what == "node" || what == "task") {
-            put_struct(lab, what == "task" ? "task_struct" : what, in);
+        } else if (what == "node" || what == "task" || what == "unode") {
+            put_struct(lab, what == "unode" ? lab.sim.user : lab.sim.kernel, what == "task" ? "task_struct" : "node", in);
         } else if (what == "str" || what == "ustr") {
             std::string text;
             in >> word >> std::ws;
@@ -244,6 +244,14 @@ TEST_CASE("what was compiled before keeps its layouts") {
           "this handler before the script's end\n"
           "t.lua:2: ev.s may be nil here, and armed handlers always store it: store a value, or declare an event or a map of "
           "its own");
+}
+
+// Probes of system calls and of processes say so of all their parameters.
+TEST_CASE("parameters that come from the process are user pointers") {
+    Lab lab;
+    lab.user_pointers = true;
+    CHECK(lab.compile("kprobe('probe_me', function(p, n) print(str(n.name)) end)") ==
+          "t.lua:1: str reads the kernel's memory, and n->name is an address of the process: write ustr(n->name)");
 }
 
 TEST_CASE("what no handler has used yet takes the layout that a later one gives it") {

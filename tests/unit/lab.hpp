@@ -157,6 +157,7 @@ class Lab {
         return lines;
     }
 
+    bool user_pointers = false;  // HandlerDecl's, of what is compiled next
     Simulator sim;
     std::vector<ir::Function> functions;
     std::string warnings;
@@ -183,6 +184,7 @@ class Lab {
     std::string declare(const std::string& code) {
         if (std::string errors = plan(code); !errors.empty()) return errors;
         Unit& unit = script_.unit;
+        for (HandlerDecl& handler : unit.handlers) handler.user_pointers = user_pointers;
         BuildOptions options;
         options.arch = &host_arch();
         auto built = build(unit, types_, options);

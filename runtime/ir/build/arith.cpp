@@ -91,7 +91,7 @@ Value Builder::pointer_arith(Arith op, const Value& a, const Value& b) {
     const Value& count = a.is(Kind::Int) ? a : b;
     const ValueId base = address_of(pointer);
     Value result;
-    result.type = {.kind = Kind::Pointer, .ctype = *target};
+    result.type = {.kind = Kind::Pointer, .ctype = *target, .space = pointer.type.space};
     result.text = pointer.text;
     const ValueId n = num(count);
     const ValueId bytes = size == 1 ? n : w_.binary(Opcode::Mul, n, w_.constant(size));

@@ -231,10 +231,14 @@ class Builder {
     bool soft() const;
 
     // ---- fields.cpp: the kernel's C types
-    Value load(ir::ValueId base, int64_t offset, TypeId type, const Field* bits, const std::string& path);
-    Value load_number(ir::ValueId base, int64_t offset, const TypeInfo& t, const Field* bits,
-                      const std::string& path);
-    ir::ValueId read(uint32_t size, ir::ValueId address, const std::string& what);
+    struct Address {
+        ir::ValueId base;
+        int64_t offset;
+        Space space;
+    };
+    Value load(const Address& at, TypeId type, const Field* bits, const std::string& path);
+    Value load_number(const Address& at, const TypeInfo& t, const Field* bits, const std::string& path);
+    ir::ValueId read(uint32_t size, const Address& at, const std::string& what);
     ir::ValueId address_of(const Value& v);  // Pointer or Memory
     ir::ValueId offset_by(ir::ValueId base, int64_t offset);
     Value member(const Value& v, const std::string& name, const std::string& path);
@@ -320,7 +324,8 @@ class Builder {
     Values b_bit_rotate(const BuiltinRow&, Values&);
     Values b_bit_swap(const BuiltinRow&, Values&);
     Values b_bit_tobit(const BuiltinRow&, Values&);
-    Value cast(TypeId type, const Value& v);
+    Value cast(TypeId type, bool user, const Value& v);
+    bool in_space(const Value& v, Space space, const char* function);
     Value binary(ir::Opcode op, const Value& a, const Value& b, bool is_unsigned);
 
     // strings

@@ -37,7 +37,8 @@ struct BuiltinTable {
         {"comm", 0, 0, &B::b_comm, 0},
         {"str", 1, 2, &B::b_str, KPL_H_str},
         {"ustr", 1, 2, &B::b_str, KPL_H_ustr},
-        {"buf", 2, 2, &B::b_buf, 0},
+        {"buf", 2, 2, &B::b_buf, KPL_H_buf},
+        {"ubuf", 2, 2, &B::b_buf, KPL_H_ubuf},
         {"starts", 2, 2, &B::b_starts, 0},
         {"kstack", 0, 1, &B::b_stack, 0},
         {"ustack", 0, 1, &B::b_stack, 1},
@@ -111,7 +112,7 @@ Values Builder::b_cpu(const BuiltinRow&, Values&) {
 Values Builder::b_task(const BuiltinRow&, Values&) {
     const auto type = ask(s_.types.parse("struct task_struct"));
     if (!type) return {poison()};
-    Value v = number(w_.call(KPL_H_task, {}, false), {.kind = Kind::Pointer, .ctype = *type});
+    Value v = number(w_.call(KPL_H_task, {}, false), {.kind = Kind::Pointer, .ctype = *type, .space = Space::Kernel});
     v.text = "task()";
     return {v};
 }
@@ -158,9 +159,24 @@ Values Builder::b_comm(const BuiltinRow&, Values&) {
     return {v};
 }
 
+// What is known to be elsewhere is refused; each function has its twin for the other memory.
+bool Builder::in_space(const Value& v, Space space, const char* function) {
+    if (!v.is(Kind::Pointer) && !v.is(Kind::Memory)) return true;
+    const std::string name = v.text.empty() ? "x" : v.text;
+    const std::string what = name + (std::string_view(function).ends_with("buf") ? ", n" : "");
+    if (space == Space::Kernel && v.type.space == Space::User)
+        fail(Err::OF_USER, function, name, what);
+    else if (space == Space::User && v.type.space == Space::Kernel)
+        fail(Err::OF_KERNEL, function, name, function + 1, what);
+    else
+        return true;
+    return false;
+}
+
 Values Builder::b_str(const BuiltinRow& row, Values& args) {
     const Value& from = args[0];
     if (!usable(from, row.name)) return {poison()};
+    if (!in_space(from, row.param == KPL_H_ustr ? Space::User : Space::Kernel, row.name)) return {poison()};
     uint32_t limit = s_.options.string_limit;
     ValueId address = no_value;
     if (from.is(Kind::Memory) || from.is(Kind::Pointer)) {
@@ -190,21 +206,23 @@ Values Builder::b_str(const BuiltinRow& row, Values& args) {
     return {v};
 }
 
-Values Builder::b_buf(const BuiltinRow&, Values& args) {
+Values Builder::b_buf(const BuiltinRow& row, Values& args) {
     const Value& from = args[0];
-    if (!usable(from, "buf") || !need_int(args[1], "buf's size")) return {poison()};
+    if (!usable(from, row.name) || !need_int(args[1], std::string(row.name) + "'s size")) return {poison()};
     if (!from.is(Kind::Pointer) && !from.is(Kind::Memory) && !from.is(Kind::Int))
-        return {fail(Err::STR_OF, "buf", describe(from))};
+        return {fail(Err::STR_OF, row.name, describe(from))};
+    if (!in_space(from, row.param == KPL_H_ubuf ? Space::User : Space::Kernel, row.name)) return {poison()};
     uint32_t limit = s_.options.string_limit;
     if (args[1].constant) {
-        const auto n = need_limit(args, 1, "buf", limit);
+        const auto n = need_limit(args, 1, row.name, limit);
         if (!n) return {poison()};
         limit = *n;
     }
     Value v = new_string(limit);
     const ValueId address = from.is(Kind::Int) ? num(from) : address_of(from);
-    w_.call(KPL_H_buf, {HitOperand{}, StrOperand{v.str}, ConstOperand{v.str.limit}, address, num(args[1])},
-            !soft(), fmt::format("buf({})", from.text));
+    w_.call(static_cast<kpl_helper>(row.param),
+            {HitOperand{}, StrOperand{v.str}, ConstOperand{v.str.limit}, address, num(args[1])}, !soft(),
+            fmt::format("{}({})", row.name, from.text));
     return {v};
 }
 

@@ -6,7 +6,8 @@ namespace kpl::front {
 
 using namespace ir;
 
-Value Builder::cast(TypeId type, const Value& v) {
+// user: the type is marked as a pointer into the process's memory. Other pointers stay what they were.
+Value Builder::cast(TypeId type, bool user, const Value& v) {
     const auto t = ask(s_.types.resolve(type));
     if (!t) return poison();
     if (!v.is(Kind::Int) && !v.is(Kind::Pointer) && !v.is(Kind::Memory) && !v.is(Kind::Bool))
@@ -20,7 +21,7 @@ Value Builder::cast(TypeId type, const Value& v) {
     Value result;
     switch (t->kind) {
         case TypeKind::Pointer:
-            result = number(raw, {.kind = Kind::Pointer, .ctype = t->element});
+            result = number(raw, {.kind = Kind::Pointer, .ctype = t->element, .space = user ? Space::User : v.type.space});
             break;
         case TypeKind::Bool:
             result = number(w_.compare(Cmp::Ne, raw, w_.constant(0)), bool_type);
@@ -43,13 +44,13 @@ Value Builder::cast(TypeId type, const Value& v) {
 Values Builder::b_cast(const BuiltinRow&, Values& args) {
     if (!usable(args[1], "ffi.cast") || args[0].is_poison()) return {poison()};
     if (!args[0].literal) return {fail(Err::TYPE_LITERAL, "ffi.cast")};
-    const auto type = ask(s_.types.parse(args[0].text));
-    if (!type) return {poison()};
+    const auto parsed = ask(s_.types.parse_declaration(args[0].text));
+    if (!parsed) return {poison()};
     // A constant of a 64-bit type stays one.
-    const auto t = ask(s_.types.resolve(*type));
+    const auto t = ask(s_.types.resolve(parsed->type));
     if (t && args[1].constant && args[1].is(Kind::Int) && t->kind == TypeKind::Int && t->size == 8)
         return {int_constant(*args[1].constant, !t->is_signed)};
-    return {cast(*type, args[1])};
+    return {cast(parsed->type, parsed->user, args[1])};
 }
 
 Values Builder::b_sizeof(const BuiltinRow&, Values& args) {

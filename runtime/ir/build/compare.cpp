@@ -117,9 +117,9 @@ std::optional<Condition> Builder::equal(const Value& a, const Value& b, const st
     if (pointer_int)
         fail(Err::EQUAL_POINTER_INT);
     else if (is_address(a) && b.is(Kind::String))
-        fail(Err::EQUAL_MEMORY_STRING, describe(a), name.empty() ? "x" : name);
+        fail(Err::EQUAL_MEMORY_STRING, describe(a), str_reader(a), name.empty() ? "x" : name);
     else if (a.is(Kind::String) && is_address(b))
-        fail(Err::EQUAL_MEMORY_STRING, describe(b), b.text.empty() ? "x" : b.text);
+        fail(Err::EQUAL_MEMORY_STRING, describe(b), str_reader(b), b.text.empty() ? "x" : b.text);
     else
         fail(Err::EQUAL_TYPES, describe(a), describe(b));
     return std::nullopt;

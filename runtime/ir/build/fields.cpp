@@ -15,8 +15,11 @@ ValueId Builder::address_of(const Value& v) {
     return v.is(Kind::Memory) ? offset_by(v.id, v.offset) : num(v);
 }
 
-ValueId Builder::read(uint32_t size, ValueId address, const std::string& what) {
+ValueId Builder::read(uint32_t size, const Address& at, const std::string& what) {
     const bool is_soft = soft();
+    const ValueId address = offset_by(at.base, at.offset);
+    if (at.space == Space::User)
+        return w_.call(KPL_H_uread, {HitOperand{}, address, ConstOperand{size}}, !is_soft, what);
     return w_.append({.op = is_soft ? Opcode::SoftRead : Opcode::Read,
                       .stops = !is_soft,
                       .imm = size,
@@ -30,17 +33,19 @@ Value Builder::extend(ValueId raw, uint32_t size, bool is_signed) {
     return number(w_.unary(is_signed ? Opcode::SExt : Opcode::ZExt, raw, size * 8), int_type);
 }
 
-Value Builder::load(ValueId base, int64_t offset, TypeId type, const Field* bits, const std::string& path) {
+// What is read through a pointer into the process's memory points there, too. A pointer in the kernel's memory may
+// point to either.
+Value Builder::load(const Address& at, TypeId type, const Field* bits, const std::string& path) {
     const auto t = ask(s_.types.resolve(type));
     if (!t) return poison();
     switch (t->kind) {
         case TypeKind::Struct:
         case TypeKind::Union:
         case TypeKind::Array:
-            return memory(base, offset, type, path);
+            return memory(at.base, at.offset, type, at.space, path);
         case TypeKind::Pointer: {
-            Value v =
-                number(read(8, offset_by(base, offset), path), {.kind = Kind::Pointer, .ctype = t->element});
+            const Space space = at.space == Space::User ? Space::User : Space::Unknown;
+            Value v = number(read(8, at, path), {.kind = Kind::Pointer, .ctype = t->element, .space = space});
             v.text = path;
             return v;
         }
@@ -48,7 +53,7 @@ Value Builder::load(ValueId base, int64_t offset, TypeId type, const Field* bits
         case TypeKind::Bool:
         case TypeKind::Char:
         case TypeKind::Enum:
-            return load_number(base, offset, *t, bits, path);
+            return load_number(at, *t, bits, path);
         case TypeKind::Float:
             return fail(Err::C_FLOAT, path);
         case TypeKind::Void:
@@ -59,18 +64,17 @@ Value Builder::load(ValueId base, int64_t offset, TypeId type, const Field* bits
     return fail(Err::UNKNOWN_SIZE, path);
 }
 
-Value Builder::load_number(ValueId base, int64_t offset, const TypeInfo& t, const Field* bits,
-                           const std::string& path) {
+Value Builder::load_number(const Address& at, const TypeInfo& t, const Field* bits, const std::string& path) {
     Value v;
     if (bits && bits->bit_size) {
-        const ValueId raw = read(bits->bit_bytes, offset_by(base, offset), path);
+        const ValueId raw = read(bits->bit_bytes, at, path);
         const ValueId up = w_.binary(Opcode::Shl, raw, w_.constant(64 - bits->bit_offset - bits->bit_size));
         v = number(w_.binary(t.is_signed ? Opcode::Sar : Opcode::Shr, up, w_.constant(64 - bits->bit_size)),
                    int_type);
         if (t.size == 8 && !t.is_signed && bits->bit_size == 64) v.type = uint_type;
     } else {
         if (t.size != 1 && t.size != 2 && t.size != 4 && t.size != 8) return fail(Err::WIDE_INT, path);
-        const ValueId raw = read(t.size, offset_by(base, offset), path);
+        const ValueId raw = read(t.size, at, path);
         // Reads yield zero-extended values.
         v = t.is_signed || t.size == 8 ? extend(raw, t.size, t.is_signed) : number(raw, int_type);
     }
@@ -100,7 +104,8 @@ Value Builder::member(const Value& v, const std::string& name, const std::string
         return fail(Err::NO_FIELD, spelt.ok() ? *spelt : t->name, name, near_members(t->id, name));
     }
     const std::string reached = path.empty() ? name : path + (pointer ? "->" : ".") + name;
-    return load(v.id, (pointer ? 0 : v.offset) + (**field).offset, (**field).type, &**field, reached);
+    const int64_t offset = (pointer ? 0 : v.offset) + (**field).offset;
+    return load({v.id, offset, v.type.space}, (**field).type, &**field, reached);
 }
 
 std::optional<uint32_t> Builder::size_of(TypeId type) {
@@ -130,9 +135,9 @@ Value Builder::element(const Value& v, const Value& index, const std::string& pa
             return fail(Err::VOID_POINTER, v.text.empty() ? "x" : v.text);
         return fail(Err::UNKNOWN_SIZE, describe(v));
     }
-    if (index.constant) return load(v.id, offset + *index.constant * *size, type, nullptr, path);
+    if (index.constant) return load({v.id, offset + *index.constant * *size, v.type.space}, type, nullptr, path);
     const ValueId bytes = *size == 1 ? num(index) : w_.binary(Opcode::Mul, num(index), w_.constant(*size));
-    return load(w_.binary(Opcode::Add, v.id, bytes), offset, type, nullptr, path);
+    return load({w_.binary(Opcode::Add, v.id, bytes), offset, v.type.space}, type, nullptr, path);
 }
 
 // A parameter or a result as the calling convention passes it: above the type's size, registers hold garbage.
@@ -142,7 +147,9 @@ Value Builder::from_register(ValueId raw, TypeId type, const std::string& name) 
     Value v;
     switch (t->kind) {
         case TypeKind::Pointer:
-            v = number(raw, {.kind = Kind::Pointer, .ctype = t->element});
+            v = number(raw, {.kind = Kind::Pointer,
+                             .ctype = t->element,
+                             .space = decl_.user_pointers ? Space::User : Space::Unknown});
             break;
         case TypeKind::Bool:
             v = number(w_.compare(Cmp::Ne, w_.unary(Opcode::ZExt, raw, 8), w_.constant(0)), bool_type);

@@ -91,6 +91,12 @@ std::optional<Type> Builder::joined_type(const std::vector<Value>& values, const
     Type type{Kind::Nil};
     bool nilable = hint && (hint->nilable || hint->kind == Kind::Nil);
     bool integers = false;
+    // The kernel's and the process's addresses are read in different ways.
+    auto same_memory = [&](const Type& t) {
+        const Space low = std::min(type.space, t.space), high = std::max(type.space, t.space);
+        type.space = high;
+        return low != Space::Kernel || high != Space::User;
+    };
     auto join = [&](const Type& t) {
         nilable |= t.nilable || t.kind == Kind::Nil;
         if (t.kind == Kind::Nil) return true;
@@ -107,12 +113,12 @@ std::optional<Type> Builder::joined_type(const std::vector<Value>& values, const
                                (type.kind == Kind::Memory && t.kind == Kind::Pointer);
         if (addresses && same_pointee(type.ctype, t.ctype)) {
             type.kind = Kind::Pointer;
-            return true;
+            return same_memory(t);
         }
         if (type.kind != t.kind || !mergeable(t.kind)) return type == plain;
         type.limit = std::max(type.limit, t.limit);
         integers |= t.kind == Kind::Int;
-        if (t.kind == Kind::Pointer || t.kind == Kind::Memory) return same_pointee(type.ctype, t.ctype);
+        if (t.kind == Kind::Pointer || t.kind == Kind::Memory) return same_pointee(type.ctype, t.ctype) && same_memory(t);
         return true;
     };
     if (hint && !join(*hint)) return std::nullopt;

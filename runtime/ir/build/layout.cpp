@@ -86,7 +86,7 @@ Type type_of(const FieldLayout& f) {
         case FieldKind::Pointer:
             if (f.pointee == integer_address)
                 return {.kind = Kind::Int, .is_unsigned = true, .shows = Shows::Address};
-            return {.kind = Kind::Pointer, .ctype = f.pointee};
+            return {.kind = Kind::Pointer, .ctype = f.pointee, .space = f.user ? Space::User : Space::Unknown};
         case FieldKind::Symbol:
             return {.kind = Kind::Int, .is_unsigned = true, .shows = Shows::Symbol};
         case FieldKind::String:
@@ -121,6 +121,7 @@ Layout make_layout(const RecordShape::Fields& fields, Strings strings,
         f.limit = shape.type.limit;
         f.nilable = shape.nilable;
         if (shape.type.kind == Kind::Pointer) f.pointee = shape.type.ctype;
+        f.user = shape.type.kind == Kind::Pointer && shape.type.space == Space::User;
         if (shape.type.kind == Kind::Int && shape.type.shows == Shows::Address) f.pointee = integer_address;
         layout.size += size_in(shape.type, strings);
         layout.fields.push_back(std::move(f));

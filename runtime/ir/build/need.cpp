@@ -23,7 +23,8 @@ std::string Builder::describe(const Type& t) {
             break;
         case Kind::Pointer: {
             const auto target = s_.types.spell(t.ctype);
-            text = target.ok() ? "a pointer to " + *target : "a pointer";
+            text = t.space == Space::User ? "a user pointer" : "a pointer";
+            if (target.ok()) text += " to " + *target;
             break;
         }
         case Kind::String:
@@ -38,6 +39,7 @@ std::string Builder::describe(const Type& t) {
         case Kind::Memory: {
             const auto type = s_.types.spell(t.ctype);
             text = type.ok() ? "a " + *type : "a C struct or array";
+            if (t.space == Space::User) text += " of the process";
             break;
         }
         case Kind::Hit:

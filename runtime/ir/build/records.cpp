@@ -30,7 +30,7 @@ std::optional<Type> Builder::storable(const Value& v, const std::string& use) {
             const auto element =
                 t && t->kind == TypeKind::Array ? ask(s_.types.resolve(t->element)) : std::nullopt;
             if (element && element->size == 1)
-                fail(Err::STORE_CHARS, v.text.empty() ? "x" : v.text);
+                fail(Err::STORE_CHARS, v.text.empty() ? "x" : v.text, str_reader(v));
             else
                 fail(Err::STORE_MEMORY, describe(v), use);
             return std::nullopt;

@@ -35,6 +35,7 @@ std::optional<Type> widen(const Type& a, const Type& b) {
     t.limit = std::max(a.limit, b.limit);
     t.shows = wider(a.shows, b.shows);
     if (a.ctype != b.ctype) t.ctype = 0;
+    t.space = std::max(a.space, b.space);
     return t;
 }
 

@@ -30,13 +30,19 @@ Value number(ir::ValueId id, Type type) {
     return {.type = type, .id = id};
 }
 
-Value memory(ir::ValueId base, int64_t offset, TypeId type, std::string path) {
-    return {
-        .type = {.kind = Kind::Memory, .ctype = type}, .id = base, .offset = offset, .text = std::move(path)};
+Value memory(ir::ValueId base, int64_t offset, TypeId type, Space space, std::string path) {
+    return {.type = {.kind = Kind::Memory, .ctype = type, .space = space},
+            .id = base,
+            .offset = offset,
+            .text = std::move(path)};
 }
 
 Value named(Kind kind, std::string text, uint32_t index) {
     return {.type = {kind}, .index = index, .text = std::move(text)};
+}
+
+const char* str_reader(const Value& v) {
+    return v.type.space == Space::User ? "ustr" : "str";
 }
 
 Value without_nil(Value v) {

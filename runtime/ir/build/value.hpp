@@ -50,6 +50,10 @@ enum class Kind : uint8_t {
 // How user space shows an integer.
 enum class Shows : uint8_t { Plain, Address, Symbol };
 
+// Whose memory an address is in. What is unknown is read as the kernel's, and told at run time when it is not.
+// Where addresses meet, the later one wins.
+enum class Space : uint8_t { Kernel, Unknown, User };
+
 struct Type {
     Kind kind = Kind::Undefined;
     bool nilable = false;
@@ -57,6 +61,7 @@ struct Type {
     bool user = false;           // Stack: of user space
     Shows shows = Shows::Plain;  // Int
     TypeId ctype = 0;            // Pointer: its target; Memory: the type itself
+    Space space = Space::Unknown;  // Pointer, Memory
     uint32_t limit = 0;          // String: bytes; Stack: frames
     uint32_t map = 0;            // Snapshot: whose value it is
     bool operator==(const Type&) const = default;
@@ -108,8 +113,10 @@ Value nil_value();
 Value bool_constant(bool b);
 Value int_constant(int64_t n, bool is_unsigned = false);
 Value number(ir::ValueId id, Type type);
-Value memory(ir::ValueId base, int64_t offset, TypeId type, std::string path);
+Value memory(ir::ValueId base, int64_t offset, TypeId type, Space space, std::string path);
 Value named(Kind kind, std::string text = {}, uint32_t index = 0);
+// The function that reads a string there.
+const char* str_reader(const Value& v);
 // The value without nil: what a successful test makes of it.
 Value without_nil(Value v);
 

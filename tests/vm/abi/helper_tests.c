@@ -177,6 +177,16 @@ static void user_strings(void)
 	EQ(run_on_both(fd, STRING(ustr, 40), kernel, 0).data[15], KPL_STOP_USER_READ);
 	EQ(run_on_both(fd, STRING(ustr, 40), -1, 0).data[15], KPL_STOP_USER_READ);
 	EQ(run_on_both(fd, STRING(ustr, 40), 0x800000000000, 0).data[15], KPL_STOP_USER_READ);
+	/* Bytes and numbers, up to the hole and over its edge. */
+	o = run_on_both(fd, STRING(ubuf, 96), (uintptr_t)end - 40, 40);
+	EQ((uint32_t)o.data[0], 40);
+	EQ(run_on_both(fd, STRING(ubuf, 96), (uintptr_t)end - 40, 41).data[15], KPL_STOP_USER_READ);
+	EQ(run_on_both(fd, STRING(ubuf, 8), kernel, 8).data[15], KPL_STOP_USER_READ);
+	for (i = 1; i <= 8; i *= 2) {
+		int prog = load(fd, KPL_PROG_PRE, PROG(IMM64(2, (uintptr_t)end - i), MOVI(3, i), CALL(uread), EXIT));
+
+		EQ(run(fd, prog), 0x6262626262626262ull >> (64 - 8 * i));
+	}
 	/* A kernel string is none of the user's, and the other way around. */
 	EQ(run_on_both(fd, STRING(str, 40), (uintptr_t)area, 0).data[15], KPL_STOP_READ);
 	munmap(area, 2 * 4096);
