@@ -72,12 +72,12 @@ u64 kpl_h_read_mem(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 	return KPL_STOP_READ;
 }
 
-static void kpl_count_cut(u64 hit)
+void kpl_count_cut(u64 hit)
 {
 	this_cpu_inc(kpl_ctx_of(hit)->probe->outcomes->side[KPL_SIDE_FIRST].n[KPL_C_TRUNCATED]);
 }
 
-static u64 kpl_no_string(u64 hit, struct kpl_str *str, u32 reason, u64 addr)
+u64 kpl_no_string(u64 hit, struct kpl_str *str, u32 reason, u64 addr)
 {
 	str->len = 0;
 	str->reserved = 0;

@@ -36,4 +36,11 @@ do {										\
 
 void kpl_memory_init(void);
 
+struct kpl_str;
+
+/* Something did not fit. */
+void kpl_count_cut(u64 hit);
+/* A read failed: an empty string, and 0. */
+u64 kpl_no_string(u64 hit, struct kpl_str *str, u32 reason, u64 addr);
+
 #endif

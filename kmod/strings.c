@@ -70,7 +70,7 @@ u64 kpl_h_str_copy(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 	for (; i < words; i++)
 		out[i] = 0;
 	to->len = len;
-	to->reserved = 0;
+	to->reserved = (u16)from->reserved;	/* how many elements a list has; 0 in strings */
 	return len;
 }
 

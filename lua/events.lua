@@ -64,8 +64,43 @@ local function stack(record, offset, size)
   return setmetatable(frames, registry.Stack)
 end
 
+-- ---------------------------------------------------------------- lists
+-- One number of a list, as a field of that kind would be; the names are those of `kinds` below.
+local Int, Unsigned = ffi.typeof "const int64_t *", ffi.typeof "const uint64_t *"
+local numbers = {
+  integer = function(at)
+    local n = tonumber(ffi.cast(Int, at)[0])
+    return n > -0x1p53 and n < 0x1p53 and n or ffi.cast(Int, at)[0]
+  end,
+  unsigned = function(at)
+    local n = tonumber(ffi.cast(Unsigned, at)[0])
+    return n < 0x1p53 and n or ffi.cast(Unsigned, at)[0]
+  end,
+  boolean = function(at) return ffi.cast(Unsigned, at)[0] ~= 0 end,
+  pointer = function(at) return string.format("0x%x", ffi.cast(Unsigned, at)[0]) end,
+  symbol = function(at) return symbol(ffi.cast(Words, at)[1], ffi.cast(Words, at)[0]) end,
+}
+
+-- As helpers.def packs them: numbers of 8 bytes; strings with their length before them, filled up to a multiple of 8.
+local function elements_of(record, offset, size, element)
+  local at, elements, n = ffi.cast(Bytes, record) + offset, {}, 0
+  local stop, number = at + size, numbers[element]
+  while at < stop do
+    n = n + 1
+    if number then
+      elements[n], at = number(at), at + 8
+    else
+      local length = ffi.cast(Words, at)[0]
+      elements[n] = ffi.string(at + 4, length)
+      at = at + 8 * math.floor((4 + length + 7) / 8)
+    end
+  end
+  return elements
+end
+
 -- ---------------------------------------------------------------- decoders
--- How a field of each kind lies in the record's struct, and the code that makes the local `f` of it; $ is the field's number.
+-- How a field of each kind lies in the record's struct, and the code that makes the local `f` of it; $ is the field's number,
+-- @ the kind of a list's elements.
 local number_limits = "if not (f > -0x1p53 and f < 0x1p53) then f = r._$ end"
 local kinds = {
   integer = { "int64_t _$;", "local f = tonumber(r._$) " .. number_limits },
@@ -75,6 +110,7 @@ local kinds = {
   symbol = { "uint32_t _$l, _$h;", "local f = symbol(r._$h, r._$l)" },
   string = { "uint32_t _$o, _$s;", "local f if r._$o ~= 0 then f = text(cast(Bytes, r) + r._$o, r._$s) end" },
   stack = { "uint32_t _$o, _$s;", "local f if r._$o ~= 0 then f = stack(r, r._$o, r._$s) end" },
+  list = { "uint32_t _$o, _$s;", "local f if r._$o ~= 0 then f = elements_of(r, r._$o, r._$s, '@') end" },
 }
 
 -- The record as a C struct: gaps and all.
@@ -98,7 +134,7 @@ end
 -- Code that leaves the value of field `i` in the local `name`.
 local function field_code(layout, i, name)
   local field = layout.fields[i]
-  local code = kinds[field.kind][2]:gsub("%$", tostring(i)):gsub("%f[%w_]f%f[^%w_]", name)
+  local code = kinds[field.kind][2]:gsub("%$", tostring(i)):gsub("@", field.element):gsub("%f[%w_]f%f[^%w_]", name)
   if not (field.nilable and layout.presence) then return code end
   local word, mask = math.floor((i - 1) / 32), bit.lshift(1, (i - 1) % 32)
   return string.format("local %s_ if band(r._present[%d], %d) ~= 0 then %s %s_ = %s end local %s = %s_",
@@ -126,12 +162,12 @@ local function fields_of(layout)
 end
 
 local prelude = [[
-local cast, u64, Bytes, symbol, stack, Record, Printed = ...
+local cast, u64, Bytes, symbol, stack, elements_of, Record, Printed = ...
 local tonumber, text, format, band, setmetatable = tonumber, require("ffi").string, string.format, require("bit").band, setmetatable
 ]]
 
 local function compile(code, record, printed)
-  return assert(loadstring(prelude .. code, "=kprobe"))(ffi.cast, ffi.typeof "uint64_t", Bytes, symbol, stack, record, printed)
+  return assert(loadstring(prelude .. code, "=kprobe"))(ffi.cast, ffi.typeof "uint64_t", Bytes, symbol, stack, elements_of, record, printed)
 end
 
 -- What tostring() gives of an event: the fields that it has, in their order.

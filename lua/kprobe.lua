@@ -463,7 +463,7 @@ end
 
 -- Handler builtins without a meaning in user space: calling one there says so.
 local handler_builtins = {
-  "pid", "tid", "ppid", "uid", "gid", "cpu", "comm", "task", "cgroup", "kstack", "ustack", "str", "ustr", "buf", "ubuf",
+  "pid", "tid", "ppid", "uid", "gid", "cpu", "comm", "task", "cgroup", "kstack", "ustack", "str", "ustr", "buf", "ubuf", "path",
   "sym", "try", "starts",
 }
 for _, name in ipairs(handler_builtins) do

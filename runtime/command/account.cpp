@@ -28,7 +28,7 @@ void add_probe(AccountText& text, const Account::Probe& probe, bool all) {
     if (!status.second_name.empty() && (!only_handled(status.second) || all))
         text.lines.push_back(counts_line(probe.name + " " + status.second_name, status.second) +
                              (status.second_name == "returns" ? fmt::format(", {} outstanding", status.outstanding) : ""));
-    if (status.truncated) text.lines.push_back(fmt::format("{}: {} strings cut at their limit", probe.name, status.truncated));
+    if (status.truncated) text.lines.push_back(fmt::format("{}: {} values cut at their limit", probe.name, status.truncated));
 }
 
 void add_events(AccountText& text, const Account::Events& events, bool all, const char* left_by) {

@@ -200,7 +200,13 @@ HELPER_FN(status_clear, hit, , , , ) {
 
 HELPER_FN(str_copy, hit, dst, limit, src, src_limit) {
     auto bytes = load_string(src, src_limit);
-    if (bytes.size() <= limit) return store_string(dst, limit, bytes, Rest::zeros);
+    uint16_t elements;  // of a list; 0 in strings
+    std::memcpy(&elements, sim().memory(src, KPL_STR_SIZE(src_limit), false) + offsetof(kpl_str, reserved), sizeof elements);
+    if (bytes.size() <= limit) {
+        const uint64_t length = store_string(dst, limit, bytes, Rest::zeros);
+        std::memcpy(sim().memory(dst, KPL_STR_SIZE(limit), true) + offsetof(kpl_str, reserved), &elements, sizeof elements);
+        return length;
+    }
     store_string(dst, limit, {}, Rest::zeros);
     sim().fail(KPL_STOP_TOO_LONG);
     return 0;
@@ -214,6 +220,59 @@ HELPER_FN(str_eq, a, a_limit, b, b_limit, ) {
 HELPER_FN(str_starts, s, s_limit, prefix, prefix_limit, ) {
     auto text = load_string(s, s_limit), start = load_string(prefix, prefix_limit);
     return text.size() >= start.size() && std::equal(start.begin(), start.end(), text.begin());
+}
+
+// ---- lists
+
+// Where the next element goes; nullptr: it is cut.
+uint8_t* SimHelpers::list_room(uint64_t list, uint64_t limit, size_t size) {
+    uint8_t* out = sim().memory(list, KPL_STR_SIZE(limit), true);
+    kpl_str header{};
+    std::memcpy(&header, out, sizeof header);
+    const size_t room = limit & ~uint64_t{7}, len = std::min<size_t>(header.len & ~7u, room);
+    const uint32_t count = header.reserved & 0xffff, max = header.reserved >> 16;
+    const bool fits = count < max && size <= room - len;
+    if (fits) {
+        header.len = static_cast<uint32_t>(len + size);
+        header.reserved = (count + 1) | max << 16;
+    } else {
+        header.reserved = count | std::min(count, max) << 16;
+        sim().truncated++;
+    }
+    std::memcpy(out, &header, sizeof header);
+    if (!fits) return nullptr;
+    std::memset(out + sizeof header + len, 0, size);
+    return out + sizeof header + len;
+}
+
+HELPER_FN(list_num, hit, list, limit, n, ) {
+    if (uint8_t* to = list_room(list, limit, sizeof n)) std::memcpy(to, &n, sizeof n);
+    return 0;
+}
+
+HELPER_FN(list_str, hit, list, limit, src, src_limit) {
+    const auto bytes = load_string(src, src_limit);
+    const auto len = static_cast<uint32_t>(bytes.size());
+    uint8_t* to = list_room(list, limit, (sizeof len + len + 7) & ~size_t{7});
+    if (!to) return 0;
+    std::memcpy(to, &len, sizeof len);
+    std::copy(bytes.begin(), bytes.end(), to + sizeof len);
+    return 0;
+}
+
+HELPER_FN(path, hit, dst, limit, address, mount) {
+    const auto found = sim().paths.find(address);
+    if (found == sim().paths.end()) {
+        store_string(dst, limit, {});
+        sim().fail(KPL_STOP_READ, address);
+        return 0;
+    }
+    std::string_view text = found->second;
+    if (text.size() > limit) {
+        sim().truncated++;
+        text.remove_prefix(text.size() - limit);
+    }
+    return store_string(dst, limit, {reinterpret_cast<const uint8_t*>(text.data()), text.size()});
 }
 
 // ---- arithmetic

@@ -38,6 +38,7 @@ struct SimHelpers {
                                uint32_t stop);
     static uint64_t store_string(uint64_t dst, uint64_t limit, std::span<const uint8_t> bytes,
                                  Rest rest = Rest::unspecified);
+    static uint8_t* list_room(uint64_t list, uint64_t limit, size_t size);
     static std::span<const uint8_t> load_string(uint64_t src, uint64_t limit);
     static uint64_t copy_stack(uint64_t dst, uint64_t size, const std::vector<uint64_t>& stack);
     static ByteVector key_of(const SimMap& map, uint64_t key);

@@ -112,6 +112,7 @@ class Simulator {
 
     // The machine. regs, scratch, data and the hit's numbers stay as they are from run to run.
     SimMemory kernel, user;
+    std::map<uint64_t, std::string> paths;  // what path() says, by the address of a struct path
     SimTask task;
     uint64_t now = 1'000'000'000;
     std::vector<SimMap> maps;  // ids are indices; complete before the first load()

@@ -23,7 +23,11 @@ enum class FieldKind : uint8_t {
     Symbol,    // an address that prints as name+0x…; p.func prints the bare name
     String,    // records: struct kpl_rec_str; keys, values, data: struct kpl_str of `limit`
     Kstack, Ustack,  // limit = frames; records: struct kpl_rec_str over an array of u64 addresses
+    List,      // of FieldLayout::element, as helpers.def packs them; where a string would be. limit = bytes
 };
+
+// Bytes with a length, not a number.
+inline bool is_bytes(FieldKind kind) { return kind >= FieldKind::String; }
 
 // FieldLayout::pointee of an integer that is shown as an address (p.ip).
 inline constexpr uint32_t integer_address = ~0u;
@@ -32,11 +36,17 @@ struct FieldLayout {
     std::string name;      // "" for the single unnamed element of a key; "1", "2"… for tuple elements
     FieldKind kind = FieldKind::I64;
     uint32_t offset = 0;   // bytes; numbers take 8, strings KPL_STR_SIZE(limit) or struct kpl_rec_str
-    uint32_t limit = 0;    // strings, stacks
+    uint32_t limit = 0;    // strings, stacks, lists
+    FieldKind element = FieldKind::I64;  // List
     uint32_t pointee = 0;  // Pointer: the C type that it points to (TypeId), 0 for void; or integer_address
     bool user = false;     // Pointer: into the process's memory
     bool nilable = false;  // a presence bit says whether it is there: bit `index` of the u64 at presence_offset
 };
+
+// How many bytes a string, stack or list takes at most.
+inline uint32_t most_bytes(const FieldLayout& f) {
+    return f.kind == FieldKind::Kstack || f.kind == FieldKind::Ustack ? f.limit * 8 : f.limit;
+}
 
 // Fields in the order in which they print. Laid out by the builder once all stores are unified.
 struct Layout {

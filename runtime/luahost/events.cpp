@@ -18,16 +18,19 @@ const char* decoder_of(FieldKind kind) {
         case FieldKind::String: return "string";
         case FieldKind::Kstack:
         case FieldKind::Ustack: return "stack";
+        case FieldKind::List: return "list";
     }
     return nullptr;
 }
 
 void push_field(lua_State* L, const FieldLayout& field) {
-    lua_createtable(L, 0, 4);
+    lua_createtable(L, 0, 5);
     lua_pushlstring(L, field.name.data(), field.name.size());
     lua_setfield(L, -2, "name");
     lua_pushstring(L, decoder_of(field.kind));
     lua_setfield(L, -2, "kind");
+    lua_pushstring(L, decoder_of(field.element));
+    lua_setfield(L, -2, "element");
     lua_pushnumber(L, field.offset);
     lua_setfield(L, -2, "offset");
     lua_pushboolean(L, field.nilable);

@@ -54,6 +54,13 @@ void push_datum(lua_State* L, const Datum& datum) {
             lua_getfield(L, LUA_REGISTRYINDEX, reg::stack_class);
             lua_setmetatable(L, -2);
         }
+        void operator()(const ListDatum& list) const {
+            lua_createtable(L, static_cast<int>(list.elements.size()), 0);
+            for (size_t i = 0; i < list.elements.size(); i++) {
+                std::visit(*this, list.elements[i]);
+                lua_rawseti(L, -2, static_cast<int>(i + 1));
+            }
+        }
     };
     std::visit(Visitor{L}, datum);
 }

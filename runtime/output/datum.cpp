@@ -52,7 +52,29 @@ StackDatum Decoder::stack(FieldKind kind, std::span<const uint8_t> addresses) co
     return stack;
 }
 
-Datum Decoder::number(FieldKind kind, uint64_t word) const {
+// As helpers.def packs them.
+ListDatum Decoder::list(FieldKind element, std::span<const uint8_t> bytes) const {
+    ListDatum list;
+    for (size_t at = 0; at + 8 <= bytes.size();) {
+        if (element != FieldKind::String) {
+            list.elements.push_back(number(element, load<uint64_t>(bytes, at)));
+            at += 8;
+            continue;
+        }
+        const size_t size = load<uint32_t>(bytes, at);
+        list.elements.emplace_back(text_of(part(bytes, at + 4, size)));
+        at += (4 + size + 7) & ~size_t{7};
+    }
+    return list;
+}
+
+Datum Decoder::bytes(const FieldLayout& field, std::span<const uint8_t> bytes) const {
+    if (field.kind == FieldKind::String) return text_of(bytes);
+    if (field.kind == FieldKind::List) return list(field.element, bytes);
+    return stack(field.kind, bytes);
+}
+
+Element Decoder::number(FieldKind kind, uint64_t word) const {
     switch (kind) {
         case FieldKind::U64: return word;
         case FieldKind::Bool: return word != 0;
@@ -72,36 +94,30 @@ std::vector<Datum> Decoder::record(const Layout& layout, std::span<const uint8_t
             values.emplace_back(Nil{});
             continue;
         }
-        const bool tail = f.kind == FieldKind::String || f.kind == FieldKind::Kstack || f.kind == FieldKind::Ustack;
-        if (!tail) {
-            values.push_back(number(f.kind, load<uint64_t>(record, base + f.offset)));
+        if (!is_bytes(f.kind)) {
+            values.push_back(datum_of(number(f.kind, load<uint64_t>(record, base + f.offset))));
             continue;
         }
         const auto where = load<kpl_rec_str>(record, base + f.offset);
-        const auto bytes = part(record, where.off, where.len);
         if (where.off == 0)
             values.emplace_back(Nil{});
-        else if (f.kind == FieldKind::String)
-            values.emplace_back(text_of(bytes));
         else
-            values.emplace_back(stack(f.kind, bytes));
+            values.push_back(bytes(f, part(record, where.off, where.len)));
     }
     return values;
 }
 
-std::vector<Datum> Decoder::fixed(const Layout& layout, std::span<const uint8_t> bytes) const {
+std::vector<Datum> Decoder::fixed(const Layout& layout, std::span<const uint8_t> from) const {
     std::vector<Datum> values;
     values.reserve(layout.fields.size());
     for (size_t i = 0; i < layout.fields.size(); i++) {
         const FieldLayout& f = layout.fields[i];
-        if (absent(layout, bytes, i, 0))
+        if (absent(layout, from, i, 0))
             values.emplace_back(Nil{});
-        else if (f.kind == FieldKind::String)
-            values.emplace_back(text_of(part(bytes, f.offset + 8u, std::min(load<uint32_t>(bytes, f.offset), f.limit))));
-        else if (f.kind == FieldKind::Kstack || f.kind == FieldKind::Ustack)
-            values.emplace_back(stack(f.kind, part(bytes, f.offset + 8u, std::min(load<uint32_t>(bytes, f.offset), f.limit * 8))));
+        else if (is_bytes(f.kind))
+            values.push_back(bytes(f, part(from, f.offset + 8u, std::min(load<uint32_t>(from, f.offset), most_bytes(f)))));
         else
-            values.push_back(number(f.kind, load<uint64_t>(bytes, f.offset)));
+            values.push_back(datum_of(number(f.kind, load<uint64_t>(from, f.offset))));
     }
     return values;
 }
@@ -135,6 +151,7 @@ Result<void> put_checked(std::string& bytes, const FieldLayout& f, const Datum& 
     if (auto* text = std::get_if<std::string>(&value); text && f.kind == FieldKind::String && text->size() > f.limit)
         return Error{Errc::script, fmt::format("'{}' is longer than the {} bytes of {}", *text, f.limit, what)};
     if (put_field(bytes, f, value)) return {};
+    if (f.kind == FieldKind::List) return Error{Errc::script, what + " is a list, which handlers alone make: see pairs()"};
     const char* wanted = f.kind == FieldKind::String ? "a string" : f.kind == FieldKind::Bool ? "true or false" : "a number";
     return Error{Errc::script, fmt::format("{} should be {}", what, wanted)};
 }
@@ -179,6 +196,11 @@ std::string to_text(const Datum& datum) {
         std::string operator()(const StackDatum& s) const {
             std::string text;
             for (const SymbolDatum& frame : s.frames) text += "\n    " + frame.text;
+            return text;
+        }
+        std::string operator()(const ListDatum& list) const {
+            std::string text;
+            for (const Element& element : list.elements) text += (text.empty() ? "" : " ") + to_text(datum_of(element));
             return text;
         }
     };

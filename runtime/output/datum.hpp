@@ -26,7 +26,17 @@ struct StackDatum {
     bool kernel = true;
 };
 
-using Datum = std::variant<Nil, bool, int64_t, uint64_t, PointerDatum, SymbolDatum, std::string, StackDatum>;
+// What a list may hold.
+using Element = std::variant<Nil, bool, int64_t, uint64_t, PointerDatum, SymbolDatum, std::string>;
+struct ListDatum {
+    std::vector<Element> elements;
+};
+
+using Datum = std::variant<Nil, bool, int64_t, uint64_t, PointerDatum, SymbolDatum, std::string, StackDatum, ListDatum>;
+
+inline Datum datum_of(const Element& element) {
+    return std::visit([](const auto& value) { return Datum{value}; }, element);
+}
 
 class Decoder {
   public:
@@ -40,7 +50,9 @@ class Decoder {
     SymbolDatum frame(uint64_t address) const;   // always with its offset
 
   private:
-    Datum number(FieldKind kind, uint64_t word) const;
+    Element number(FieldKind kind, uint64_t word) const;
+    Datum bytes(const FieldLayout& field, std::span<const uint8_t> bytes) const;
+    ListDatum list(FieldKind element, std::span<const uint8_t> bytes) const;
     StackDatum stack(FieldKind kind, std::span<const uint8_t> addresses) const;
 
     Kallsyms* symbols_;
@@ -52,7 +64,8 @@ Result<std::string> encode(const Layout& layout, const std::vector<Datum>& value
 // The bytes of a map's value from fields by name; a field that is not named is nil. An error names the field.
 Result<std::string> encode_named(const Layout& layout, const std::vector<std::pair<std::string, Datum>>& values);
 
-// As `print` shows it: numbers in decimal, nil, true, 0x…, names, strings, stacks one frame a line.
+// As `print` shows it: numbers in decimal, nil, true, 0x…, names, strings, stacks one frame a line,
+// lists with spaces between their elements.
 std::string to_text(const Datum& datum);
 
 }  // namespace kpl

@@ -79,6 +79,11 @@ Json value_of(const Datum& datum) {
         Json operator()(const PointerDatum& p) const { return to_text(p); }
         Json operator()(const SymbolDatum& s) const { return s.text; }
         Json operator()(const StackDatum& s) const { return to_text(s); }
+        Json operator()(const ListDatum& list) const {
+            Json array = Json::array();
+            for (const Element& element : list.elements) array.push_back(std::visit(*this, element));
+            return array;
+        }
     };
     return std::visit(Visitor{}, datum);
 }

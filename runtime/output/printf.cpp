@@ -17,6 +17,7 @@ uint64_t number_of(const Datum& datum) {
         uint64_t operator()(const SymbolDatum& s) const { return s.address; }
         uint64_t operator()(const std::string&) const { return 0; }
         uint64_t operator()(const StackDatum&) const { return 0; }
+        uint64_t operator()(const ListDatum&) const { return 0; }
     };
     return std::visit(Visitor{}, datum);
 }

@@ -9,6 +9,7 @@
 //   @node 0x1000 id=3 name="abc" ; a struct node at an address; fields that are not named are 0
 //   @task 0x2000 pid=1           ; likewise a struct task_struct; @unode: a node in the process's memory
 //   @str 0x3000 "text"           ; a string in the kernel; @ustr: of the user
+//   @path 0x1000 "/etc"          ; what path() says of the struct path there
 //   @hits 2                      ; how often; without: once
 //   <script>
 //   => a line that comes out, or the content of a map afterwards; none: nothing comes out
@@ -125,6 +126,10 @@ int set_up(Lab& lab, const LuaRow& row) {
             std::getline(in, text);
             (what == "str" ? lab.sim.kernel : lab.sim.user)
                 .add_string(static_cast<uint64_t>(number(word)), unquote(text));
+        } else if (what == "path") {
+            std::string text;
+            in >> word >> text;
+            lab.sim.paths[static_cast<uint64_t>(number(word))] = unquote(text);
         } else if (what == "hits") {
             in >> hits;
         } else {

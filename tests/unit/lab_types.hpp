@@ -22,6 +22,8 @@ namespace kpl::test {
 //   *label; 112 struct missing *gone; 120 double f; 128 struct inner ins[2]; 144 long ticks; };
 // struct odd { __int128 wide; };
 // struct task_struct { 0 int pid; 8 struct task_struct *real_parent; 16 char comm[16]; };
+// struct path { 0 struct vfsmount *mnt; 8 struct dentry *dentry; }; struct file { 16 struct path f_path; };
+// struct mount { 16 mnt_parent; 24 mnt_mountpoint; 32 mnt; }; int opened(struct file *f, struct path *at);
 // int probe_me(struct node *n, int i, unsigned int u, long l, unsigned long ul, bool flag, short seventh,
 // unsigned char eighth); struct node *find(int id);  void nothing(void);  bool truth(unsigned char c);  int
 // by_value(struct inner in, int x); unsigned long size_of_it(char *path);
@@ -42,7 +44,7 @@ class LabTypes {
             .write(static_cast<const char*>(data), static_cast<std::streamsize>(size));
         std::ofstream(dir_ / "kallsyms")
             << "ffffffff81000000 T probe_me\nffffffff81001000 T find\nffffffff81002000 T other\n"
-               "ffffffff81003000 T last\n";
+               "ffffffff81003000 T last\nffffffff81004000 T opened\n";
     }
     ~LabTypes() { std::filesystem::remove_all(dir_); }
     LabTypes(const LabTypes&) = delete;
@@ -128,6 +130,17 @@ class LabTypes {
         btf__add_field(b, "real_parent", task + 1, 64, 0);
         btf__add_field(b, "comm", name, 128, 0);
         REQUIRE(btf__add_ptr(b, task) == task + 1);
+        const int path = btf__add_struct(b, "path", 16);
+        btf__add_field(b, "mnt", void_pointer_, 0, 0);
+        btf__add_field(b, "dentry", void_pointer_, 64, 0);
+        path_pointer_ = btf__add_ptr(b, path);
+        const int file = btf__add_struct(b, "file", 32);
+        btf__add_field(b, "f_path", path, 128, 0);
+        file_pointer_ = btf__add_ptr(b, file);
+        btf__add_struct(b, "mount", 64);
+        btf__add_field(b, "mnt_parent", void_pointer_, 128, 0);
+        btf__add_field(b, "mnt_mountpoint", void_pointer_, 192, 0);
+        btf__add_field(b, "mnt", path, 256, 0);
     }
 
     void add_functions() {
@@ -140,6 +153,7 @@ class LabTypes {
                   {"flag", bool_},
                   {"seventh", short_},
                   {"eighth", uchar_}});
+        function("opened", int_, {{"f", file_pointer_}, {"at", path_pointer_}});
         function("find", node_pointer_, {{"id", int_}});
         function("nothing", 0, {});
         function("truth", bool_, {{"c", uchar_}});
@@ -156,7 +170,7 @@ class LabTypes {
     std::filesystem::path dir_;
     std::unique_ptr<btf, decltype(&btf__free)> btf_{nullptr, btf__free};
     int int_, uint_, long_, ulong_, short_, ushort_, char_, schar_, uchar_, bool_, double_, color_,
-        void_pointer_, char_pointer_, inner_, node_pointer_;
+        void_pointer_, char_pointer_, inner_, node_pointer_, path_pointer_, file_pointer_;
 };
 
 }  // namespace kpl::test

@@ -107,6 +107,11 @@ Value Builder::negate(const Value& v) {
 }
 
 Value Builder::length(const Value& v) {
+    if (v.is(Kind::List)) return list_length(v);
+    if (v.is(Kind::Record)) {
+        make_list(v, "itself");
+        return poison();
+    }
     if (!usable(v, "'#'")) return poison();
     if (v.is(Kind::Table)) {
         int64_t n = 0;

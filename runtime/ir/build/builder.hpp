@@ -278,6 +278,17 @@ class Builder {
     void record_set(const Value& v, const Value& key, const Value& to);
     Value new_record(uint32_t to);
 
+    // ---- lists.cpp: tables that gather elements
+    std::string list_place() const;
+    Value new_list(const std::string& site, const ListSite& list);
+    void make_list(const Value& record, const std::string& into);
+    void list_set(const Value& list, const Value& index, const Value& to);
+    void list_grow(const Value& list, const Value& to, const std::string& place);
+    void list_template(const Value& list, std::map<int64_t, Value> constants);
+    void grow_by_constants(const Value& list, int64_t next);
+    Value list_length(const Value& list);
+    std::optional<uint32_t> times_here() const;
+
     // ---- calls.cpp
     void op_call(const Insn&);
     void op_callm(const Insn&);
@@ -309,6 +320,7 @@ class Builder {
     Values b_starts(const BuiltinRow&, Values&);
     Values b_stack(const BuiltinRow&, Values&);
     Values b_sym(const BuiltinRow&, Values&);
+    Values b_path(const BuiltinRow&, Values&);
     Values b_printf(const BuiltinRow&, Values&);
     Values b_print(const BuiltinRow&, Values&);
     Values b_exit(const BuiltinRow&, Values&);
@@ -375,6 +387,11 @@ class Builder {
     };
     std::map<uint32_t, RecordMade> records_made_;
     std::set<uint32_t> records_used_;
+    struct Waiting {
+        SourceLoc at;
+        std::map<int64_t, Value> constants;
+    };
+    std::map<std::string, Waiting> list_constants_;  // by site: what a constructor adds later
 };
 
 }  // namespace kpl::front

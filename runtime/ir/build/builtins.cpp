@@ -43,6 +43,7 @@ struct BuiltinTable {
         {"kstack", 0, 1, &B::b_stack, 0},
         {"ustack", 0, 1, &B::b_stack, 1},
         {"sym", 1, 1, &B::b_sym, 0},
+        {"path", 1, 2, &B::b_path, 0},
         {"printf", 1, any, &B::b_printf, 0},
         {"print", 0, any, &B::b_print, 0},
         {"exit", 0, 1, &B::b_exit, 0},
@@ -260,6 +261,37 @@ Values Builder::b_sym(const BuiltinRow&, Values& args) {
     if (!args[0].is(Kind::Int) && !args[0].is(Kind::Pointer))
         return {fail(Err::NEED_INT, "sym", describe(args[0]))};
     return {number(num(args[0]), symbol_type)};
+}
+
+// path(file or path[, n])
+Values Builder::b_path(const BuiltinRow&, Values& args) {
+    const Value& of = args[0];
+    if (!usable(of, "path")) return {poison()};
+    if (!of.is(Kind::Pointer) && !of.is(Kind::Memory)) return {fail(Err::PATH_OF, describe(of))};
+    const auto t = ask(s_.types.resolve(of.type.ctype));
+    if (!t) return {poison()};
+    const bool is_file = t->kind == TypeKind::Struct && t->name == "file";
+    if (of.type.space == Space::User || !(is_file || (t->kind == TypeKind::Struct && t->name == "path")))
+        return {fail(Err::PATH_OF, describe(of))};
+    const auto limit = need_limit(args, 1, "path", s_.options.string_limit);
+    if (!limit) return {poison()};
+    int64_t offset = 0, mount = 0;
+    auto add_offset = [&](const char* type, const char* member, int64_t& to, int shift) {
+        const auto parsed = ask(s_.types.parse(std::string("struct ") + type));
+        const auto field = parsed ? ask(s_.types.field(*parsed, member)) : std::nullopt;
+        if (!field) return false;
+        if (!*field) return !fail(Err::NO_FIELD, std::string("struct ") + type, member, "").is_poison();
+        to |= static_cast<int64_t>((**field).offset) << shift;
+        return true;
+    };
+    if ((is_file && !add_offset("file", "f_path", offset, 0)) || !add_offset("mount", "mnt_parent", mount, 0) ||
+        !add_offset("mount", "mnt_mountpoint", mount, 10) || !add_offset("mount", "mnt", mount, 20))
+        return {poison()};
+    Value v = new_string(*limit);
+    w_.call(KPL_H_path,
+            {HitOperand{}, StrOperand{v.str}, ConstOperand{v.str.limit}, offset_by(address_of(of), offset), ConstOperand{mount}},
+            !soft(), fmt::format("path({})", of.text));
+    return {v};
 }
 
 // ---- output and end

@@ -122,6 +122,7 @@ void Builder::merge_records(Frame& frame, const std::vector<Edge>& edges, BlockI
         if (id >= frame.first_record && !live.contains(id)) continue;
         RecordState& to = merged.records[id];
         to.at = first.at;
+        to.site = first.site;
         Meeting m;
         m.into = into;
         for (const Edge& e : edges) m.from.push_back(e.from);

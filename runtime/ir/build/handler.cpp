@@ -45,9 +45,7 @@ void Builder::enter_handler(Frame& frame) {
         const ValueId zero = w_.constant(0);
         w_.store_data(0, zero);
         for (const FieldLayout& f : data->layout.fields)
-            if (f.nilable &&
-                (f.kind == FieldKind::String || f.kind == FieldKind::Kstack || f.kind == FieldKind::Ustack))
-                w_.store_data(f.offset, zero);
+            if (f.nilable && is_bytes(f.kind)) w_.store_data(f.offset, zero);
     }
     State entry;
     // A call's frame may reach past the function's own: its function and frame link.
@@ -162,6 +160,8 @@ void Builder::handler_return(const Values& values) {
 void Builder::check_records() {
     for (const auto& [id, made] : records_made_)
         if (!records_used_.contains(id)) s_.diag.error(made.at, Err::TABLE_UNUSED, record_name(id));
+    for (const auto& [site, waiting] : list_constants_)
+        if (!waiting.constants.empty()) s_.diag.error(waiting.at, Err::LIST_HOLE);
 }
 
 }  // namespace kpl::front

@@ -120,7 +120,7 @@ Value Builder::stored_field(const Type& type, ValueId number_id, StrRef str, Val
     v.type = type;
     v.type.nilable = presence != no_value;
     v.present = presence;
-    if (type.kind == Kind::String || type.kind == Kind::Stack)
+    if (is_bytes(type))
         v.str = str;
     else
         v.id = number_id;
@@ -151,7 +151,7 @@ Value Builder::data_load(const std::string& name) {
             w_.binary(Opcode::And, w_.binary(Opcode::Shr, bits, w_.constant(static_cast<int64_t>(index))),
                       w_.constant(1));
     }
-    const bool is_string = type.kind == Kind::String || type.kind == Kind::Stack;
+    const bool is_string = is_bytes(type);
     if (!is_string) {
         value = w_.load_data(f.offset);
     } else if (changes) {
@@ -192,7 +192,7 @@ void Builder::data_store(const std::string& name, const Value& v) {
     else
         cur_.stored.insert(name);
     if (nil) return;
-    if (v.is(Kind::String) || v.is(Kind::Stack))
+    if (is_bytes(v.type))
         copy_string_in(w_.block(),
                        {.where = StrRef::Where::Data, .index = f.offset, .limit = string_bytes(shape.type)},
                        v);

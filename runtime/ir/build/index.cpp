@@ -85,6 +85,8 @@ Value Builder::get_named(const Value& target, const std::string& name, const std
             return fail(Err::CELL_MEMBER, name);
         case Kind::Event:
             return fail(Err::EVENT_MEMBER, name);
+        case Kind::List:
+            return fail(Err::LIST_READ);
         case Kind::Record: {
             Value field = record_get(v, string_literal(name));
             if (field.type.nilable && !field.literal) field.text = path + "." + name;
@@ -115,6 +117,8 @@ Value Builder::get_indexed(const Value& target, const Value& index, const std::s
             return map_get(v, index);
         case Kind::Record:
             return record_get(v, index);
+        case Kind::List:
+            return fail(Err::LIST_READ);
         case Kind::Table: {
             const std::string name = fmt::format("{}[{}]", v.text, index_text(index));
             if (index.literal) return captured(v.table->get(index.text), name);
@@ -145,6 +149,9 @@ void Builder::set_named(const Value& target, const std::string& name, const Valu
             return;
         case Kind::Record:
             record_set(v, string_literal(name), to);
+            return;
+        case Kind::List:
+            list_set(v, string_literal(name), to);
             return;
         case Kind::Map:
             map_set(v, string_literal(name), to);
@@ -179,6 +186,9 @@ void Builder::set_indexed(const Value& target, const Value& index, const Value& 
         case Kind::Record:
             record_set(v, index, to);
             return;
+        case Kind::List:
+            list_set(v, index, to);
+            return;
         case Kind::Table:
             fail(Err::TABLE_SET, v.text, "[…]");
             return;
@@ -198,8 +208,11 @@ void Builder::set_indexed(const Value& target, const Value& index, const Value& 
 // ---- tables under construction
 
 Value Builder::new_record(uint32_t to) {
+    const std::string site = list_place();
+    if (const auto list = s_.lists.find(site); list != s_.lists.end()) return new_list(site, list->second);
     const uint32_t id = next_record_++;
     cur_.records[id].at = w_.place();
+    cur_.records[id].site = site;
     const LocalVar* local = frame_->proto->local_at(to, pc_ + 1);
     records_made_[id] = {w_.place(), local && !local->name.starts_with('(') ? local->name : std::string()};
     return named(Kind::Record, {}, id);
@@ -221,8 +234,7 @@ void Builder::op_tnew(const Insn& i) {
 }
 
 void Builder::op_tdup(const Insn& i) {
-    Value v = new_record(i.a);
-    RecordState& record = cur_.records[v.index];
+    const Value v = new_record(i.a);
     const auto& table = std::get<TableTemplate>(frame_->proto->gc[i.c]);
     auto constant = [&](const TemplateValue& t) -> Value {
         if (const auto* b = std::get_if<bool>(&t)) return bool_constant(*b);
@@ -231,19 +243,15 @@ void Builder::op_tdup(const Insn& i) {
         if (const auto* s = std::get_if<std::string>(&t)) return string_literal(*s);
         return nil_value();
     };
+    std::map<int64_t, Value> elements;
     for (size_t n = 0; n < table.array.size(); n++)
-        if (!std::holds_alternative<Nil>(table.array[n]))
-            record.elements[static_cast<int64_t>(n)] = constant(table.array[n]);
-    for (const auto& [key, value] : table.hash) {
-        const Value k = constant(key);
-        if (k.literal)
-            record.fields[k.text] = constant(value);
-        else if (k.constant && k.is(Kind::Int))
-            record.elements[*k.constant] = constant(value);
-        else
-            fail(Err::RECORD_KEY, record_name(v.index));
-    }
-    assign(i.a, std::move(v));
+        if (!std::holds_alternative<Nil>(table.array[n])) elements[static_cast<int64_t>(n)] = constant(table.array[n]);
+    if (v.is(Kind::List))
+        list_template(v, std::move(elements));
+    else
+        cur_.records[v.index].elements = std::move(elements);
+    for (const auto& [key, value] : table.hash) set_indexed(v, constant(key), constant(value));
+    assign(i.a, v);
 }
 
 // {..., f()}: the open results from index D's low bits on (LuaJIT stores the index as 2^52 + n).
@@ -252,7 +260,7 @@ void Builder::op_tsetm(const Insn& i) {
     const Value record = slot(i.a - 1u);
     const Values open = cur_.open;
     for (size_t n = 0; n < open.size(); n++)
-        record_set(record, int_constant(first + static_cast<int64_t>(n)), open[n]);
+        set_indexed(record, int_constant(first + static_cast<int64_t>(n)), open[n]);
 }
 
 Value Builder::record_get(const Value& v, const Value& key) {
@@ -271,16 +279,15 @@ Value Builder::record_get(const Value& v, const Value& key) {
 
 void Builder::record_set(const Value& v, const Value& key, const Value& to) {
     if (v.is_poison() || key.is_poison()) return;
-    if (to.is(Kind::Record)) {
-        records_used_.insert(to.index);
-        fail(Err::NESTED_TABLE, record_name(to.index), "a field of " + record_name(v.index));
-        return;
-    }
+    if (to.is(Kind::Record)) make_list(to, "a field of " + record_name(v.index));
+    const Value& value = to.is(Kind::Record) ? poison() : to;
     RecordState& record = cur_.records[v.index];
-    if (key.literal)
-        record.fields[key.text] = to;
+    if (key.is(Kind::Int) && !key.constant && record.fields.empty())
+        make_list(v, "itself");
+    else if (key.literal)
+        record.fields[key.text] = value;
     else if (key.is(Kind::Int) && key.constant)
-        record.elements[*key.constant] = to;
+        record.elements[*key.constant] = value;
     else
         fail(Err::RECORD_KEY, record_name(v.index));
 }

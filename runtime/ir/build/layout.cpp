@@ -17,6 +17,8 @@ FieldKind kind_of(const Type& type) {
             return FieldKind::String;
         case Kind::Stack:
             return type.user ? FieldKind::Ustack : FieldKind::Kstack;
+        case Kind::List:
+            return FieldKind::List;
         default:
             break;
     }
@@ -26,7 +28,7 @@ FieldKind kind_of(const Type& type) {
 }
 
 uint32_t size_in(const Type& type, Strings strings) {
-    if (type.kind != Kind::String && type.kind != Kind::Stack) return 8;
+    if (!is_bytes(type)) return 8;
     return strings == Strings::Tail ? sizeof(kpl_rec_str) : KPL_STR_SIZE(string_bytes(type));
 }
 
@@ -62,10 +64,8 @@ SourceLoc first_store(const RecordShape& shape, const SourceLoc& fallback) {
 
 uint32_t with_tail(const Layout& layout) {
     uint32_t size = sizeof(kpl_rec) + layout.size;
-    for (const FieldLayout& f : layout.fields) {
-        if (f.kind == FieldKind::String) size += (f.limit + 7) & ~7u;
-        if (f.kind == FieldKind::Kstack || f.kind == FieldKind::Ustack) size += f.limit * 8;
-    }
+    for (const FieldLayout& f : layout.fields)
+        if (is_bytes(f.kind)) size += (most_bytes(f) + 7) & ~7u;
     return size;
 }
 
@@ -95,6 +95,11 @@ Type type_of(const FieldLayout& f) {
             return {.kind = Kind::Stack, .limit = f.limit};
         case FieldKind::Ustack:
             return {.kind = Kind::Stack, .user = true, .limit = f.limit};
+        case FieldKind::List: {
+            FieldLayout element = f;
+            element.kind = f.element;
+            return list_of(type_of(element), f.limit);
+        }
     }
     return {};
 }
@@ -119,6 +124,7 @@ Layout make_layout(const RecordShape::Fields& fields, Strings strings,
         f.kind = kind_of(shape.type);
         f.offset = layout.size;
         f.limit = shape.type.limit;
+        if (f.kind == FieldKind::List) f.element = kind_of(element_of(shape.type));
         f.nilable = shape.nilable;
         if (shape.type.kind == Kind::Pointer) f.pointee = shape.type.ctype;
         f.user = shape.type.kind == Kind::Pointer && shape.type.space == Space::User;

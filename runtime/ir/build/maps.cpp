@@ -28,6 +28,8 @@ std::optional<Builder::Named> Builder::key_fields(uint32_t map, const Value& key
     Named elements;
     if (key.is(Kind::Record)) {
         records_used_.insert(key.index);
+        const auto table = cur_.records.find(key.index);
+        if (table != cur_.records.end() && s_.lists.contains(table->second.site)) return std::nullopt;  // from the next round on
         if (!set_form(shape.tuple, true, Err::KEY_FORM, map)) return std::nullopt;
         const auto it = cur_.records.find(key.index);
         if (it == cur_.records.end()) return std::nullopt;
@@ -47,6 +49,8 @@ std::optional<Builder::Named> Builder::key_fields(uint32_t map, const Value& key
         if (key.is_poison() || !set_form(shape.tuple, false, Err::KEY_FORM, map)) return std::nullopt;
         elements[""] = key;
     }
+    for (const auto& [name, v] : elements)
+        if (v.is_poison()) return std::nullopt;
     const size_t arity = shape.key.fields().size();
     if (arity && arity != elements.size()) {
         fail(Err::KEY_ARITY, map_name(map), arity, elements.size());
@@ -76,7 +80,7 @@ Value Builder::map_get(const Value& map, const Value& key) {
     const Layout& layout = shape.value_layout;
     const SlotId slot = w_.new_slot(std::max(layout.size, 8u));
     for (const FieldLayout& f : layout.fields)
-        if (f.kind == FieldKind::String || f.kind == FieldKind::Kstack || f.kind == FieldKind::Ustack)
+        if (is_bytes(f.kind))
             w_.store_slot_in(w_.block(), slot, f.offset, w_.constant(0));
     const ValueId there = w_.append({.op = Opcode::MapGet,
                                      .imm = id,
@@ -94,7 +98,7 @@ Value Builder::map_get(const Value& map, const Value& key) {
     const Type type = shape.value.fields().begin()->second.type;
     // Unless a later round finds a store of something else, it is only ever set to what is made of its own nil.
     if (type.kind == Kind::Undefined) return fail(Err::MAYBE_NIL, "'" + map.text + "[…]'");
-    const bool is_string = type.kind == Kind::String || type.kind == Kind::Stack;
+    const bool is_string = is_bytes(type);
     Value v = stored_field(type, is_string ? no_value : w_.load_slot(slot, 0),
                            {.index = slot, .limit = string_bytes(type)}, there);
     v.text = map.text + "[…]";
@@ -122,7 +126,7 @@ Value Builder::snapshot_field(const Value& snapshot, const std::string& name) {
                             w_.binary(Opcode::Shr, w_.load_slot(snapshot.index, 0), w_.constant(index)),
                             w_.constant(1));
     const Type type = field->type;
-    const bool is_string = type.kind == Kind::String || type.kind == Kind::Stack;
+    const bool is_string = is_bytes(type);
     Value v = stored_field(type, is_string ? no_value : w_.load_slot(snapshot.index, offset),
                            {.index = snapshot.index, .limit = string_bytes(type), .offset = offset}, present);
     v.text = snapshot.text + "." + name;

@@ -33,6 +33,9 @@ std::string Builder::describe(const Type& t) {
         case Kind::Stack:
             text = "a stack";
             break;
+        case Kind::List:
+            text = "a list";
+            break;
         case Kind::Snapshot:
             text = "a struct value of " + map_name(t.map);
             break;

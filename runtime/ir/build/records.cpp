@@ -21,6 +21,7 @@ std::optional<Type> Builder::storable(const Value& v, const std::string& use) {
         case Kind::Pointer:
         case Kind::String:
         case Kind::Stack:
+        case Kind::List:
             return v.type;
         case Kind::Float:
             fail(Err::FLOAT, v.text);
@@ -36,8 +37,7 @@ std::optional<Type> Builder::storable(const Value& v, const std::string& use) {
             return std::nullopt;
         }
         case Kind::Record:
-            records_used_.insert(v.index);
-            fail(Err::NESTED_TABLE, record_name(v.index), use);
+            make_list(v, use);
             return std::nullopt;
         default:
             fail(Err::STORE_KIND, describe(v), use);
@@ -88,9 +88,8 @@ std::vector<FieldStore> Builder::field_stores(const Layout& layout, const Named&
         const FieldLayout& f = layout.fields[i];
         const auto it = values.find(f.name);
         FieldStore store{.offset = f.offset, .value = std::monostate{}, .limit = 0};
-        const bool is_string =
-            f.kind == FieldKind::String || f.kind == FieldKind::Kstack || f.kind == FieldKind::Ustack;
-        if (is_string) store.limit = f.kind == FieldKind::String ? f.limit : f.limit * 8;
+        const bool is_string = is_bytes(f.kind);
+        if (is_string) store.limit = most_bytes(f);
         if (it != values.end() && !it->second.is(Kind::Nil)) {
             const Value& v = it->second;
             if (is_string)
@@ -162,7 +161,7 @@ bool Builder::check_conversion(char conversion, const Value& v, size_t index) {
         case 'p':
             return v.is(Kind::Int) || v.is(Kind::Pointer) || bad("a pointer");
         default:
-            if (v.is(Kind::String) || v.is(Kind::Bool) || v.is(Kind::Stack)) return true;
+            if (v.is(Kind::String) || v.is(Kind::Bool) || v.is(Kind::Stack) || v.is(Kind::List)) return true;
             if (v.is(Kind::Int) && v.type.shows == Shows::Symbol) return true;
             return bad("a string");
     }

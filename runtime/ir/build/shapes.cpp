@@ -20,9 +20,33 @@ Shows wider(Shows a, Shows b) {
     return a == b ? a : Shows::Plain;
 }
 
-// The type that holds both, or nothing.
+}  // namespace
+
+Type element_of(const Type& list) {
+    Type t = list;
+    t.kind = list.element;
+    t.element = Kind::Undefined;
+    t.limit = 0;
+    return t;
+}
+
+Type list_of(const Type& element, uint32_t bytes) {
+    Type t = element;
+    t.element = element.kind;
+    t.kind = Kind::List;
+    t.limit = bytes;
+    t.nilable = false;
+    return t;
+}
+
 std::optional<Type> widen(const Type& a, const Type& b) {
     if (a.kind == Kind::Undefined) return b;
+    if (b.kind == Kind::Undefined) return a;
+    if (a.kind == Kind::List && b.kind == Kind::List) {
+        const auto element = widen(element_of(a), element_of(b));
+        if (!element) return std::nullopt;
+        return list_of(*element, std::max(a.limit, b.limit));
+    }
     Type t = a;
     if (a.kind != b.kind) {
         const bool numbers = (a.kind == Kind::Int && b.kind == Kind::Pointer) ||
@@ -39,7 +63,21 @@ std::optional<Type> widen(const Type& a, const Type& b) {
     return t;
 }
 
-}  // namespace
+uint32_t ListSite::most() const {
+    constexpr uint32_t unless_known = 32, limit = 4096;
+    uint32_t sum = 0;
+    for (const auto& [place, times] : grows) {
+        if (!times) return unless_known;
+        sum = std::min(sum + *times, limit);
+    }
+    return sum;
+}
+
+uint32_t ListSite::bytes() const {
+    constexpr uint32_t limit = KPL_MAX_STR & ~7u;
+    const uint32_t size = element.kind == Kind::String ? (sizeof(uint32_t) + element.limit + 7) & ~7u : 8;
+    return std::min(std::max(most(), 1u) * size, limit);
+}
 
 bool FieldOrder::operator()(const std::string& a, const std::string& b) const {
     const auto x = as_number(a), y = as_number(b);

@@ -99,6 +99,14 @@ struct DataShape {
     std::set<std::pair<size_t, std::string>> stored_by;
 };
 
+// Tables that turned out to be lists, and what is put into them: known from the round before.
+struct ListSite {
+    Type element;                           // Undefined: nothing yet
+    std::map<std::string, std::optional<uint32_t>> grows;  // by place: how often at most
+    uint32_t most() const;                  // elements
+    uint32_t bytes() const;
+};
+
 // Everything that the handlers of one build share.
 struct UnitState {
     UnitState(Unit& u, Types& t, const BuildOptions& o);
@@ -117,6 +125,7 @@ struct UnitState {
     std::vector<DataShape> data;
     std::vector<PrintfDecl> printfs;    // of this round
     std::map<std::string, Type> hints;  // by place: the type that a variable has at a loop's head
+    std::map<std::string, ListSite> lists;  // by place: where the table is made
     std::set<std::string> extra_heads;  // by place: blocks that a goto makes the head of a loop
     bool changed = false;
 
@@ -135,6 +144,10 @@ Layout make_layout(const RecordShape& shape, Strings strings, const std::vector<
 Layout make_layout(const RecordShape::Fields& fields, Strings strings,
                    const std::vector<std::string>& order = {});
 Type type_of(const FieldLayout& field);
+// The type that holds both, or nothing.
+std::optional<Type> widen(const Type& a, const Type& b);
+Type list_of(const Type& element, uint32_t bytes);
+Type element_of(const Type& list);
 
 // The bytes of a string value or stack of this type.
 uint32_t string_bytes(const Type& type);

@@ -26,6 +26,7 @@ enum class Kind : uint8_t {
     Pointer,
     String,
     Stack,
+    List,  // that a handler makes
     Snapshot,
     // Kernel memory of an aggregate C type (struct, union, array), not read yet.
     Memory,
@@ -62,10 +63,16 @@ struct Type {
     Shows shows = Shows::Plain;  // Int
     TypeId ctype = 0;            // Pointer: its target; Memory: the type itself
     Space space = Space::Unknown;  // Pointer, Memory
-    uint32_t limit = 0;          // String: bytes; Stack: frames
+    Kind element = Kind::Undefined;  // List: what is in it; the other members describe that, but for limit
+    uint32_t limit = 0;          // String, List: bytes; Stack: frames
     uint32_t map = 0;            // Snapshot: whose value it is
     bool operator==(const Type&) const = default;
 };
+
+// Kept as bytes with a length, in a slot or in private data.
+inline bool is_bytes(const Type& t) {
+    return t.kind == Kind::String || t.kind == Kind::Stack || t.kind == Kind::List;
+}
 
 inline constexpr Type bool_type{Kind::Bool};
 inline constexpr Type int_type{Kind::Int};
@@ -125,6 +132,7 @@ struct RecordState {
     std::map<std::string, Value> fields;
     std::map<int64_t, Value> elements;
     SourceLoc at;
+    std::string site;  // in UnitState::lists, when it turns out to be a list
 };
 
 // Everything that differs between the paths that lead to one place.

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * The helpers that make lists, as helpers.def describes them.  The program
+ * may have written their headers: nothing in them is trusted.  Any context,
+ * preemption off.
+ */
+#include <linux/minmax.h>
+#include <linux/string.h>
+
+#include "hit.h"
+#include "memory.h"
+#include "words.h"
+
+/* Where the next element of `size` bytes goes, its last word cleared; NULL: cut. */
+static u8 *kpl_list_room(u64 hit, struct kpl_str *list, u64 limit, u32 size)
+{
+	u32 room = round_down(limit, 8), len = min_t(u32, round_down(list->len, 8), room);
+	u16 count = list->reserved, max = list->reserved >> 16;
+	u8 *to = (u8 *)list->bytes + len;
+
+	if (count >= max || size > room - len) {
+		list->reserved = count | (u32)min(count, max) << 16;
+		kpl_count_cut(hit);
+		return NULL;
+	}
+	list->len = len + size;
+	list->reserved = (count + 1) | (u32)max << 16;
+	memset(to + size - 8, 0, 8);
+	return to;
+}
+
+u64 kpl_h_list_num(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
+{
+	u8 *to = kpl_list_room(r1, (struct kpl_str *)r2, r3, sizeof(r4));
+
+	if (to)
+		memcpy(to, &r4, sizeof(r4));
+	return 0;
+}
+
+u64 kpl_h_list_str(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
+{
+	const struct kpl_str *str = (const struct kpl_str *)r4;
+	u32 len = min_t(u32, str->len, r5);
+	u8 *to = kpl_list_room(r1, (struct kpl_str *)r2, r3, round_up(sizeof(len) + len, 8));
+
+	if (!to)
+		return 0;
+	memcpy(to, &len, sizeof(len));
+	memcpy(to + sizeof(len), str->bytes, len);
+	return 0;
+}
