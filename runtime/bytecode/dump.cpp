@@ -74,6 +74,7 @@ class DumpReader {
         if (!in_.at_end()) return bad("bytes follow its end");
         if (unclaimed_.size() != 1) return bad("it holds not one main function");
         mark_upvalues(*unclaimed_[0].proto, nullptr);
+        find_assignments(*unclaimed_[0].proto);
         return std::shared_ptr<const Proto>(unclaimed_[0].proto);
     }
 
@@ -259,7 +260,10 @@ class DumpReader {
     // The immutable bit stands with the function next to the declaring one: hand it down from there.
     static void mark_upvalues(Proto& f, const Proto* parent) {
         for (UpvalueDesc& upvalue : f.upvalues) {
-            if (upvalue.local) continue;
+            if (upvalue.local) {
+                upvalue.unknown = !parent && !upvalue.immutable;
+                continue;
+            }
             const bool known = parent && upvalue.slot < parent->upvalues.size();
             upvalue.unknown = !known || parent->upvalues[upvalue.slot].unknown;
             upvalue.immutable = known && parent->upvalues[upvalue.slot].immutable;

@@ -90,8 +90,10 @@ struct UpvalueDesc {
     uint16_t slot = 0;     // local slot of the parent function, or index of its upvalue
     bool local = false;    // refers to a local of the parent
     bool immutable = false;  // never assigned after initialisation
-    // An upvalue of a parent that is not in the dump: LuaJIT keeps the immutable bit with the function next to the
-    // declaring one, so `immutable` can't be told from here (same_code finds the function in a dump of its chunk).
+    // The line of an assignment that can run once the function exists; 0: there is none.
+    uint32_t assigned = 0;
+    // What the declaring function does with it is not in the dump: neither of the two can be told from here
+    // (same_code finds the function in a dump of its chunk).
     bool unknown = false;
 };
 
@@ -120,6 +122,9 @@ struct Proto {
 // The function in `root`, itself or one nested in it, that is `f` as another dump of the same source holds it;
 // nullptr if there is none.
 const Proto* same_code(const Proto& root, const Proto& f);
+
+// Fills in UpvalueDesc::assigned of all functions nested in `root`.
+void find_assignments(const Proto& root);
 
 // Decodes a dump (string.dump without strip). The whole length must be consumed. Unknown versions, flags,
 // opcodes and truncated input are errors; nothing is read beyond `dump`. Operands are checked: slots are within

@@ -164,7 +164,7 @@ Value Builder::upvalue(uint32_t index) {
     const UpvalueDesc& desc = frame_->proto->upvalues[index];
     if (!frame_->function->ref) return frame_->function->upvalues[index];
     if (desc.unknown) return fail(Err::CAPTURED_UNKNOWN, desc.name);
-    if (!desc.immutable) return fail(Err::CAPTURED_ASSIGNED, desc.name);
+    if (desc.assigned) return fail(Err::CAPTURED_ASSIGNED, desc.name, desc.assigned);
     return captured(frame_->function->ref->upvalue(index), desc.name);
 }
 
