@@ -50,6 +50,18 @@ local function name_cache(resolve)
 end
 local symbol, frame = name_cache(core.symbol), name_cache(core.frame)
 
+-- Internet addresses by their bytes, likewise.
+local inets, inet_count = {}, 0
+local function inet(bytes)
+  local name = inets[bytes]
+  if not name then
+    if inet_count == most_names then inets, inet_count = {}, 0 end
+    name = core.inet(bytes)
+    inets[bytes], inet_count = name, inet_count + 1
+  end
+  return name
+end
+
 local Words = ffi.typeof "const uint32_t *"
 local Bytes = ffi.typeof "const char *"
 
@@ -82,9 +94,10 @@ local numbers = {
 }
 
 -- As helpers.def packs them: numbers of 8 bytes; strings with their length before them, filled up to a multiple of 8.
-local function elements_of(record, offset, size, element)
+local function elements_of(record, offset, size, element, named)
   local at, elements, n = ffi.cast(Bytes, record) + offset, {}, 0
   local stop, number = at + size, numbers[element]
+  if element == "named" then number = function(word) return named(ffi.cast(Words, word)[1], ffi.cast(Words, word)[0]) end end
   while at < stop do
     n = n + 1
     if number then
@@ -110,7 +123,9 @@ local kinds = {
   symbol = { "uint32_t _$l, _$h;", "local f = symbol(r._$h, r._$l)" },
   string = { "uint32_t _$o, _$s;", "local f if r._$o ~= 0 then f = text(cast(Bytes, r) + r._$o, r._$s) end" },
   stack = { "uint32_t _$o, _$s;", "local f if r._$o ~= 0 then f = stack(r, r._$o, r._$s) end" },
-  list = { "uint32_t _$o, _$s;", "local f if r._$o ~= 0 then f = elements_of(r, r._$o, r._$s, '@') end" },
+  list = { "uint32_t _$o, _$s;", "local f if r._$o ~= 0 then f = elements_of(r, r._$o, r._$s, '@', named[$]) end" },
+  named = { "uint32_t _$l, _$h;", "local f = named[$](r._$h, r._$l)" },
+  inet = { "uint32_t _$o, _$s;", "local f if r._$o ~= 0 then f = inet(text(cast(Bytes, r) + r._$o, r._$s)) end" },
 }
 
 -- The record as a C struct: gaps and all.
@@ -162,12 +177,25 @@ local function fields_of(layout)
 end
 
 local prelude = [[
-local cast, u64, Bytes, symbol, stack, elements_of, Record, Printed = ...
+local cast, u64, Bytes, symbol, stack, elements_of, inet, named, Record, Printed = ...
 local tonumber, text, format, band, setmetatable = tonumber, require("ffi").string, string.format, require("bit").band, setmetatable
 ]]
 
-local function compile(code, record, printed)
-  return assert(loadstring(prelude .. code, "=kprobe"))(ffi.cast, ffi.typeof "uint64_t", Bytes, symbol, stack, elements_of, record, printed)
+local function compile(layout, code, record, printed)
+  return assert(loadstring(prelude .. code, "=kprobe"))(ffi.cast, ffi.typeof "uint64_t", Bytes, symbol, stack, elements_of, inet,
+    layout.named, record, printed)
+end
+
+-- An event's layout, with the names of the numbers that print as such, by field.
+local function layout_of(event)
+  local layout = core.layout(event)
+  layout.named = {}
+  for i, field in ipairs(layout.fields) do
+    if field.kind == "named" or field.element == "named" then
+      layout.named[i] = name_cache(function(high, low) return core.named(event, i, high, low) end)
+    end
+  end
+  return layout
 end
 
 -- What tostring() gives of an event: the fields that it has, in their order.
@@ -196,7 +224,7 @@ local function table_decoder(layout, record)
     row[#row + 1] = string.format("[%q] = %s", field.name, name)
   end
   code[#code + 1] = string.format("return setmetatable({ %s }, Printed) end", table.concat(row, ", "))
-  return compile(table.concat(code, "\n"), record, { __tostring = text_of_fields(layout) })
+  return compile(layout, table.concat(code, "\n"), record, { __tostring = text_of_fields(layout) })
 end
 
 -- ---------------------------------------------------------------- batches
@@ -208,7 +236,7 @@ local function view_of(layout, record)
       field.code "v")
   end
   code[#code + 1] = "}"
-  local getters = compile(table.concat(code, "\n"), record)
+  local getters = compile(layout, table.concat(code, "\n"), record)
   local view = ffi.typeof("struct { $ _record; uint32_t _cpu; }", record)
   return ffi.metatype(view, { __tostring = text_of_fields(layout), __index = function(v, name)
     local get = getters[name]
@@ -273,7 +301,7 @@ local consumers = setmetatable({}, { __index = function(consumers, event)
   local list = subscribers[event]
   local consumer
   if list then
-    local layout = core.layout(event)
+    local layout = layout_of(event)
     local record = ffi.typeof("const $ *", struct_of(layout))
     local decode = table_decoder(layout, record)
     local counted = false

@@ -47,6 +47,7 @@ local checks = {
   max = { function(v) return is_integer(v) and v >= 0 and v <= 2 ^ 20 end, "a number of entries up to 1,048,576" },
   boolean = { function(v) return type(v) == "boolean" end, "true or false" },
   count = { function(v) return is_integer(v) and v >= 0 end, "a whole number, 0 or more" },
+  cgroup = { function(v) return type(v) == "string" or is_integer(v) and v >= 0 end, "a cgroup's path or number" },
   string = { function(v) return type(v) == "string" end, "a string" },
   table = { function(v) return type(v) == "table" end, "a table" },
   any = { function() return true end, "" },
@@ -62,7 +63,7 @@ local options = {
 for _, own in pairs(options) do
   for name, kind in pairs(common) do own[name] = kind end
 end
-local when_options = { pid = "count", tid = "count", comm = "string", cpu = "count", cgroup = "count" }
+local when_options = { pid = "count", tid = "count", comm = "string", cpu = "count", cgroup = "cgroup" }
 
 local function names_of(allowed)
   local names = {}
@@ -464,7 +465,8 @@ end
 -- Handler builtins without a meaning in user space: calling one there says so.
 local handler_builtins = {
   "pid", "tid", "ppid", "uid", "gid", "cpu", "comm", "task", "cgroup", "kstack", "ustack", "str", "ustr", "buf", "ubuf", "path",
-  "sym", "try", "starts",
+  "sym", "try", "starts", "errno_name", "signal_name", "syscall_name", "cgroup_path", "strftime", "enumname", "ntop", "ntohs", "ntohl",
+  "htons", "htonl", "kaddr", "kvar",
 }
 for _, name in ipairs(handler_builtins) do
   kprobe[name] = function() fail("%s() runs in a handler, at a probe hit", name) end

@@ -2,6 +2,8 @@
 // A unit: everything that is compiled together, because its handlers share events, maps and instance data.
 #pragma once
 
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,13 +18,23 @@
 
 namespace kpl {
 
+// How user space makes the text of a number that a handler carried out.
+struct Naming {
+    enum class What : uint8_t { Errno, Signal, Syscall, Cgroup, Time, Enum };
+    What what = What::Errno;
+    std::string detail;                    // Time: strftime's format; Enum: its type
+    std::map<int64_t, std::string> names;  // Enum
+};
+
 // ---- what a field holds, as user space decodes it
 enum class FieldKind : uint8_t {
     I64, U64, Bool,
     Pointer,   // prints as 0x…
+    Named,     // a number that prints as FieldLayout::naming says
     Symbol,    // an address that prints as name+0x…; p.func prints the bare name
     String,    // records: struct kpl_rec_str; keys, values, data: struct kpl_str of `limit`
     Kstack, Ustack,  // limit = frames; records: struct kpl_rec_str over an array of u64 addresses
+    Inet,      // an internet address: its family in 8 bytes, then 16 bytes; prints as inet_ntop has it
     List,      // of FieldLayout::element, as helpers.def packs them; where a string would be. limit = bytes
 };
 
@@ -38,6 +50,7 @@ struct FieldLayout {
     uint32_t offset = 0;   // bytes; numbers take 8, strings KPL_STR_SIZE(limit) or struct kpl_rec_str
     uint32_t limit = 0;    // strings, stacks, lists
     FieldKind element = FieldKind::I64;  // List
+    std::shared_ptr<const Naming> naming;  // Named, or a list of such
     uint32_t pointee = 0;  // Pointer: the C type that it points to (TypeId), 0 for void; or integer_address
     bool user = false;     // Pointer: into the process's memory
     bool nilable = false;  // a presence bit says whether it is there: bit `index` of the u64 at presence_offset
@@ -110,6 +123,7 @@ struct Unit {
     std::vector<PrintfDecl> printfs; // record.event = 0x10000 + index
     std::vector<HandlerDecl> handlers;
     std::vector<Layout> data;        // out: by data group
+    std::vector<std::shared_ptr<const Naming>> namings;  // out: all that handlers use
     size_t built = 0;                // out: the handlers below were built; they are not built again
 };
 inline constexpr uint32_t kpl_printf_event = 0x10000;
@@ -117,6 +131,7 @@ inline constexpr uint32_t kpl_printf_event = 0x10000;
 struct BuildOptions {
     const Arch* arch = nullptr;
     uint32_t string_limit = 255;     // of str and ustr without a size
+    std::function<Result<uint64_t>(const std::string&)> symbol_address = {};  // for kaddr and kvar
 };
 
 struct Warning {

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "luahost/lua_impl.hpp"
+#include "output/cgroups.hpp"
 
 namespace kpl {
 namespace {
@@ -145,9 +146,16 @@ Result<kpl_when> read_when(lua_State* L, int table) {
         when.mask |= n.bit;
         *n.to = TRY(bounded_field(L, t, n.name));
     }
-    if (auto cgroup = int_field(L, t, "cgroup")) {
+    auto in_cgroup = [&](uint64_t id) {
         when.mask |= KPL_WHEN_CGROUP;
-        when.cgroup = static_cast<uint64_t>(*cgroup);
+        when.cgroup = id;
+    };
+    if (auto cgroup = int_field(L, t, "cgroup")) {
+        in_cgroup(static_cast<uint64_t>(*cgroup));
+    } else if (const std::string path = string_field(L, t, "cgroup"); !path.empty()) {
+        const auto id = Cgroups::id_of(path);
+        if (!id) return Error{Errc::script, "when: " + id.error().text, place(L, table)};
+        in_cgroup(*id);
     }
     if (const std::string comm = string_field(L, t, "comm"); !comm.empty()) {
         if (comm.size() >= sizeof when.comm)
@@ -477,6 +485,7 @@ constexpr luaL_Reg functions[] = {
     {"stats", stats},     {"rows", rows},           {"value", value},         {"clear", clear},     {"take", take}, {"output", output}, {"entries_output", entries_output}, {"emit", emit}, {"text", text},
     {"entries", entries}, {"get", get},             {"set", set},           {"erase", erase},
     {"layout", record_layout}, {"symbol", symbol_name}, {"frame", frame_name}, {"batch_room", batch_room},
+    {"named", named_number}, {"inet", inet_name},
     {"every", every},         {"at_exit", at_exit},     {"exit", exit_script}, {"write", write},
     {"now", now},         {"probes", list_probes},  {"blacklist", list_blacklist}, {"functions", list_functions},
     {"instructions", list_instructions}, {nullptr, nullptr},

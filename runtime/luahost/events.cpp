@@ -19,6 +19,8 @@ const char* decoder_of(FieldKind kind) {
         case FieldKind::Kstack:
         case FieldKind::Ustack: return "stack";
         case FieldKind::List: return "list";
+        case FieldKind::Named: return "named";
+        case FieldKind::Inet: return "inet";
     }
     return nullptr;
 }
@@ -73,6 +75,25 @@ int symbol_name(lua_State* L) {
 
 int frame_name(lua_State* L) {
     return guarded(L, [&](LuaHost::Impl& host) -> Result<int> { return push_name(L, host.api->decoder().frame(address(L)).text); });
+}
+
+// (event, number of the field, high, low half of a number) → what it prints as.
+int named_number(lua_State* L) {
+    return guarded(L, [&](LuaHost::Impl& host) -> Result<int> {
+        const Layout& layout = host.api->record_layout(static_cast<uint32_t>(lua_tonumber(L, 1)));
+        const FieldLayout& field = layout.fields[static_cast<size_t>(lua_tonumber(L, 2)) - 1];
+        const uint64_t word = static_cast<uint64_t>(lua_tonumber(L, 3)) << 32 | static_cast<uint64_t>(lua_tonumber(L, 4));
+        return push_name(L, host.api->decoder().named(*field.naming, word));
+    });
+}
+
+// (its bytes) → an internet address as text.
+int inet_name(lua_State* L) {
+    return guarded(L, [&](LuaHost::Impl&) -> Result<int> {
+        size_t size = 0;
+        const char* bytes = lua_tolstring(L, 1, &size);
+        return push_name(L, inet_text({reinterpret_cast<const uint8_t*>(bytes), size}));
+    });
 }
 
 int batch_room(lua_State* L) {

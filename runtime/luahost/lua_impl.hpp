@@ -117,6 +117,8 @@ int record_layout(lua_State* L);
 int symbol_name(lua_State* L);
 int frame_name(lua_State* L);
 int batch_room(lua_State* L);
+int named_number(lua_State* L);
+int inet_name(lua_State* L);
 
 // system.cpp
 int list_probes(lua_State* L);

@@ -3,6 +3,7 @@
 // have decoders of their own in lua/events.lua, and come here for symbols and stacks alone.
 #include "output/datum.hpp"
 
+#include <arpa/inet.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -24,6 +25,19 @@ std::span<const uint8_t> part(std::span<const uint8_t> bytes, size_t offset, siz
 }
 
 std::string text_of(std::span<const uint8_t> bytes) { return {bytes.begin(), bytes.end()}; }
+
+}  // namespace
+
+std::string inet_text(std::span<const uint8_t> bytes) {
+    const auto family = load<uint64_t>(bytes, 0);
+    char text[INET6_ADDRSTRLEN] = "";
+    const auto address = part(bytes, 8, 16);
+    if ((family != AF_INET && family != AF_INET6) || address.size() < 16) return fmt::format("family {}", family);
+    inet_ntop(static_cast<int>(family), address.data(), text, sizeof text);
+    return text;
+}
+
+namespace {
 
 bool absent(const Layout& layout, std::span<const uint8_t> bytes, size_t index, size_t base) {
     if (!layout.fields[index].nilable || layout.presence_offset < 0) return false;
@@ -53,11 +67,11 @@ StackDatum Decoder::stack(FieldKind kind, std::span<const uint8_t> addresses) co
 }
 
 // As helpers.def packs them.
-ListDatum Decoder::list(FieldKind element, std::span<const uint8_t> bytes) const {
+ListDatum Decoder::list(const FieldLayout& field, std::span<const uint8_t> bytes) const {
     ListDatum list;
     for (size_t at = 0; at + 8 <= bytes.size();) {
-        if (element != FieldKind::String) {
-            list.elements.push_back(number(element, load<uint64_t>(bytes, at)));
+        if (field.element != FieldKind::String) {
+            list.elements.push_back(number(field, field.element, load<uint64_t>(bytes, at)));
             at += 8;
             continue;
         }
@@ -70,16 +84,18 @@ ListDatum Decoder::list(FieldKind element, std::span<const uint8_t> bytes) const
 
 Datum Decoder::bytes(const FieldLayout& field, std::span<const uint8_t> bytes) const {
     if (field.kind == FieldKind::String) return text_of(bytes);
-    if (field.kind == FieldKind::List) return list(field.element, bytes);
+    if (field.kind == FieldKind::List) return list(field, bytes);
+    if (field.kind == FieldKind::Inet) return inet_text(bytes);
     return stack(field.kind, bytes);
 }
 
-Element Decoder::number(FieldKind kind, uint64_t word) const {
+Element Decoder::number(const FieldLayout& field, FieldKind kind, uint64_t word) const {
     switch (kind) {
         case FieldKind::U64: return word;
         case FieldKind::Bool: return word != 0;
         case FieldKind::Pointer: return PointerDatum{word};
         case FieldKind::Symbol: return symbol(word);
+        case FieldKind::Named: return SymbolDatum{word, named(*field.naming, word)};
         default: return static_cast<int64_t>(word);
     }
 }
@@ -95,7 +111,7 @@ std::vector<Datum> Decoder::record(const Layout& layout, std::span<const uint8_t
             continue;
         }
         if (!is_bytes(f.kind)) {
-            values.push_back(datum_of(number(f.kind, load<uint64_t>(record, base + f.offset))));
+            values.push_back(datum_of(number(f, f.kind, load<uint64_t>(record, base + f.offset))));
             continue;
         }
         const auto where = load<kpl_rec_str>(record, base + f.offset);
@@ -117,7 +133,7 @@ std::vector<Datum> Decoder::fixed(const Layout& layout, std::span<const uint8_t>
         else if (is_bytes(f.kind))
             values.push_back(bytes(f, part(from, f.offset + 8u, std::min(load<uint32_t>(from, f.offset), most_bytes(f)))));
         else
-            values.push_back(datum_of(number(f.kind, load<uint64_t>(from, f.offset))));
+            values.push_back(datum_of(number(f, f.kind, load<uint64_t>(from, f.offset))));
     }
     return values;
 }
@@ -137,6 +153,14 @@ bool put_field(std::string& bytes, const FieldLayout& f, const Datum& value) {
         std::memcpy(bytes.data() + f.offset + 8, text->data(), text->size());
         return true;
     }
+    if (f.kind == FieldKind::Inet) {
+        auto* text = std::get_if<std::string>(&value);
+        const int family = text && text->find(':') != std::string::npos ? AF_INET6 : AF_INET;
+        uint64_t words[4] = {24, static_cast<uint64_t>(family), 0, 0};
+        if (!text || inet_pton(family, text->c_str(), &words[2]) != 1) return false;
+        std::memcpy(bytes.data() + f.offset, words, sizeof words);
+        return true;
+    }
     if (f.kind == FieldKind::Bool) {  // a number is none: 0 is true in Lua
         auto* b = std::get_if<bool>(&value);
         return b && put(*b);
@@ -152,7 +176,7 @@ Result<void> put_checked(std::string& bytes, const FieldLayout& f, const Datum& 
         return Error{Errc::script, fmt::format("'{}' is longer than the {} bytes of {}", *text, f.limit, what)};
     if (put_field(bytes, f, value)) return {};
     if (f.kind == FieldKind::List) return Error{Errc::script, what + " is a list, which handlers alone make: see pairs()"};
-    const char* wanted = f.kind == FieldKind::String ? "a string" : f.kind == FieldKind::Bool ? "true or false" : "a number";
+    const char* wanted = f.kind == FieldKind::Inet ? "an internet address" : f.kind == FieldKind::String ? "a string" : f.kind == FieldKind::Bool ? "true or false" : "a number";
     return Error{Errc::script, fmt::format("{} should be {}", what, wanted)};
 }
 

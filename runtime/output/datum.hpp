@@ -3,12 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <variant>
 #include <vector>
 
 #include "ir/unit.hpp"
+#include "output/names.hpp"
 #include "symbols/kallsyms.hpp"
 
 namespace kpl {
@@ -40,7 +42,7 @@ inline Datum datum_of(const Element& element) {
 
 class Decoder {
   public:
-    explicit Decoder(Kallsyms& symbols) : symbols_(&symbols) {}
+    explicit Decoder(Kallsyms& symbols) : symbols_(&symbols), names_(std::make_shared<Names>()) {}
 
     // The fields of a record whose header starts at `record` (kpl_rec::len bytes), in the layout's order.
     std::vector<Datum> record(const Layout& layout, std::span<const uint8_t> record) const;
@@ -48,14 +50,16 @@ class Decoder {
     std::vector<Datum> fixed(const Layout& layout, std::span<const uint8_t> bytes) const;
     SymbolDatum symbol(uint64_t address) const;  // the bare name at a symbol's start
     SymbolDatum frame(uint64_t address) const;   // always with its offset
+    std::string named(const Naming& naming, uint64_t word) const { return names_->text(naming, word); }
 
   private:
-    Element number(FieldKind kind, uint64_t word) const;
+    Element number(const FieldLayout& field, FieldKind kind, uint64_t word) const;
     Datum bytes(const FieldLayout& field, std::span<const uint8_t> bytes) const;
-    ListDatum list(FieldKind element, std::span<const uint8_t> bytes) const;
+    ListDatum list(const FieldLayout& field, std::span<const uint8_t> bytes) const;
     StackDatum stack(FieldKind kind, std::span<const uint8_t> addresses) const;
 
     Kallsyms* symbols_;
+    std::shared_ptr<Names> names_;
 };
 
 // The bytes of a key from values that user space gives, in the layout's order. An error names the element.
@@ -63,6 +67,9 @@ Result<std::string> encode(const Layout& layout, const std::vector<Datum>& value
 
 // The bytes of a map's value from fields by name; a field that is not named is nil. An error names the field.
 Result<std::string> encode_named(const Layout& layout, const std::vector<std::pair<std::string, Datum>>& values);
+
+// The bytes of FieldKind::Inet as text.
+std::string inet_text(std::span<const uint8_t> bytes);
 
 // As `print` shows it: numbers in decimal, nil, true, 0x…, names, strings, stacks one frame a line,
 // lists with spaces between their elements.

@@ -19,6 +19,8 @@ constexpr kpl_prog_kind program_kinds[2][3] = {
     {KPL_PROG_PRE, KPL_PROG_POST, KPL_PROG_FAULT},
     {KPL_PROG_ENTRY, KPL_PROG_RET, KPL_PROG_KINDS},
 };
+// The one variable at the beginning of each CPU's area.
+constexpr std::string_view first_per_cpu = "fixed_percpu_data";
 constexpr const char* handler_names[] = {"pre", "post", "fault", "entry", "ret"};
 
 // Whether a handler may look at the probed function's signature: only then is BTF read.
@@ -182,7 +184,7 @@ Result<std::vector<PlannedProbe>> plan_probe(const ProbeDecl& probe, uint32_t nu
 
 Result<std::vector<CompiledHandler>> compile_unit(Unit& unit, Types& types, const Options& options,
                                                   const std::function<void(const std::string&)>& dump,
-                                                  const std::function<void(const Warning&)>& warn) {
+                                                  const std::function<void(const Warning&)>& warn, Kallsyms* symbols) {
     const size_t first = unit.built;
     if (options.dump.contains("bc"))
         for (size_t i = first; i < unit.handlers.size(); i++)
@@ -191,6 +193,12 @@ Result<std::vector<CompiledHandler>> compile_unit(Unit& unit, Types& types, cons
 
     BuildOptions build_options;
     build_options.arch = &host_arch();
+    if (symbols)
+        build_options.symbol_address = [symbols](const std::string& name) -> Result<uint64_t> {
+            const uint64_t address = TRY(symbols->address(name));
+            if (!address && name != first_per_cpu) return Error{Errc::script, fmt::format("the kernel has no symbol '{}'", name)};
+            return address;
+        };
     const BuildResult built = TRY(build(unit, types, build_options));
     for (const Warning& warning : built.warnings) warn(warning);
 

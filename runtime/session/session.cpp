@@ -99,7 +99,8 @@ Result<std::vector<CompiledHandler>> Session::compile() {
         declared_.unit(), kernel_.types, options_, [this](const std::string& text) { client_.show(text); },
         [this](const Warning& w) {
             client_.note(Note::Warning, "warning: " + Error{Errc::script, w.text, w.at}.message());
-        }));
+         },
+         &kernel_.symbols));
     if (options_.cost) client_.show(print_costs(handlers));
     const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - began;
     if (options_.verbose)

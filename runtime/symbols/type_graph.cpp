@@ -232,6 +232,13 @@ std::optional<TypeId> TypeGraph::definition(TypeId forward) {
     return find_anywhere(name, kinds);
 }
 
+std::optional<TypeId> TypeGraph::variable(std::string_view name) const {
+    if (parts_.empty()) return std::nullopt;
+    const Part& part = *parts_[0];
+    for (const uint32_t id : part.file.find(name, kind_bit(BTF_KIND_VAR))) return global(part, part.file.type(id)->type);
+    return std::nullopt;
+}
+
 std::vector<TypeId> TypeGraph::all(uint32_t kinds) const {
     std::vector<TypeId> out;
     const uint32_t wanted = btf_kinds(kinds);

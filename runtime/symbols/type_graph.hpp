@@ -92,6 +92,9 @@ class TypeGraph {
     // The struct or union that a Forward announces; the module of the Forward goes before other modules.
     std::optional<TypeId> definition(TypeId forward);
 
+    // The type of a variable of vmlinux, all of which are per-CPU.
+    std::optional<TypeId> variable(std::string_view name) const;
+
     // Every type of that kind that is loaded (NameKinds).
     std::vector<TypeId> all(uint32_t kinds) const;
 

@@ -143,6 +143,18 @@ Result<Declaration> Types::parse_declaration(std::string_view c_declaration) {
     return parse_type(impl_->graph, c_declaration);
 }
 
+Result<std::map<int64_t, std::string>> Types::enumerators(TypeId id) {
+    TRY(impl_->graph.load());
+    std::map<int64_t, std::string> names;
+    for (const Enumerator& e : impl_->graph.enumerators(id)) names.emplace(e.value, e.name);
+    return names;
+}
+
+Result<std::optional<TypeId>> Types::per_cpu_variable(std::string_view name) {
+    TRY(impl_->graph.load());
+    return impl_->graph.variable(name);
+}
+
 Result<std::string> Types::spell(TypeId type) {
     TRY(impl_->graph.load());
     return spell_type(impl_->graph, type);

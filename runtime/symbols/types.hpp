@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -83,6 +84,10 @@ class Types {
     // An enum constant by name, searched in all enums of vmlinux and of the modules that were asked for; nullopt if
     // there is none, an Error if two enums give it different values.
     Result<std::optional<int64_t>> enumerator(std::string_view name);
+    // The constants of an enum, by value; of those with one value, the first.
+    Result<std::map<int64_t, std::string>> enumerators(TypeId id);
+    // The type of vmlinux's per-CPU variable of that name; nullopt: there is none.
+    Result<std::optional<TypeId>> per_cpu_variable(std::string_view name);
     // C spelling for messages: "struct file *".
     Result<std::string> spell(TypeId type);
     // Member names that are near to a misspelt one, best first, at most three.

@@ -321,6 +321,16 @@ class Builder {
     Values b_stack(const BuiltinRow&, Values&);
     Values b_sym(const BuiltinRow&, Values&);
     Values b_path(const BuiltinRow&, Values&);
+    // builtins_text.cpp: numbers that user space makes text of
+    Values b_named(const BuiltinRow&, Values&);
+    Values b_strftime(const BuiltinRow&, Values&);
+    Values b_enumname(const BuiltinRow&, Values&);
+    Values b_ntop(const BuiltinRow&, Values&);
+    Values b_swap_bytes(const BuiltinRow&, Values&);
+    Values b_kaddr(const BuiltinRow&, Values&);
+    Values b_kvar(const BuiltinRow&, Values&);
+    Value shown_by(Naming naming, const Value& number, const char* function);
+    std::optional<uint64_t> kernel_address(const Value& name, const char* function);
     Values b_printf(const BuiltinRow&, Values&);
     Values b_print(const BuiltinRow&, Values&);
     Values b_exit(const BuiltinRow&, Values&);

@@ -47,7 +47,7 @@ Value Builder::merge(const Meeting& m) {
     v.type = *type;
     if (type->kind == Kind::Nil) return v;
     v.text = m.name;
-    if (type->kind == Kind::Snapshot || type->kind == Kind::Stack || type->kind == Kind::List) return merge_in_place(m, known, *type);
+    if (type->kind == Kind::Snapshot || type->kind == Kind::Stack || type->kind == Kind::List || type->kind == Kind::Inet) return merge_in_place(m, known, *type);
     if (!mergeable(type->kind)) return first;
     if (type->kind == Kind::String) {
         v.str = {.index = w_.new_slot(KPL_STR_SIZE(type->limit)), .limit = type->limit};
@@ -106,7 +106,7 @@ std::optional<Type> Builder::joined_type(const std::vector<Value>& values, const
             type = plain;
             return true;
         }
-        const bool in_place = t.kind == Kind::Snapshot || t.kind == Kind::Stack || t.kind == Kind::List;
+        const bool in_place = t.kind == Kind::Snapshot || t.kind == Kind::Stack || t.kind == Kind::List || t.kind == Kind::Inet;
         if (in_place && type.kind == t.kind) return type == plain;
         // A struct that meets a pointer to such a struct is its address.
         const bool addresses = (type.kind == Kind::Pointer && t.kind == Kind::Memory) ||
@@ -143,7 +143,7 @@ std::optional<Type> Builder::joined_type(const std::vector<Value>& values, const
         fail(Err::JOIN_TYPES, of_variable(name), describe(type), "nil");
         return std::nullopt;
     }
-    const bool in_place = type.kind == Kind::Snapshot || type.kind == Kind::Stack || type.kind == Kind::List;
+    const bool in_place = type.kind == Kind::Snapshot || type.kind == Kind::Stack || type.kind == Kind::List || type.kind == Kind::Inet;
     if (type.kind != Kind::Nil && !in_place && !mergeable(type.kind)) {
         // A map, a function, a struct value: only the very same thing may come in on every path.
         const bool all_same =
@@ -163,6 +163,7 @@ std::optional<Type> Builder::joined_integers(const std::vector<Value>& values, c
                                              const std::string& name) {
     bool has_signed = false, has_unsigned = hint && hint->is_unsigned, negative = false;
     std::optional<Shows> shows;
+    std::optional<uint32_t> naming;
     for (const Value& v : values) {
         if (!v.is(Kind::Int)) continue;
         if (v.type.is_unsigned)
@@ -171,14 +172,17 @@ std::optional<Type> Builder::joined_integers(const std::vector<Value>& values, c
             has_signed = true;
         else
             negative |= *v.constant < 0;
-        shows = !shows || *shows == v.type.shows ? v.type.shows : Shows::Plain;
+        shows = (!shows || *shows == v.type.shows) && naming.value_or(v.type.naming) == v.type.naming ? v.type.shows : Shows::Plain;
+        naming = v.type.naming;
     }
     if (has_unsigned && (has_signed || negative)) {
         fail(Err::JOIN_SIGN, of_variable(name));
         return std::nullopt;
     }
-    if (hint && hint->kind == Kind::Int && shows && hint->shows != *shows) shows = Shows::Plain;
-    return Type{.kind = Kind::Int, .is_unsigned = has_unsigned, .shows = shows.value_or(Shows::Plain)};
+    if (hint && hint->kind == Kind::Int && shows && (hint->shows != *shows || hint->naming != naming)) shows = Shows::Plain;
+    Type type{.kind = Kind::Int, .is_unsigned = has_unsigned, .shows = shows.value_or(Shows::Plain)};
+    if (type.shows == Shows::Named) type.naming = *naming;
+    return type;
 }
 
 // A struct that may be nil is a pointer that may be nil.

@@ -19,11 +19,14 @@ FieldKind kind_of(const Type& type) {
             return type.user ? FieldKind::Ustack : FieldKind::Kstack;
         case Kind::List:
             return FieldKind::List;
+        case Kind::Inet:
+            return FieldKind::Inet;
         default:
             break;
     }
     if (type.shows == Shows::Address) return FieldKind::Pointer;
     if (type.shows == Shows::Symbol) return FieldKind::Symbol;
+    if (type.shows == Shows::Named) return FieldKind::Named;
     return type.is_unsigned ? FieldKind::U64 : FieldKind::I64;
 }
 
@@ -75,7 +78,7 @@ uint32_t string_bytes(const Type& type) {
     return type.kind == Kind::Stack ? type.limit * 8 : type.limit;
 }
 
-Type type_of(const FieldLayout& f) {
+Type type_of(const FieldLayout& f, const Unit& unit) {
     switch (f.kind) {
         case FieldKind::I64:
             return int_type;
@@ -89,8 +92,14 @@ Type type_of(const FieldLayout& f) {
             return {.kind = Kind::Pointer, .ctype = f.pointee, .space = f.user ? Space::User : Space::Unknown};
         case FieldKind::Symbol:
             return {.kind = Kind::Int, .is_unsigned = true, .shows = Shows::Symbol};
+        case FieldKind::Named: {
+            const auto at = std::find(unit.namings.begin(), unit.namings.end(), f.naming);
+            return {.kind = Kind::Int, .shows = Shows::Named, .naming = static_cast<uint32_t>(at - unit.namings.begin())};
+        }
         case FieldKind::String:
             return {.kind = Kind::String, .limit = f.limit};
+        case FieldKind::Inet:
+            return {.kind = Kind::Inet, .limit = f.limit};
         case FieldKind::Kstack:
             return {.kind = Kind::Stack, .limit = f.limit};
         case FieldKind::Ustack:
@@ -98,17 +107,13 @@ Type type_of(const FieldLayout& f) {
         case FieldKind::List: {
             FieldLayout element = f;
             element.kind = f.element;
-            return list_of(type_of(element), f.limit);
+            return list_of(type_of(element, unit), f.limit);
         }
     }
     return {};
 }
 
-Layout make_layout(const RecordShape& shape, Strings strings, const std::vector<std::string>& order) {
-    return make_layout(shape.fields(), strings, order);
-}
-
-Layout make_layout(const RecordShape::Fields& fields, Strings strings,
+Layout make_layout(const Unit& unit, const RecordShape::Fields& fields, Strings strings,
                    const std::vector<std::string>& order) {
     Layout layout;
     const bool nilable =
@@ -126,6 +131,7 @@ Layout make_layout(const RecordShape::Fields& fields, Strings strings,
         f.limit = shape.type.limit;
         if (f.kind == FieldKind::List) f.element = kind_of(element_of(shape.type));
         f.nilable = shape.nilable;
+        if (shape.type.shows == Shows::Named) f.naming = unit.namings[shape.type.naming];
         if (shape.type.kind == Kind::Pointer) f.pointee = shape.type.ctype;
         f.user = shape.type.kind == Kind::Pointer && shape.type.space == Space::User;
         if (shape.type.kind == Kind::Int && shape.type.shows == Shows::Address) f.pointee = integer_address;

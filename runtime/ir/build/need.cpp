@@ -20,6 +20,7 @@ std::string Builder::describe(const Type& t) {
         case Kind::Int:
             text = t.is_unsigned ? "an unsigned integer" : "an integer";
             if (t.shows == Shows::Symbol) text = "the address of a symbol";
+            if (t.shows == Shows::Named) text = "a number that prints as a name";
             break;
         case Kind::Pointer: {
             const auto target = s_.types.spell(t.ctype);
@@ -35,6 +36,9 @@ std::string Builder::describe(const Type& t) {
             break;
         case Kind::List:
             text = "a list";
+            break;
+        case Kind::Inet:
+            text = "an internet address";
             break;
         case Kind::Snapshot:
             text = "a struct value of " + map_name(t.map);

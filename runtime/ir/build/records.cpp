@@ -22,6 +22,7 @@ std::optional<Type> Builder::storable(const Value& v, const std::string& use) {
         case Kind::String:
         case Kind::Stack:
         case Kind::List:
+        case Kind::Inet:
             return v.type;
         case Kind::Float:
             fail(Err::FLOAT, v.text);
@@ -161,8 +162,8 @@ bool Builder::check_conversion(char conversion, const Value& v, size_t index) {
         case 'p':
             return v.is(Kind::Int) || v.is(Kind::Pointer) || bad("a pointer");
         default:
-            if (v.is(Kind::String) || v.is(Kind::Bool) || v.is(Kind::Stack) || v.is(Kind::List)) return true;
-            if (v.is(Kind::Int) && v.type.shows == Shows::Symbol) return true;
+            if (v.is(Kind::String) || v.is(Kind::Bool) || v.is(Kind::Stack) || v.is(Kind::List) || v.is(Kind::Inet)) return true;
+            if (v.is(Kind::Int) && (v.type.shows == Shows::Symbol || v.type.shows == Shows::Named)) return true;
             return bad("a string");
     }
 }
@@ -225,7 +226,7 @@ Values Builder::emit_printf(const std::string& format, bool is_print, const Valu
         shape.nilable = type->nilable || type->kind == Kind::Nil;
         named_values[name] = values[i];
     }
-    decl.record = make_layout(shapes, Strings::Tail);
+    decl.record = make_layout(s_.unit, shapes, Strings::Tail);
     const uint32_t event =
         kpl_printf_event + static_cast<uint32_t>(s_.unit.printfs.size() + s_.printfs.size());
     const std::vector<FieldStore> fields = field_stores(decl.record, named_values);

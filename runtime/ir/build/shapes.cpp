@@ -58,6 +58,8 @@ std::optional<Type> widen(const Type& a, const Type& b) {
     t.is_unsigned |= b.is_unsigned;
     t.limit = std::max(a.limit, b.limit);
     t.shows = wider(a.shows, b.shows);
+    if (t.shows == Shows::Named && a.naming != b.naming) t.shows = Shows::Plain;
+    if (t.shows != Shows::Named) t.naming = 0;
     if (a.ctype != b.ctype) t.ctype = 0;
     t.space = std::max(a.space, b.space);
     return t;
@@ -150,9 +152,9 @@ const FieldShape* RecordShape::find(const std::string& name) const {
     return it == fields_.end() ? nullptr : &it->second;
 }
 
-void RecordShape::adopt(const Layout& layout, const SourceLoc& at, bool fixed) {
+void RecordShape::adopt(const Unit& unit, const Layout& layout, const SourceLoc& at, bool fixed) {
     for (const FieldLayout& f : layout.fields)
-        fields_[f.name] = FieldShape{.type = type_of(f), .at = at, .nilable = f.nilable, .declared = !fixed};
+        fields_[f.name] = FieldShape{.type = type_of(f, unit), .at = at, .nilable = f.nilable, .declared = !fixed};
     fixed_ = fixed;
 }
 
@@ -160,8 +162,8 @@ UnitState::UnitState(Unit& u, Types& t, const BuildOptions& o) : unit(u), types(
     for (const MapDecl& decl : unit.maps) {
         MapShape shape;
         if (decl.fixed) {
-            shape.key.adopt(decl.key, decl.at, true);
-            shape.value.adopt(decl.value, decl.at, true);
+            shape.key.adopt(unit, decl.key, decl.at, true);
+            shape.value.adopt(unit, decl.value, decl.at, true);
             shape.keyed = {decl.keyed, decl.at};
             if (decl.keyed) shape.tuple = {decl.tuple_key, decl.at};
             if (decl.kind == KPL_MAP_HASH) shape.structure = {decl.struct_value, decl.at};
@@ -170,7 +172,7 @@ UnitState::UnitState(Unit& u, Types& t, const BuildOptions& o) : unit(u), types(
                 if (fields.empty()) return;
                 Layout l;
                 l.fields = fields;
-                to.adopt(l, decl.at, false);
+                to.adopt(unit, l, decl.at, false);
                 form = {fields.size() > 1 || !fields[0].name.empty(), decl.at};
             };
             declared(decl.declared_key, shape.key, shape.tuple);
@@ -181,7 +183,7 @@ UnitState::UnitState(Unit& u, Types& t, const BuildOptions& o) : unit(u), types(
     }
     for (const EventDecl& decl : unit.events) {
         EventShape shape;
-        if (decl.fixed) shape.record.adopt(decl.record, decl.at, true);
+        if (decl.fixed) shape.record.adopt(unit, decl.record, decl.at, true);
         events.push_back(std::move(shape));
     }
     int groups = 0;
@@ -191,7 +193,7 @@ UnitState::UnitState(Unit& u, Types& t, const BuildOptions& o) : unit(u), types(
         if (h.data_group >= 0 && h.kind == KPL_PROG_ENTRY)
             data[static_cast<size_t>(h.data_group)].has_entry = true;
     for (size_t i = 0; i < data.size() && i < unit.data.size(); i++)
-        data[i].fields.adopt(unit.data[i], {}, true);
+        data[i].fields.adopt(unit, unit.data[i], {}, true);
 }
 
 void UnitState::begin_round() {
@@ -201,16 +203,16 @@ void UnitState::begin_round() {
     for (size_t i = 0; i < maps.size(); i++) {
         maps[i].key.begin_round();
         maps[i].value.begin_round();
-        maps[i].key_layout = make_layout(maps[i].key, Strings::Inline);
-        maps[i].value_layout = make_layout(maps[i].value, Strings::Inline);
+        maps[i].key_layout = make_layout(unit, maps[i].key.fields(), Strings::Inline);
+        maps[i].value_layout = make_layout(unit, maps[i].value.fields(), Strings::Inline);
     }
     for (size_t i = 0; i < events.size(); i++) {
         events[i].record.begin_round();
-        events[i].layout = make_layout(events[i].record, Strings::Tail, unit.events[i].order);
+        events[i].layout = make_layout(unit, events[i].record.fields(), Strings::Tail, unit.events[i].order);
     }
     for (DataShape& d : data) {
         d.fields.begin_round();
-        d.layout = make_layout(d.fields, Strings::Inline);
+        d.layout = make_layout(unit, d.fields.fields(), Strings::Inline);
         d.entry_stores_now.reset();
     }
 }

@@ -63,7 +63,7 @@ class RecordShape {
     // Whether a handler of this build stores into it.
     bool used() const { return sites_ != 0 || !fields_.empty(); }
     // Adopts what was laid out or declared before; `fixed`: nothing may change it any more.
-    void adopt(const Layout& layout, const SourceLoc& at, bool fixed);
+    void adopt(const Unit& unit, const Layout& layout, const SourceLoc& at, bool fixed);
 
   private:
     Fields fields_;
@@ -140,10 +140,9 @@ struct UnitState {
 
 // Where strings go: inline (keys, values, data), or in a record's tail.
 enum class Strings : uint8_t { Inline, Tail };
-Layout make_layout(const RecordShape& shape, Strings strings, const std::vector<std::string>& order = {});
-Layout make_layout(const RecordShape::Fields& fields, Strings strings,
+Layout make_layout(const Unit& unit, const RecordShape::Fields& fields, Strings strings,
                    const std::vector<std::string>& order = {});
-Type type_of(const FieldLayout& field);
+Type type_of(const FieldLayout& field, const Unit& unit);
 // The type that holds both, or nothing.
 std::optional<Type> widen(const Type& a, const Type& b);
 Type list_of(const Type& element, uint32_t bytes);

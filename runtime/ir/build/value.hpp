@@ -27,6 +27,7 @@ enum class Kind : uint8_t {
     String,
     Stack,
     List,  // that a handler makes
+    Inet,  // an internet address
     Snapshot,
     // Kernel memory of an aggregate C type (struct, union, array), not read yet.
     Memory,
@@ -49,7 +50,7 @@ enum class Kind : uint8_t {
 };
 
 // How user space shows an integer.
-enum class Shows : uint8_t { Plain, Address, Symbol };
+enum class Shows : uint8_t { Plain, Address, Symbol, Named };
 
 // Whose memory an address is in. What is unknown is read as the kernel's, and told at run time when it is not.
 // Where addresses meet, the later one wins.
@@ -63,15 +64,16 @@ struct Type {
     Shows shows = Shows::Plain;  // Int
     TypeId ctype = 0;            // Pointer: its target; Memory: the type itself
     Space space = Space::Unknown;  // Pointer, Memory
+    uint32_t naming = 0;             // Shows::Named: index in Unit::namings
     Kind element = Kind::Undefined;  // List: what is in it; the other members describe that, but for limit
-    uint32_t limit = 0;          // String, List: bytes; Stack: frames
+    uint32_t limit = 0;          // String, List, Inet: bytes; Stack: frames
     uint32_t map = 0;            // Snapshot: whose value it is
     bool operator==(const Type&) const = default;
 };
 
 // Kept as bytes with a length, in a slot or in private data.
 inline bool is_bytes(const Type& t) {
-    return t.kind == Kind::String || t.kind == Kind::Stack || t.kind == Kind::List;
+    return t.kind == Kind::String || t.kind == Kind::Stack || t.kind == Kind::List || t.kind == Kind::Inet;
 }
 
 inline constexpr Type bool_type{Kind::Bool};

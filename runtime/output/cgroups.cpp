@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+#include "output/cgroups.hpp"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+namespace kpl {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Empty: it is mounted nowhere.
+std::string mount_point() {
+    std::ifstream mounts("/proc/self/mounts");
+    for (std::string line; std::getline(mounts, line);) {
+        std::istringstream words(line);
+        std::string device, where, type;
+        if (words >> device >> where >> type && type == "cgroup2") return where;
+    }
+    return {};
+}
+
+// A group's number is that of its directory.
+Result<uint64_t> number_of(const std::string& directory) {
+    struct stat s{};
+    if (stat(directory.c_str(), &s) != 0 || !S_ISDIR(s.st_mode))
+        return Error{Errc::script, fmt::format("there is no cgroup {}", directory)};
+    return uint64_t{s.st_ino};
+}
+
+}  // namespace
+
+std::string Cgroups::path(uint64_t id) {
+    if (const auto at = paths_.find(id); at != paths_.end()) return at->second;
+    // Groups come and go; one that is not there is not looked for again at once.
+    const int64_t now = ::time(nullptr);
+    const std::string top = now == read_at_ ? std::string() : mount_point();
+    if (!top.empty()) {
+        read_at_ = now;
+        if (const auto number = number_of(top)) paths_[*number] = "/";
+        std::error_code none;
+        for (fs::recursive_directory_iterator at(top, fs::directory_options::skip_permission_denied, none), end; at != end;
+             at.increment(none))
+            if (at->is_directory(none))
+                if (const auto number = number_of(at->path().string())) paths_[*number] = at->path().string().substr(top.size());
+    }
+    const auto at = paths_.find(id);
+    return at != paths_.end() ? at->second : std::to_string(id);
+}
+
+Result<uint64_t> Cgroups::id_of(const std::string& path) {
+    const std::string top = mount_point();
+    if (top.empty()) return Error{Errc::script, "cgroup2 is mounted nowhere: give the cgroup's number"};
+    if (path.starts_with(top + "/") || path == top) return number_of(path);
+    return number_of(top + (path.starts_with('/') ? "" : "/") + path);
+}
+
+}  // namespace kpl
