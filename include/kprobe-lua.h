@@ -205,6 +205,8 @@ enum klua_type {
 	KLUA_STRING = 6,	/* bytes: `length` bytes, not ended by 0 */
 	KLUA_KSTACK = 7,	/* frames: `length` addresses, innermost first; 0 ends it earlier */
 	KLUA_USTACK = 8,
+	KLUA_INET = 9,		/* bytes: the family (AF_INET, AF_INET6) in 8 bytes of this machine's order, then the address */
+	KLUA_LIST = 10,		/* elements: `length` values */
 };
 
 struct klua_value {
@@ -215,6 +217,7 @@ struct klua_value {
 		uint64_t address;
 		const char *bytes;
 		const uint64_t *frames;
+		const struct klua_value *elements;
 	} as;
 };
 

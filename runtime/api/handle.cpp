@@ -66,7 +66,7 @@ void Callbacks::attached() { ::pthread_sigmask(SIG_SETMASK, &signals_, nullptr);
 
 // A function may subscribe and unsubscribe others, and itself.
 bool Callbacks::take(const kpl_rec& record, uint32_t cpu) {
-    const klua_record view{&record, cpu, &unit->events[record.event].record};
+    const klua_record view{&record, cpu, &unit->events[record.event].record, {}};
     for (size_t i = 0; i < subscribers_.size(); i++) {
         const Subscriber subscriber = subscribers_[i];
         if (subscriber.event != static_cast<int>(record.event)) continue;
@@ -86,11 +86,15 @@ int Callbacks::unsubscribe(const Subscriber& gone) {
 }
 
 // ---- fields
+uint32_t type_of(FieldKind kind) {
+    static constexpr uint32_t types[] = {KLUA_INT,    KLUA_UINT,   KLUA_BOOL,   KLUA_POINTER, KLUA_UINT, KLUA_SYMBOL,
+                                         KLUA_STRING, KLUA_KSTACK, KLUA_USTACK, KLUA_INET,    KLUA_LIST};
+    static_assert(static_cast<size_t>(FieldKind::List) + 1 == std::size(types));
+    return types[static_cast<size_t>(kind)];
+}
+
 klua_field_info field_info(const FieldLayout& field) {
-    static constexpr uint32_t types[] = {KLUA_INT,    KLUA_UINT,   KLUA_BOOL,   KLUA_POINTER,
-                                         KLUA_SYMBOL, KLUA_STRING, KLUA_KSTACK, KLUA_USTACK};
-    static_assert(static_cast<size_t>(FieldKind::Ustack) + 1 == std::size(types));
-    return {sizeof(klua_field_info), field.name.c_str(), types[static_cast<size_t>(field.kind)], field.limit, field.nilable};
+    return {sizeof(klua_field_info), field.name.c_str(), type_of(field.kind), field.limit, field.nilable};
 }
 
 int give_text(std::string_view from, char* to, size_t size) {

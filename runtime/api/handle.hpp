@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <new>
 #include <string>
@@ -25,6 +26,7 @@ struct klua_record {
     const kpl_rec* rec;
     uint32_t cpu;
     const kpl::Layout* layout;
+    mutable std::map<int, std::vector<klua_value>> lists = {};  // those that were asked for, by position
 };
 
 namespace kpl::api {
@@ -130,6 +132,7 @@ Result<void> give(T* to, T value) {
     return {};
 }
 
+uint32_t type_of(FieldKind kind);  // enum klua_type
 klua_field_info field_info(const FieldLayout& field);
 
 }  // namespace kpl::api

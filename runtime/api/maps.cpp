@@ -15,7 +15,8 @@ struct klua_rows {
     };
     MapDecl map;
     std::vector<Row> rows;
-    std::vector<std::unique_ptr<std::vector<uint64_t>>> stacks;  // frames that were given
+    mutable std::vector<std::unique_ptr<std::vector<uint64_t>>> stacks;  // frames that were given
+    mutable std::vector<std::unique_ptr<std::vector<klua_value>>> lists;  // elements that were given
 };
 
 namespace {
@@ -30,14 +31,12 @@ const MapDecl* find(klua_session* s, int map) {
     return nullptr;
 }
 
-int value_of(const klua_rows* rows, const std::vector<Datum>& values, int position, klua_value* value) {
-    if (!value) return KLUA_ERR_USAGE;
-    *value = {KLUA_NIL, 0, {0}};
-    if (position < 0 || static_cast<size_t>(position) >= values.size()) return KLUA_ERR_NOT_FOUND;
-    const Datum& datum = values[static_cast<size_t>(position)];
+// The value points into `datum`, or to what the rows keep for it.
+void fill(const klua_rows* rows, const Datum& datum, klua_value& value) {
+    value = {KLUA_NIL, 0, {0}};
     const auto number = [&](uint32_t type, uint64_t word) {
-        value->type = type;
-        value->as.address = word;
+        value.type = type;
+        value.as.address = word;
     };
     if (const auto* b = std::get_if<bool>(&datum)) number(KLUA_BOOL, *b);
     if (const auto* i = std::get_if<int64_t>(&datum)) number(KLUA_INT, static_cast<uint64_t>(*i));
@@ -45,18 +44,38 @@ int value_of(const klua_rows* rows, const std::vector<Datum>& values, int positi
     if (const auto* p = std::get_if<PointerDatum>(&datum)) number(KLUA_POINTER, p->address);
     if (const auto* symbol = std::get_if<SymbolDatum>(&datum)) number(KLUA_SYMBOL, symbol->address);
     if (const auto* text = std::get_if<std::string>(&datum)) {
-        value->type = KLUA_STRING;
-        value->length = static_cast<uint32_t>(text->size());
-        value->as.bytes = text->data();
+        value.type = KLUA_STRING;
+        value.length = static_cast<uint32_t>(text->size());
+        value.as.bytes = text->data();
     }
     if (const auto* stack = std::get_if<StackDatum>(&datum)) {
         auto frames = std::make_unique<std::vector<uint64_t>>();
         for (const SymbolDatum& frame : stack->frames) frames->push_back(frame.address);
-        value->type = stack->kernel ? KLUA_KSTACK : KLUA_USTACK;
-        value->length = static_cast<uint32_t>(frames->size());
-        value->as.frames = frames->data();
-        const_cast<klua_rows*>(rows)->stacks.push_back(std::move(frames));
+        value.type = stack->kernel ? KLUA_KSTACK : KLUA_USTACK;
+        value.length = static_cast<uint32_t>(frames->size());
+        value.as.frames = frames->data();
+        rows->stacks.push_back(std::move(frames));
     }
+    if (const auto* list = std::get_if<ListDatum>(&datum)) {
+        auto elements = std::make_unique<std::vector<klua_value>>();
+        for (const Element& element : list->elements) {
+            if (const auto* text = std::get_if<std::string>(&element))
+                elements->push_back({KLUA_STRING, static_cast<uint32_t>(text->size()), {.bytes = text->data()}});
+            else
+                fill(rows, kpl::datum_of(element), elements->emplace_back());
+        }
+        value.type = KLUA_LIST;
+        value.length = static_cast<uint32_t>(elements->size());
+        value.as.elements = elements->data();
+        rows->lists.push_back(std::move(elements));
+    }
+}
+
+int value_of(const klua_rows* rows, const std::vector<Datum>& values, int position, klua_value* value) {
+    if (!value) return KLUA_ERR_USAGE;
+    *value = {KLUA_NIL, 0, {0}};
+    if (position < 0 || static_cast<size_t>(position) >= values.size()) return KLUA_ERR_NOT_FOUND;
+    fill(rows, values[static_cast<size_t>(position)], *value);
     return 0;
 }
 

@@ -26,18 +26,44 @@ T load(const uint8_t* from) {
     return value;
 }
 
-// A string or a stack lies in the record's tail.
-void tail_value(const klua_record& r, const FieldLayout& field, const uint8_t* record, klua_value& value) {
+// Strings' bytes stay where they are.
+std::vector<klua_value> elements_of(const FieldLayout& field, std::span<const uint8_t> bytes) {
+    std::vector<klua_value> elements;
+    for (size_t at = 0; at + 8 <= bytes.size();) {
+        klua_value value = {type_of(field.element), 0, {0}};
+        if (field.element == FieldKind::String) {
+            value.length = std::min(load<uint32_t>(&bytes[at]), static_cast<uint32_t>(bytes.size() - at - 4));
+            value.as.bytes = reinterpret_cast<const char*>(&bytes[at + 4]);
+            at += (4 + value.length + 7) & ~size_t{7};
+        } else {
+            value.as.number = load<int64_t>(&bytes[at]);
+            at += 8;
+        }
+        elements.push_back(value);
+    }
+    return elements;
+}
+
+// What has a length lies in the record's tail.
+void tail_value(const klua_record& r, size_t position, klua_value& value) {
+    const FieldLayout& field = r.layout->fields[position];
+    const auto* record = reinterpret_cast<const uint8_t*>(r.rec);
     const auto where = load<kpl_rec_str>(record + sizeof(kpl_rec) + field.offset);
     if (where.off == 0 || where.off > r.rec->len || where.len > r.rec->len - where.off) return;
     const uint8_t* bytes = record + where.off;
-    if (field.kind == FieldKind::String) {
-        value.type = KLUA_STRING;
+    value.type = type_of(field.kind);
+    if (field.kind == FieldKind::List) {
+        auto& list = r.lists[static_cast<int>(position)];
+        if (list.empty()) list = elements_of(field, {bytes, where.len});
+        value.length = static_cast<uint32_t>(list.size());
+        value.as.elements = list.data();
+        return;
+    }
+    if (field.kind == FieldKind::String || field.kind == FieldKind::Inet) {
         value.length = where.len;
         value.as.bytes = reinterpret_cast<const char*>(bytes);
         return;
     }
-    value.type = field.kind == FieldKind::Kstack ? KLUA_KSTACK : KLUA_USTACK;
     value.as.frames = reinterpret_cast<const uint64_t*>(bytes);
     for (value.length = 0; value.length < where.len / 8 && value.as.frames[value.length];) value.length++;
 }
@@ -51,23 +77,10 @@ void value_at(const klua_record& r, size_t position, klua_value& value) {
         const auto bits = load<uint64_t>(record + sizeof(kpl_rec) + r.layout->presence_offset);
         if (!(bits >> position & 1)) return;
     }
-    const auto number = [&](uint32_t type) {
-        value.type = type;
-        value.as.number = load<int64_t>(record + sizeof(kpl_rec) + field.offset);
-    };
-    switch (field.kind) {
-        case FieldKind::I64: return number(KLUA_INT);
-        case FieldKind::U64: return number(KLUA_UINT);
-        case FieldKind::Bool:
-            number(KLUA_BOOL);
-            value.as.number = value.as.number != 0;
-            return;
-        case FieldKind::Pointer: return number(KLUA_POINTER);
-        case FieldKind::Symbol: return number(KLUA_SYMBOL);
-        case FieldKind::String:
-        case FieldKind::Kstack:
-        case FieldKind::Ustack: return tail_value(r, field, record, value);
-    }
+    if (is_bytes(field.kind)) return tail_value(r, position, value);
+    value.type = type_of(field.kind);
+    value.as.number = load<int64_t>(record + sizeof(kpl_rec) + field.offset);
+    if (field.kind == FieldKind::Bool) value.as.number = value.as.number != 0;
 }
 
 bool has(const klua_record* r, int position) {

@@ -208,15 +208,15 @@ void settle(const CLI::App& app, CommandLine& line, Parsed& p, int argc, char** 
 
 }  // namespace
 
-std::vector<OptionRow> option_rows() {
+std::vector<ListedOption> option_rows() {
     CommandLine line;
     CLI::App app(description, "kprobe-lua");
     Parsed parsed{.options = line.options, .line = line};
     define(app, parsed);
-    std::vector<OptionRow> rows;
+    std::vector<ListedOption> rows;
     for (const CLI::Option* option : app.get_options()) {
         if (option->get_positional()) continue;
-        OptionRow row;
+        ListedOption row;
         for (const std::string& name : option->get_snames()) row.names.push_back("-" + name);
         for (const std::string& name : option->get_lnames()) row.names.push_back("--" + name);
         row.value = option->get_option_text() == " " ? "" : option->get_option_text();

@@ -75,7 +75,7 @@ TEST_CASE("--vm keeps the rest of the command line for the run inside") {
 }
 
 TEST_CASE("each option that changes a run has a twin in the environment") {
-    for (const OptionRow& row : option_rows()) {
+    for (const ListedOption& row : option_rows()) {
         INFO(row.names.back());
         CHECK_FALSE(row.help.empty());
         const std::string& name = row.names.back();
