@@ -89,7 +89,7 @@ uint32_t line_after(const Proto& f, uint32_t from, const LocalVar& local) {
 
 uint32_t assignment_of(const Proto& f, uint32_t pc, const UpvalueDesc& upvalue) {
     if (upvalue.immutable) return 0;
-    if (!upvalue.local) return f.upvalues[upvalue.slot].assigned;
+    if (!upvalue.local) return upvalue.slot < f.upvalues.size() ? f.upvalues[upvalue.slot].assigned : f.first_line;
     const LocalVar* local = captured_local(f, pc, upvalue);
     if (!local) return f.first_line;  // a dump without names of locals: anything may be
     uint32_t line = 0;

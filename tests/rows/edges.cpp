@@ -100,7 +100,9 @@ class Calls {
         }
         if (id_ == KPL_H_rec_str && nr == 2)
             return whole && n + 8 <= fixed ? KPL_REJECT_NONE : KPL_REJECT_CONSTANT;
-        bool string = is_string(desc_.arg[nr - 1]);
+        const unsigned before = desc_.arg[nr - 1];
+        bool string = is_string(before);
+        if (!string && !is_block(before)) return KPL_REJECT_NONE;  // the size of nothing: any
         if (n < (string ? 0 : 1) || n > (string ? KPL_MAX_STR : KPL_MAX_SCRATCH)) return KPL_REJECT_CONSTANT;
         int64_t size = string ? 8 + (n + 7) / 8 * 8 : n;
         return size <= scratch ? KPL_REJECT_NONE : KPL_REJECT_SIZE;

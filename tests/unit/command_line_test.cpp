@@ -172,7 +172,7 @@ TEST_CASE("rings, wake-ups and formats") {
 TEST_CASE("options have one meaning on the command line and in the library") {
     const auto value_of = [](const OptionRow& row) -> std::string {
         if (std::string(row.name) == "dump") return "ir,asm";
-        if (row.size) return "1M";
+        if (row.size) return "4M";
         if (std::string_view(row.value) == "MODULE" || std::string_view(row.value) == "DIR") return "some";
         return std::to_string(std::max(row.least + 1, 12u));
     };

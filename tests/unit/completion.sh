@@ -3,6 +3,7 @@
 # usage: completion.sh KPROBE_LUA_BASH KPROBE_LUA_1 KPROBE_LUA
 # Bash's completion and the manual page have what the command takes.
 set -u
+# shellcheck source=/dev/null
 source "$1"
 failed=0
 # `complete_to WORDS… -- EXPECTED…`: the last word is completed, and all that is expected is offered.
@@ -31,7 +32,7 @@ if [ -n "$function" ]; then
     complete_to -l "${function%?}" -- "$function"
 fi
 # All that --help names is in both.
-"$3" --help | grep -oE -- '^  -.*' | grep -oE -- '(^| |,)--?[a-zA-Z][a-z-]*' | tr -d ' ,' | sort -u > options
+"$3" --help | sed -n 's/^  \(-.*\)/\1/p' | sed 's/   .*//' | grep -oE -- '(^| |,)--?[a-zA-Z][a-z-]*' | tr -d ' ,' | sort -u > options
 [ "$(wc -l < options)" -gt 25 ] || { echo "few options: $(cat options)"; failed=1; }
 sed 's/\\//g' "$2" > page # troff writes \- for -
 while read -r option; do
