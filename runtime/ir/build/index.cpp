@@ -129,7 +129,7 @@ Value Builder::get_indexed(const Value& target, const Value& index, const std::s
         case Kind::Memory:
             if (!usable(v, "an index")) return poison();
             if (index.literal) return member(v, index.text, path);
-            return element(v, index, fmt::format("{}[{}]", path, index_text(index)));
+            return element(v, index, fmt::format("{}[{}]", path.empty() ? "…" : path, index_text(index)));
         default:
             break;
     }

@@ -170,13 +170,6 @@ static void user_strings(void)
 	o = run_on_both(fd, STRING(ustr, 40), (uintptr_t)end - 40, 0);
 	EQ(o.data[15], 0);
 	EQ((uint32_t)o.data[0], 40);
-	/* Not resident; not there; not user memory. */
-	EQ(madvise(hole, 4096, MADV_DONTNEED), 0);
-	EQ(run_on_both(fd, STRING(ustr, 40), (uintptr_t)hole, 0).data[15], KPL_STOP_USER_READ);
-	EQ(run_on_both(fd, STRING(ustr, 40), 0, 0).data[15], KPL_STOP_USER_READ);
-	EQ(run_on_both(fd, STRING(ustr, 40), kernel, 0).data[15], KPL_STOP_USER_READ);
-	EQ(run_on_both(fd, STRING(ustr, 40), -1, 0).data[15], KPL_STOP_USER_READ);
-	EQ(run_on_both(fd, STRING(ustr, 40), 0x800000000000, 0).data[15], KPL_STOP_USER_READ);
 	/* Bytes and numbers, up to the hole and over its edge. */
 	o = run_on_both(fd, STRING(ubuf, 96), (uintptr_t)end - 40, 40);
 	EQ((uint32_t)o.data[0], 40);
@@ -187,6 +180,13 @@ static void user_strings(void)
 
 		EQ(run(fd, prog), 0x6262626262626262ull >> (64 - 8 * i));
 	}
+	/* Not resident; not there; not user memory. */
+	EQ(madvise(hole, 4096, MADV_DONTNEED), 0);
+	EQ(run_on_both(fd, STRING(ustr, 40), (uintptr_t)hole, 0).data[15], KPL_STOP_USER_READ);
+	EQ(run_on_both(fd, STRING(ustr, 40), 0, 0).data[15], KPL_STOP_USER_READ);
+	EQ(run_on_both(fd, STRING(ustr, 40), kernel, 0).data[15], KPL_STOP_USER_READ);
+	EQ(run_on_both(fd, STRING(ustr, 40), -1, 0).data[15], KPL_STOP_USER_READ);
+	EQ(run_on_both(fd, STRING(ustr, 40), 0x800000000000, 0).data[15], KPL_STOP_USER_READ);
 	/* A kernel string is none of the user's, and the other way around. */
 	EQ(run_on_both(fd, STRING(str, 40), (uintptr_t)area, 0).data[15], KPL_STOP_READ);
 	munmap(area, 2 * 4096);

@@ -39,12 +39,12 @@ out '/d50/deep$'
 run kprobe-lua -c "echo abcd > $deeper/x" paths.lua
 status 0
 out '^/d[0-9]+(/d[0-9]+){60,62}/x$'
-err '^vfs_write: 1 .* cut '
+err '^vfs_write \(paths.lua:2\): 1 .* cut '
 
 # Longer than the limit likewise.
 run kprobe-lua -c "echo abcd > $deep/x" -e 'kprobe("vfs_write", function(p, file, text, n) if n == 5 then print(path(file, 7)) end end)'
 status 0
-line '/d50/x'
+line '9/d50/x'
 
 # From the root of the process.
 mkdir -p paths/root/tmp paths/root/bin

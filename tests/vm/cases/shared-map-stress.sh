@@ -40,8 +40,8 @@ end)
 LUA
 run kprobe-lua -v -c 'sh reads.sh' stress.lua
 status 0
-handled=$(sed -n 's/^read_zero: .* = \([0-9]*\) handled.*/\1/p' err)
-missed=$(sed -n 's/^read_zero: .* + \([0-9]*\) missed$/\1/p' err)
+handled=$(sed -n 's/^read_zero (.*): .* = \([0-9]*\) handled.*/\1/p' err)
+missed=$(sed -n 's/^read_zero (.*): .* + \([0-9]*\) missed$/\1/p' err)
 [ $((handled + missed)) = 40000 ] || fail "$handled handled + $missed missed, not 40000"
 # An add is made, or given up and counted: a CPU of the VM may stop while it holds a lock.
 given_up=$(sed -n 's/^stress.lua:1: \([0-9]*\) accesses given up.*/\1/p' err)
