@@ -38,10 +38,10 @@ bool names_module(const std::string& name) {
 // modules.dep has a line for each module, "kernel/a.ko: kernel/b.ko kernel/c.ko": all that it needs, the last one first.
 Result<std::vector<std::string>> module_files(const std::string& name, const std::string& release, const std::string& modules_dir) {
     std::error_code error;
-    const std::string own = modules_dir + "/" + release + "/";
+    const std::string own = fs::weakly_canonical(modules_dir, error).string() + "/" + release + "/";  // the VM has links as here
     const bool is_file = fs::exists(name, error);
     const std::string path = is_file ? fs::weakly_canonical(name, error).string() : "";
-    if (is_file && !path.starts_with(fs::weakly_canonical(own, error).string())) return std::vector<std::string>{fs::absolute(name)};
+    if (is_file && !path.starts_with(own)) return std::vector<std::string>{fs::absolute(name)};
     std::ifstream list(own + "modules.dep");
     for (std::string line; std::getline(list, line);) {
         const size_t colon = line.find(':');

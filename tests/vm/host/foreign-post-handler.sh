@@ -37,19 +37,17 @@ end)
 at_exit(function() print("again", probe:stats().hits, probe:stats().post.hits) end)
 LUA
 cat > steps.sh <<'EOS'
-self=$(readlink /proc/$PPID/exe)
 run=/sys/module/kpl_target/parameters/run
-insmod "$1"
-"$self" foreign.lua foreign kpl_t_plain 1
+kprobe-lua foreign.lua foreign kpl_t_plain 1
 echo plain 5 > $run
-"$self" again.lua kpl_t_plain plain
-"$self" foreign.lua ours kpl_t_outer 2
+kprobe-lua again.lua kpl_t_plain plain
+kprobe-lua foreign.lua ours kpl_t_outer 2
 echo outer 5 > $run
-"$self" again.lua kpl_t_outer outer
+kprobe-lua again.lua kpl_t_outer outer
 echo foreign 0 > $run
 cat /sys/module/kpl_target/parameters/result
 echo outer 5 > $run
-"$self" again.lua kpl_t_outer outer
+kprobe-lua again.lua kpl_t_outer outer
 grep -c kpl_t_ /sys/kernel/debug/kprobes/list
 dmesg | grep 'kprobe_lua:.*staying'
 EOS

@@ -18,7 +18,7 @@ err ' vfs_read(\+0x4)? +kprobe_lua '
 err '^vm: holds$'
 err '^  init, and busybox with [0-9]+ commands: '
 err "^  $PWD/dir: 1 file, 1 KiB$"
-err '^  /lib/modules/6\.1.*/dummy\.ko: 1 file'
+err '^  /usr/lib/modules/6\.1.*/dummy\.ko: 1 file'
 
 # A command alone, with several scripts in one boot; a packed module.
 echo 'kprobe("vfs_read", function() printf("one") exit() end)' > one.lua
