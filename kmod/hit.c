@@ -10,6 +10,7 @@
 
 #include "compat.h"
 #include "hit.h"
+#include "overload.h"
 #include "probe.h"
 #include "trace.h"
 
@@ -83,10 +84,13 @@ static noinline bool kpl_when_fails(const struct kpl_when *when)
 
 /* -------------------------------------------------------------------- running */
 
-/* After exit() nothing is delivered, nor counted.  A plain load makes for a shorter test. */
+/*
+ * After exit() nothing is delivered, nor counted; nor of a probe that took too
+ * much.  A plain load makes for a shorter test.
+ */
 static __always_inline bool kpl_over(const struct kpl_probe *pr)
 {
-	return unlikely(!data_race(pr->session->live));
+	return unlikely(!data_race(*pr->live));
 }
 
 /* Refused by `when`; only for probes that have one. */
@@ -148,7 +152,7 @@ static noinline void kpl_stopped(const struct kpl_probe *pr, enum kpl_side side,
 	if (pr->handler[side].looks != KPL_LOOKS_AT_ALL)
 		kpl_look(ctx, pr);
 	ctx->hit.status = 0;
-	result = kpl_handler_call(fault, &ctx->hit);
+	result = kpl_run_fault(ctx, pr, fault);
 	if (result != KPL_RET_DONE)
 		kpl_stop(ctx, pr->session, fault->prog, result);
 }
@@ -166,7 +170,7 @@ static __always_inline void kpl_handle(const struct kpl_probe *pr, enum kpl_side
 	ctx->hit.regs = (unsigned long)regs;
 	if (pr->handler[side].looks == KPL_LOOKS_AT_ALL)
 		kpl_look(ctx, pr);
-	result = kpl_handler_call(&pr->handler[side], &ctx->hit);
+	result = kpl_run(ctx, pr, &pr->handler[side]);
 	if (likely(result == KPL_RET_DONE))
 		kpl_count(pr, side, KPL_C_HANDLED);
 	else
@@ -248,7 +252,7 @@ static noinline void kpl_count_sides(const struct kpl_probe *pr, enum kpl_count 
 static __always_inline void kpl_run_traced(const struct kpl_probe *pr, struct kpl_ctx *ctx,
 					   enum kpl_side side)
 {
-	u64 result = kpl_handler_call(&pr->handler[side], &ctx->hit);
+	u64 result = kpl_run(ctx, pr, &pr->handler[side]);
 
 	if (likely(result == KPL_RET_DONE))
 		kpl_count(pr, side, KPL_C_HANDLED);
@@ -416,7 +420,7 @@ static __always_inline int kpl_entered(struct kretprobe_instance *ri, struct pt_
 		kpl_look(ctx, pr);
 		ctx->hit.ret_addr = kpl_return_address(regs);
 	}
-	result = kpl_handler_call(&pr->handler[KPL_SIDE_FIRST], &ctx->hit);
+	result = kpl_run(ctx, pr, &pr->handler[KPL_SIDE_FIRST]);
 	if (likely(result == KPL_RET_DONE))
 		kpl_count(pr, KPL_SIDE_FIRST, KPL_C_HANDLED);
 	else
@@ -453,7 +457,7 @@ static __always_inline int kpl_returned(struct kretprobe_instance *ri, struct pt
 		ctx->hit.ret = regs_return_value(regs);
 		ctx->hit.ret_addr = instruction_pointer(regs);
 	}
-	result = kpl_handler_call(&pr->handler[KPL_SIDE_SECOND], &ctx->hit);
+	result = kpl_run(ctx, pr, &pr->handler[KPL_SIDE_SECOND]);
 	if (likely(result == KPL_RET_DONE))
 		kpl_count(pr, KPL_SIDE_SECOND, KPL_C_HANDLED);
 	else

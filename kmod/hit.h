@@ -53,6 +53,7 @@ struct kpl_outcomes {
 struct kpl_ctx {
 	bool busy;
 	bool entered;			/* this return instance's entry handler ran */
+	s32 until;			/* hits to the next one that is timed: overload.c */
 	const struct kpl_probe *probe;	/* for handlers that look */
 	struct kpl_ring *ring;		/* that has the pending record */
 	struct kpl_hit hit;

@@ -18,6 +18,7 @@
 #include "area.h"
 #include "compat.h"
 #include "map.h"
+#include "overload.h"
 #include "probe.h"
 #include "prog.h"
 #include "ring.h"
@@ -164,6 +165,7 @@ void kpl_session_release(struct kpl_session *s)
 	cancel_work_sync(&s->orphaned);
 	kpl_session_close(s);
 	irq_work_sync(&s->wake);
+	kpl_overload_close(s);
 	kpl_session_free(s);
 }
 
@@ -173,6 +175,7 @@ static void kpl_session_woken(struct irq_work *work)
 {
 	struct kpl_session *s = container_of(work, struct kpl_session, wake);
 
+	kpl_overload_woken(s);
 	wake_up_poll(&s->wait, EPOLLIN);
 }
 
@@ -211,6 +214,7 @@ struct kpl_session *kpl_session_open(void)
 	init_waitqueue_head(&s->wait);
 	init_irq_work(&s->wake, kpl_session_woken);
 	INIT_WORK(&s->orphaned, kpl_session_orphaned);
+	kpl_overload_open(s);
 	xa_init_flags(&s->maps, XA_FLAGS_ALLOC);
 	xa_init_flags(&s->progs, XA_FLAGS_ALLOC);
 	xa_init(&s->probes);
@@ -236,7 +240,7 @@ __poll_t kpl_session_poll(struct kpl_session *s, struct file *file, poll_table *
 	if (READ_ONCE(s->closed))
 		events |= EPOLLHUP;
 	if (READ_ONCE(s->exiting) || atomic64_read(&s->stops) != READ_ONCE(s->stops_seen) ||
-	    kpl_rings_ready(s))
+	    atomic_read(&s->overloads) != READ_ONCE(s->overloads_seen) || kpl_rings_ready(s))
 		events |= EPOLLIN | EPOLLRDNORM;
 	return events;
 }
@@ -263,6 +267,7 @@ int kpl_session_mmap(struct kpl_session *s, struct vm_area_struct *vma)
 int kpl_session_info(struct kpl_session *s, struct kpl_info *info)
 {
 	u64 stops = atomic64_read(&s->stops);
+	u32 overloads = atomic_read_acquire(&s->overloads);	/* before the states */
 	u32 exiting = smp_load_acquire(&s->exiting);	/* before its code */
 
 	*info = (struct kpl_info) {
@@ -278,9 +283,12 @@ int kpl_session_info(struct kpl_session *s, struct kpl_info *info)
 		.memory_limit = kpl_memory_limit(),
 		.work_done = READ_ONCE(s->work_done),
 		.work_total = READ_ONCE(s->work_total),
+		.overloads = overloads,
 	};
-	if (kpl_is_opener(s))
+	if (kpl_is_opener(s)) {
 		WRITE_ONCE(s->stops_seen, stops);
+		WRITE_ONCE(s->overloads_seen, overloads);
+	}
 	return 0;
 }
 

@@ -8,6 +8,7 @@
 #include "hit.h"
 #include "map.h"
 #include "memory.h"
+#include "overload.h"
 #include "probe.h"
 #include "prog.h"
 #include "ring.h"
@@ -30,6 +31,7 @@ union kpl_param {
 	struct kpl_pid pid;
 	struct kpl_prog_native prog_native;
 	struct kpl_free free;
+	struct kpl_share share;
 };
 
 /* The result is copied back whatever it says. */

@@ -9,6 +9,7 @@
 #include <linux/uaccess.h>
 
 #include "area.h"
+#include "overload.h"
 #include "probe.h"
 
 static const struct kpl_probe_ops *const kpl_probe_kinds[KPL_PROBE_KINDS] = {
@@ -34,6 +35,8 @@ static void kpl_probe_free(struct kpl_session *s, struct kpl_probe *pr)
 		kfree(pr);
 }
 
+static atomic64_t kpl_serial;
+
 static struct kpl_probe *kpl_probe_alloc(struct kpl_session *s, u64 instances)
 {
 	u64 charged = sizeof(struct kpl_probe) + instances +
@@ -49,6 +52,8 @@ static struct kpl_probe *kpl_probe_alloc(struct kpl_session *s, u64 instances)
 		return ERR_PTR(-ENOMEM);
 	}
 	pr->session = s;
+	pr->live = &s->live;
+	pr->serial = atomic64_inc_return(&kpl_serial);
 	pr->cpu = s->cpu;
 	pr->charged = charged;
 	pr->outcomes = alloc_percpu_gfp(struct kpl_outcomes, KPL_GFP_PERCPU);
@@ -318,6 +323,7 @@ static int kpl_batch_attach(struct kpl_session *s, struct kpl_attach *list,
 	err = kpl_batch_publish(s, &g, list, &next_id);
 	if (err)
 		goto undo;
+	kpl_overload_watch();
 	kpl_group_run(&g, KPL_OP_ARM, kpl_is_to_arm);
 	err = kpl_batch_errors(&g, list, &arg->failed);
 	if (err)
@@ -380,6 +386,16 @@ static int kpl_group_listed(struct kpl_session *s, struct kpl_group *g, const u3
 	return 0;
 }
 
+/* Those that took too much have a new start. */
+static void kpl_group_forgive(struct kpl_group *g)
+{
+	u32 i;
+
+	for (i = 0; i < g->nr; i++)
+		if (g->prs[i])
+			kpl_overload_forgive(g->prs[i]);
+}
+
 static int kpl_group_control(struct kpl_group *g, u32 op)
 {
 	u32 i;
@@ -387,8 +403,11 @@ static int kpl_group_control(struct kpl_group *g, u32 op)
 	switch (op) {
 	case KPL_CTL_DISABLE:
 		kpl_group_run(g, KPL_OP_DISARM, kpl_is_added);
+		kpl_group_forgive(g);
 		break;
 	case KPL_CTL_ENABLE:
+		kpl_group_forgive(g);
+		kpl_overload_watch();
 		kpl_group_run(g, KPL_OP_ARM, kpl_is_added);
 		break;
 	case KPL_CTL_DETACH:

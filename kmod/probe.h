@@ -17,6 +17,7 @@ struct kpl_probe {
 
 	/* Read at each hit. */
 	struct kpl_session *session;
+	struct kpl_session_cpu __percpu *const *live;	/* the session's; NULL there: not to run */
 	struct kpl_session_cpu __percpu *cpu;	/* the session's */
 	struct kpl_outcomes __percpu *outcomes;
 	struct kpl_handler handler[KPL_HANDLERS];
@@ -35,6 +36,12 @@ struct kpl_probe {
 	/* A kprobe's or return probe's. */
 	kprobe_pre_handler_t hook;	/* what the kernel calls while it is armed */
 	bool stuck;		/* the kernel can't disarm it, and keeps it for good */
+
+	/* Set at a hit: overload.c. */
+	u64 serial;		/* of all sessions' probes; never 0 */
+	u32 overload;		/* enum kpl_overload_state */
+	u32 overload_cpu;
+	u32 overload_percent;	/* of that CPU, taken by this probe */
 
 	/* Under the session's lock. */
 	const struct kpl_probe_ops *ops;

@@ -35,6 +35,10 @@ struct kpl_session {
 	u32 exiting;
 	s32 exit_code;
 	atomic_t exit_claimed;
+	u32 share;			/* percent of each CPU, KPL_SHARE_OFF: any */
+	atomic_t overloads;		/* probes that took more */
+	u32 overloads_seen;		/* by user space */
+	u32 overloads_done;		/* and disarmed */
 	atomic64_t stops;		/* handlers stopped */
 	u64 stops_seen;			/* by user space */
 	struct irq_work wake;		/* hits can't wake a task themselves */
@@ -43,6 +47,7 @@ struct kpl_session {
 	struct pid *opener;		/* a process; constant */
 	struct list_head list;		/* of all sessions */
 	struct work_struct orphaned;	/* closes the session after its opener's end */
+	struct work_struct overloaded;	/* disarms the probes that took more than the share */
 	bool closing;			/* calls are refused, those under way stop soon */
 	atomic64_t memory;		/* bytes held */
 

@@ -5,6 +5,7 @@
 #include <linux/uaccess.h>
 
 #include "area.h"
+#include "overload.h"
 #include "probe.h"
 
 u64 kpl_counter_read(struct kpl_probe *pr, enum kpl_side side, enum kpl_count counter)
@@ -35,6 +36,13 @@ static void kpl_probe_stats_read(struct kpl_probe *pr, struct kpl_probe_stats *o
 	u32 side;
 
 	out->state = pr->added ? pr->ops->state(pr) : KPL_STATE_DETACHED;
+	/* Before what it says. */
+	if (smp_load_acquire(&pr->overload) == KPL_OVERLOAD_TOLD) {
+		if (pr->added && out->state != KPL_STATE_GONE)
+			out->state = KPL_STATE_OVERLOAD;
+		out->overload_cpu = pr->overload_cpu;
+		out->overload_percent = pr->overload_percent;
+	}
 	pr->ops->stats(pr, out);
 	for (side = 0; side < KPL_SIDES; side++)
 		out->truncated += kpl_counter_read(pr, side, KPL_C_TRUNCATED);

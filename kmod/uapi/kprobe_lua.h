@@ -489,6 +489,7 @@ enum kpl_probe_state {
 	KPL_STATE_DISABLED = 3,
 	KPL_STATE_GONE = 4,
 	KPL_STATE_DETACHED = 5,
+	KPL_STATE_OVERLOAD = 6,	/* disabled: it took too much of a CPU; ENABLE gives it a new start */
 };
 
 /* Sums over CPUs.  hits = handled + faults + errors + overruns + skipped + missed. */
@@ -511,6 +512,8 @@ struct kpl_probe_stats {
 	__u64 dropped;		/* out: KRETPROBE: instances given up because entry stopped */
 	__u64 declined;		/* out: KRETPROBE: entry returned KPL_RET_SKIP (handled, too) */
 	__u64 truncated;	/* out: strings cut at their limit */
+	__u32 overload_cpu;	/* out: OVERLOAD: which CPU */
+	__u32 overload_percent;	/* out: OVERLOAD: what this probe's handlers took of it */
 };
 
 /* KPL_IOC_STATS */
@@ -528,6 +531,18 @@ struct kpl_pid {
 	__u32 reserved;
 };
 
+/*
+ * KPL_IOC_SHARE: what handlers may take of each CPU, over a second.  Past it
+ * the costliest probe is disabled (KPL_STATE_OVERLOAD).  Against a session's
+ * share counts what is taken by all sessions whose share is no larger.
+ */
+struct kpl_share {
+	__u32 percent;		/* in: 1 to 100; KPL_SHARE_OFF: no bound, and counts for nobody */
+	__u32 reserved;
+};
+#define KPL_DEFAULT_SHARE	25
+#define KPL_SHARE_OFF		100
+
 /* KPL_IOC_INFO: always allowed on an open file. */
 struct kpl_info {
 	__u32 abi;		/* out: KPL_ABI_VERSION of the module */
@@ -542,6 +557,8 @@ struct kpl_info {
 	__u64 memory_limit;	/* out: bytes that all sessions may hold together */
 	__u32 work_done;	/* out: steps of the attach call under way, or of the last */
 	__u32 work_total;
+	__u32 overloads;	/* out: probes that took too much so far: when it grows, read the states */
+	__u32 reserved;
 };
 #define KPL_FEATURE_JIT		1ull
 #define KPL_FEATURE_KRETPROBE	2ull
@@ -562,11 +579,12 @@ struct kpl_info {
 #define KPL_IOC_PID		_IOWR('K', 0x0c, struct kpl_pid)
 #define KPL_IOC_PROG_NATIVE	_IOWR('K', 0x0d, struct kpl_prog_native)
 #define KPL_IOC_FREE		_IOW('K', 0x0e, struct kpl_free)
+#define KPL_IOC_SHARE		_IOW('K', 0x0f, struct kpl_share)
 
 /*
  * poll() on the session's file: POLLIN when a ring passed its wake_at, a
- * handler stopped, or a handler called exit(); the condition is cleared by
- * reading (KPL_IOC_INFO, or advancing tail or wake_at).  POLLHUP after the
- * opener has exited.
+ * handler stopped, a probe took too much of a CPU, or a handler called exit();
+ * the condition is cleared by reading (KPL_IOC_INFO, or advancing tail or
+ * wake_at).  POLLHUP after the opener has exited.
  */
 #endif

@@ -146,6 +146,11 @@ void Run::note(Note, const std::string& line) {
     std::fprintf(stderr, "%s\n", (color_ ? painted(line) : line).c_str());
 }
 
+void Run::overloaded(const std::string& place, const Overload& overload) {
+    lost_ = true;
+    sink_.write(options_.format->overload({place, overload.cpu, overload.percent, options_.cpu_share, overload.hits}));
+}
+
 void Run::lost(uint64_t events) {
     sink_.write(options_.format->lost(events));
     if (!running_) return;

@@ -29,6 +29,7 @@ class Run final : public Client {
     std::optional<std::string> map_output(const MapDecl& map, std::vector<MapEntry> entries) override;
     void note(Note kind, const std::string& line) override;
     void lost(uint64_t events) override;
+    void overloaded(const std::string& place, const Overload& overload) override;
     bool attaching(const Device& device) override;
     void attached() override { progress_.reset(); }
 

@@ -108,6 +108,13 @@ Result<Device> Device::open() {
 
 Result<kpl_info> Device::info() const { return call(fd(), KPL_IOC_INFO, kpl_info{}, "module information"); }
 
+Result<void> Device::set_share(uint32_t percent) const {
+    kpl_share request{};
+    request.percent = percent;
+    TRY(call(fd(), KPL_IOC_SHARE, request, "the share of each CPU"));
+    return {};
+}
+
 Result<kpl_ring_setup> Device::setup_rings(uint32_t bytes_per_cpu) const {
     kpl_ring_setup request{};
     request.size = bytes_per_cpu;

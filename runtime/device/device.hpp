@@ -41,6 +41,8 @@ class Device {
     uint64_t features() const { return features_; }  // KPL_FEATURE_*
 
     Result<kpl_info> info() const;
+    // Percent of each CPU that handlers may take.
+    Result<void> set_share(uint32_t percent) const;
     Result<kpl_ring_setup> setup_rings(uint32_t bytes_per_cpu) const;
     Result<kpl_map_create> create_map(kpl_map_create request) const;
     Result<kpl_map_clear> clear_map(uint32_t id) const;

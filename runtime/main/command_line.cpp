@@ -117,6 +117,9 @@ void define(CLI::App& app, Parsed& p) {
     env(app.add_option("--max-probes", p.options.max_probes, "how many functions globs and lists may come to (1000)")->option_text("N")
             ->check(CLI::Range(1, 65536)),
         "MAX_PROBES");
+    env(app.add_option("--cpu-share", p.options.cpu_share, "how much of each CPU all handlers may take, in percent (25); 100: any")->option_text("PERCENT")
+            ->check(CLI::Range(1, KPL_SHARE_OFF)),
+        "CPU_SHARE");
     env(app.add_flag("--check", p.options.check, "compile and verify only: no root, no module")->option_text(" "), "CHECK");
     env(app.add_flag("--cost", p.options.cost, "as --check, and print what each handler may cost at most")->option_text(" "), "COST");
     env(app.add_flag("--dry-run", p.options.dry_run, "place the probes, and end at once")->option_text(" "), "DRY_RUN");

@@ -17,6 +17,13 @@ namespace kpl {
 // An element of a map(): its key's and its value's fields.
 using Entry = std::pair<std::vector<Datum>, std::vector<Datum>>;
 
+// A probe that was disabled for what its handlers took of a CPU.
+struct OverloadLine {
+    std::string probe;
+    uint32_t cpu, percent, share;
+    uint64_t hits;
+};
+
 // Each function gives whole lines, or nothing where the format has no word for it.
 class Format {
   public:
@@ -25,9 +32,10 @@ class Format {
     // What printf and print have made.
     virtual std::string printed(std::string_view text) const { return std::string(text); }
     virtual std::string attached([[maybe_unused]] size_t probes) const { return {}; }
-    // How the command of -c ended, as $? has it, if not well. People are told of this and of what was lost on stderr as well.
+    // How the command of -c ended, as $? has it, if not well. People are told of this and the next two on stderr as well.
     virtual std::string command([[maybe_unused]] int status) const { return {}; }
     virtual std::string lost([[maybe_unused]] uint64_t events) const { return {}; }
+    virtual std::string overload(const OverloadLine&) const { return {}; }
     // An aggregation as the run's end shows it; rows by weight, smallest first.
     virtual std::string map(const MapDecl& map, const std::vector<KeyedValue>& rows) const = 0;
     // print(m) shows an aggregation as tostring(m) does, not as map() here.

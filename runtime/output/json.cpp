@@ -104,6 +104,11 @@ class JsonFormat final : public Format {
 
     std::string lost(uint64_t events) const override { return json_line("lost_events", {{"events", count(events)}}); }
 
+    std::string overload(const OverloadLine& line) const override {
+        return json_line("overload", {{"probe", line.probe}, {"hits", count(line.hits)}, {"cpu", line.cpu},
+                                      {"percent", line.percent}, {"share", line.share}});
+    }
+
     std::string command(int status) const override { return json_line("command", {{"status", status}}); }
 
     // A tuple key is joined by commas.

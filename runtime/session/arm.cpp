@@ -25,6 +25,7 @@ void relocate_maps(std::vector<bpf_insn>& insns, const ArmedMaps& maps) {
 Result<std::unique_ptr<Armed>> Armed::open(Parts parts) {
     std::unique_ptr<Armed> armed(new Armed(parts, TRY(Device::open())));
     const Device& device = armed->device_;
+    TRY(device.set_share(parts.options.cpu_share));
     parts.paths.ftrace = (device.features() & KPL_FEATURE_FTRACE) != 0;
     if (parts.options.pid) {
         armed->pid_ = TRY(device.initial_pid(*parts.options.pid));

@@ -15,7 +15,7 @@ namespace kpl {
 namespace {
 
 const char* state_name(uint32_t state) {
-    static constexpr const char* names[] = {"int3", "optimized", "ftrace", "disabled", "gone", "detached"};
+    static constexpr const char* names[] = {"int3", "optimized", "ftrace", "disabled", "gone", "detached", "overload"};
     return state < std::size(names) ? names[state] : "unknown";
 }
 
@@ -222,6 +222,19 @@ Result<void> Armed::report_gone() {
         probes = std::move(left);
     }
     std::erase_if(in_modules_, [](const auto& entry) { return entry.second.empty(); });
+    return {};
+}
+
+Result<void> Armed::report_overloads() {
+    std::vector<uint32_t> ids;
+    for (const Probe& probe : probes_) ids.push_back(probe.id);
+    for (const Overload& one : TRY(overloads_.poll(device_, ids))) {
+        const PlannedProbe& plan = probes_[one.probe].plan;
+        const std::string place = plan.place.text();
+        parts_.client.overloaded(place, one);
+        parts_.client.note(Note::Warning, Error{Errc::script, overload_text(place, one, parts_.options.cpu_share),
+                                                parts_.declared.probes()[plan.declaration].at}.message());
+    }
     return {};
 }
 

@@ -19,6 +19,7 @@
 #include "session/declared.hpp"
 #include "session/kernel_view.hpp"
 #include "session/options.hpp"
+#include "session/overload.hpp"
 #include "session/plan.hpp"
 #include "session/report.hpp"
 
@@ -59,6 +60,8 @@ class Armed {
     // Tells of handlers that stopped, as StopReporter::poll, and of probes that went with their module.
     Result<void> report_stops(bool last);
     Result<void> report_gone();
+    // Tells of probes that the module has disabled for what they took of a CPU.
+    Result<void> report_overloads();
 
   private:
     // A probe in the kernel, and the declaration it comes from.
@@ -102,6 +105,7 @@ class Armed {
     std::map<std::string, std::vector<size_t>> in_modules_;  // of probes_: those that may go with their module
     StopReporter stops_;
     std::vector<std::string> last_states_;  // by declaration, from detach_all() on: what each was before
+    OverloadReporter overloads_;
 };
 
 }  // namespace kpl

@@ -12,6 +12,7 @@
 #include "device/device.hpp"
 #include "luahost/declarations.hpp"
 #include "session/delivery.hpp"
+#include "session/overload.hpp"
 
 namespace kpl {
 
@@ -37,6 +38,9 @@ class Client {
     virtual void note(Note kind, const std::string& line) = 0;
     // So many more events than last time did not fit into a ring.
     virtual void lost(uint64_t events) = 0;
+
+    // The module has disabled this probe; a note says so, too.
+    virtual void overloaded(const std::string& /*place*/, const Overload&) {}
 
     // Takes the records of events, beside the script; asked for once.
     virtual RecordTaker* record_taker() { return nullptr; }

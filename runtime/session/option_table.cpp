@@ -28,6 +28,8 @@ const OptionRow rows[] = {
     {"verbose", "-v,--verbose", "VERBOSE", " ", "say what happens; always print the account at the end", &Options::verbose},
     {"max-probes", "--max-probes", "MAX_PROBES", "N", "how many functions globs and lists may come to (1000)",
      &Options::max_probes, 1, 65536},
+    {"cpu-share", "--cpu-share", "CPU_SHARE", "PERCENT", "how much of each CPU all handlers may take, in percent (25); 100: any",
+     &Options::cpu_share, 1, KPL_SHARE_OFF},
     {"check", "--check", nullptr, " ", "compile and verify only: no root, no module", &Options::check},
     {"dump", "-d", "DUMP", "STAGE[,...]", "print stages of the compiler: bc, ir, asm, native, all", &Options::dump},
 };

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "uapi/kprobe_lua.h"
+
 namespace kpl {
 
 struct Options {
@@ -23,6 +25,7 @@ struct Options {
     uint32_t ring_bytes = 1 << 20;         // of each CPU's ring
     uint32_t wake_latency_ms = 20;         // how long events may gather; 0: each one wakes
     uint32_t wake_fill = 25;               // percent of a ring: what gathers at most
+    uint32_t cpu_share = KPL_DEFAULT_SHARE;  // percent of each CPU that handlers may take; KPL_SHARE_OFF: any
     std::string btf_dir = "/sys/kernel/btf";
 };
 

@@ -182,6 +182,7 @@ Result<void> Session::stop(bool deliver_rest) {
     if (armed_) {
         TRY(look_for_exit());
         TRY(armed_->report_gone());
+        TRY(armed_->report_overloads());
         TRY(armed_->detach_all());
     }
     stopped_ = true;
@@ -213,7 +214,9 @@ Result<void> Session::report(bool last) {
     if (!armed_) return {};
     TRY(armed_->report_stops(last));
     tell_lost();
-    return stopped_ ? Result<void>() : armed_->report_gone();
+    if (stopped_) return {};
+    TRY(armed_->report_gone());
+    return armed_->report_overloads();
 }
 
 Account::Events Session::events() const {

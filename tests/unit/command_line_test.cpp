@@ -40,7 +40,7 @@ TEST_CASE("one leading -- of the script's arguments is stripped") {
 
 TEST_CASE("options") {
     const auto line = parse({"-e", "x = 1", "-p", "12", "-c", "ls -l", "--timeout", "1.5", "-o", "f", "-d", "ir,asm", "--strict",
-                             "-I", "a", "-I", "b", "-r", "m", "arg"});
+                             "-I", "a", "-I", "b", "-r", "m", "--cpu-share=40", "arg"});
     REQUIRE_FALSE(line.bad_usage);
     const RunOptions& o = line.options;
     CHECK(o.code == "x = 1");
@@ -50,6 +50,10 @@ TEST_CASE("options") {
     CHECK(o.output == "f");
     CHECK(o.dump == std::set<std::string>{"ir", "asm"});
     CHECK(o.strict);
+    CHECK(o.cpu_share == 40);
+    CHECK(parse({"s.lua"}).options.cpu_share == 25);
+    CHECK(parse({"--cpu-share=0", "s.lua"}).bad_usage);
+    CHECK(parse({"--cpu-share=101", "s.lua"}).bad_usage);
     CHECK(o.search_dirs == Strings{"a", "b"});
     CHECK(o.modules == Strings{"m"});
     CHECK(o.args == Strings{"arg"});
@@ -181,7 +185,7 @@ TEST_CASE("options have one meaning on the command line and in the library") {
         for (const auto& list : {o.modules, o.search_dirs})
             for (const std::string& one : list) all += one + ",";
         for (const std::string& stage : o.dump) all += stage + ",";
-        for (const uint32_t n : {o.pid.value_or(0), o.max_probes, o.ring_bytes, o.wake_latency_ms, o.wake_fill})
+        for (const uint32_t n : {o.pid.value_or(0), o.max_probes, o.ring_bytes, o.wake_latency_ms, o.wake_fill, o.cpu_share})
             all += std::to_string(n) + ",";
         for (const bool b : {o.check, o.quiet, o.verbose}) all += b ? "1" : "0";
         return all;

@@ -205,6 +205,8 @@ TEST_CASE("JSON has bpftrace's types") {
     const std::vector<Datum> key = {SymbolDatum{1, "vfs_read"}, std::string("dd")};
     CHECK(format("json").printed("a\"b\n") == "{\"type\":\"printf\",\"data\":\"a\\\"b\\n\"}\n");
     CHECK(format("json").attached(2) == "{\"type\":\"attached_probes\",\"data\":{\"probes\":2}}\n");
+    CHECK(format("json").overload({"vfs_read", 1, 60, 25, 9}) ==
+          "{\"type\":\"overload\",\"data\":{\"probe\":\"vfs_read\",\"hits\":9,\"cpu\":1,\"percent\":60,\"share\":25}}\n");
     CHECK(format("json").lost(3) == "{\"type\":\"lost_events\",\"data\":{\"events\":3}}\n");
     CHECK(format("json").map(map_of(KPL_MAP_COUNT, "n", false), {{{}, five}}) == "{\"type\":\"map\",\"data\":{\"@n\":5}}\n");
     CHECK(format("json").map(map_of(KPL_MAP_SUM, "s", true), {{key, five}}) ==

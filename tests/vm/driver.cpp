@@ -146,6 +146,7 @@ GuestSpec spec_for(const Arguments& args, const Group& group, RunnerOutput& outp
     spec.env.push_back("KPL_MODULES=" + args.modules);
     spec.env.push_back(group.parallel ? "KPL_PARALLEL=1" : "KPL_PARALLEL=");
     spec.limits.boot = args.boot_limit;
+    spec.env.push_back("KPROBE_LUA_CPU_SHARE=100");  // an emulated CPU is slow: cases on overload ask for another
     spec.limits.quiet = args.quiet_limit;
     spec.limits.silence = args.silence_limit;
     spec.on_output = [&output](int, std::string_view bytes) { output.append(bytes); };

@@ -54,6 +54,7 @@ run() {
 }
 
 start() {
+    : > out 2> err # what an earlier run wrote is not waited for
     KPROBE_LUA_VERBOSE=1 "$@" > out 2> err < /dev/null &
     pid=$!
 }

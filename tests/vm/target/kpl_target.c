@@ -11,7 +11,7 @@
  *	hold TASKS		the same, but they stay in it: kpl_t_sleep(-1) until `wake`
  *	wake			lets them go and waits for them
  *	timer N			kpl_t_timer(i), from a timer's soft interrupt
- *	irq N			kpl_t_irq(i), from its hard one
+ *	irq N US		kpl_t_irq(i), from its hard one, each so many microseconds (1000)
  *	outer N			kpl_t_outer(i), which calls kpl_t_inner(i)
  *	open PATH		opens a file from a kernel thread: 0 or the error
  *	kprobes N, kretprobes N	registers N of them on kpl_t_f000 and so on, and unregisters them
@@ -112,6 +112,7 @@ noinline long kpl_t_irq(long n)
 
 static struct timer_list timer;
 static struct hrtimer hrtimer;
+static ktime_t period;
 static long ticks, ticks_wanted;
 
 static void on_timer(struct timer_list *t)
@@ -130,7 +131,7 @@ static enum hrtimer_restart on_hrtimer(struct hrtimer *t)
 		complete(&all_done);
 		return HRTIMER_NORESTART;
 	}
-	hrtimer_forward_now(t, ns_to_ktime(NSEC_PER_MSEC));
+	hrtimer_forward_now(t, period);
 	return HRTIMER_RESTART;
 }
 
@@ -179,13 +180,14 @@ static int run_sleepers(long tasks, long ms)
 	return 0;
 }
 
-static int run_ticks(long n, bool hard)
+static int run_ticks(long n, bool hard, long us)
 {
+	period = ns_to_ktime((us ?: 1000) * NSEC_PER_USEC);
 	ticks = 0;
 	ticks_wanted = n;
 	reinit_completion(&all_done);
 	if (hard)
-		hrtimer_start(&hrtimer, ns_to_ktime(NSEC_PER_MSEC), HRTIMER_MODE_REL);
+		hrtimer_start(&hrtimer, period, HRTIMER_MODE_REL);
 	else
 		mod_timer(&timer, jiffies + 1);
 	wait_for_completion(&all_done);
@@ -356,7 +358,7 @@ static int run_set(const char *text, const struct kernel_param *kp)
 	if (!strcmp(what, "wake"))
 		return wake_sleepers(), 0;
 	if (!strcmp(what, "timer") || !strcmp(what, "irq"))
-		return run_ticks(a, what[0] == 'i');
+		return run_ticks(a, what[0] == 'i', b);
 	if (!strcmp(what, "kprobes") && a <= ARRAY_SIZE(functions))
 		return time_kprobes(a);
 	if (!strcmp(what, "kretprobes") && a <= ARRAY_SIZE(functions))

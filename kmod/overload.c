@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * A bound on what handlers take of each CPU, whoever's they are.
+ *
+ * While all is well, one hit of about KPL_TIMED_EVERY is timed and stands for
+ * the others: a hit pays for a countdown.  When the estimate comes near a
+ * session's share, every hit of that CPU is timed for the rest of the window,
+ * and only what was measured so decides: a probe that finds itself the costliest
+ * of those that count against its session's share, and them over it, is not run
+ * again.  From that hit on it is passed over; a work item then disarms it.
+ *
+ * Interrupts may be off for all the time: nothing here waits for a tick.
+ */
+#include <linux/ktime.h>
+#include <linux/math64.h>
+#include <linux/percpu.h>
+#include <linux/workqueue.h>
+
+#include "hit.h"
+#include "overload.h"
+#include "probe.h"
+#include "session.h"
+
+#define KPL_WINDOW	NSEC_PER_SEC
+#define KPL_TIMED_EVERY	256	/* hits on average, a power of two */
+#define KPL_LONG	(20 * NSEC_PER_USEC)	/* of a handler: its timing is no cost */
+#define KPL_SPENDERS	16	/* the costliest, each with its account */
+
+/* What one probe has taken in this window. */
+struct kpl_spender {
+	u64 probe;		/* its serial number; 0: free */
+	u64 ns;
+	u32 share;		/* its session's */
+};
+
+/* Under the CPU's guard. */
+struct kpl_load {
+	u64 began;		/* the window */
+	u64 spent;		/* ns of handlers in it, estimated unless `exact` */
+	bool exact;		/* every hit is timed, since the window began */
+	u32 every;		/* hits that one is timed of; doubles up to KPL_TIMED_EVERY */
+	u32 weight;		/* hits that the next timed one stands for */
+	u32 random;		/* so that no pattern of hits escapes */
+	struct kpl_spender spender[KPL_SPENDERS];
+};
+
+static DEFINE_PER_CPU(struct kpl_load, kpl_load);
+
+/* What an overloaded probe's `live` points to. */
+static struct kpl_session_cpu __percpu *kpl_lifeless;
+
+static u64 kpl_share_ns(u32 share)
+{
+	return KPL_WINDOW / 100 * share;
+}
+
+/* ----------------------------------------------------------- any context, at hits */
+
+static void kpl_window_start(struct kpl_load *load, u64 now, bool exact)
+{
+	load->began = now;
+	load->spent = 0;
+	load->exact = exact;
+	memset(load->spender, 0, sizeof(load->spender));
+}
+
+/*
+ * The account of a probe.  Where there is none left, that of the least costly
+ * is taken over with what is on it: the sum stays, and whoever is among the
+ * costliest has one.
+ */
+static struct kpl_spender *kpl_spender_of(struct kpl_load *load, u64 probe)
+{
+	struct kpl_spender *least = load->spender, *s;
+
+	for (s = load->spender; s < load->spender + KPL_SPENDERS; s++) {
+		if (s->probe == probe)
+			return s;
+		if (s->ns < least->ns)
+			least = s;
+	}
+	least->probe = probe;
+	return least;
+}
+
+/*
+ * Against a session's share counts what is taken by all sessions whose share is
+ * no larger: who was granted more takes it from nobody.
+ */
+static bool kpl_is_too_much(const struct kpl_load *load, const struct kpl_spender *mine)
+{
+	const struct kpl_spender *s;
+	u64 sum = 0;
+
+	for (s = load->spender; s < load->spender + KPL_SPENDERS; s++) {
+		if (s->share > mine->share)
+			continue;
+		/* Its own next hit is the one to decide. */
+		if (s->ns > mine->ns)
+			return false;
+		sum += s->ns;
+	}
+	return sum > kpl_share_ns(mine->share);
+}
+
+static void kpl_overload(struct kpl_probe *pr, struct kpl_load *load, struct kpl_spender *mine,
+			 u64 now)
+{
+	u32 none = 0;
+
+	if (try_cmpxchg(&pr->overload, &none, KPL_OVERLOAD_SEEN)) {
+		pr->overload_cpu = smp_processor_id();
+		pr->overload_percent = div64_u64(mine->ns * 100, max(now - load->began, 1ull));
+		WRITE_ONCE(pr->live, &kpl_lifeless);
+		/* User space reads what stands above. */
+		smp_store_release(&pr->overload, KPL_OVERLOAD_TOLD);
+		atomic_inc_return_release(&pr->session->overloads);
+		kpl_session_wake(pr->session);
+	}
+	load->spent -= min(load->spent, mine->ns);
+	memset(mine, 0, sizeof(*mine));
+}
+
+static void kpl_spend(struct kpl_load *load, const struct kpl_probe *pr, u64 ns, u32 weight,
+		      u64 now)
+{
+	u32 share = READ_ONCE(pr->session->share);
+	struct kpl_spender *mine;
+
+	if (share == KPL_SHARE_OFF)
+		return;
+	if (now - load->began >= KPL_WINDOW)
+		kpl_window_start(load, now, load->exact && load->spent > kpl_share_ns(share) / 4);
+	load->spent += ns * weight;
+	if (!load->exact) {
+		if (load->spent > kpl_share_ns(share) / 2)
+			kpl_window_start(load, now, true);
+		return;
+	}
+	mine = kpl_spender_of(load, pr->serial);
+	mine->ns += ns;
+	mine->share = share;
+	if (load->spent > kpl_share_ns(share) && kpl_is_too_much(load, mine))
+		kpl_overload((struct kpl_probe *)pr, load, mine, now);
+}
+
+/* Runs a handler and puts what it takes to the probe's account; its r0. */
+static u64 kpl_run_account(struct kpl_load *load, const struct kpl_probe *pr,
+			   const struct kpl_handler *handler, struct kpl_hit *hit, u32 weight)
+{
+	u64 began = ktime_get_mono_fast_ns();
+	u64 result = kpl_handler_call(handler, hit);
+	u64 now = ktime_get_mono_fast_ns();
+	u64 ns = now > began ? now - began : 0;
+
+	kpl_spend(load, pr, ns, weight, now);
+	load->every = load->exact || ns >= KPL_LONG ? 1 :
+		      min_t(u32, 2 * load->every ?: 1, KPL_TIMED_EVERY);
+	return result;
+}
+
+noinline u64 kpl_run_timed(struct kpl_ctx *ctx, const struct kpl_probe *pr,
+			   const struct kpl_handler *handler)
+{
+	struct kpl_load *load = this_cpu_ptr(&kpl_load);
+	u64 result = kpl_run_account(load, pr, handler, &ctx->hit, load->weight ?: 1);
+
+	load->random = load->random * 1664525 + 1013904223;
+	load->weight = load->every / 2 + 1 + (load->random >> 16 & (load->every - 1));
+	ctx->until = load->weight - 1;
+	return result;
+}
+
+u64 kpl_run_fault(struct kpl_ctx *ctx, const struct kpl_probe *pr,
+		  const struct kpl_handler *handler)
+{
+	return kpl_run_account(this_cpu_ptr(&kpl_load), pr, handler, &ctx->hit, 1);
+}
+
+/* --------------------------------------------------------------- process context */
+
+static void kpl_overload_disarm(struct work_struct *work)
+{
+	struct kpl_session *s = container_of(work, struct kpl_session, overloaded);
+	struct kpl_probe *pr;
+	unsigned long id;
+
+	/* An end under way disarms them itself. */
+	if (kpl_session_lock(s))
+		return;
+	WRITE_ONCE(s->overloads_done, atomic_read_acquire(&s->overloads));
+	xa_for_each(&s->probes, id, pr)
+		if (pr->added && READ_ONCE(pr->overload))
+			pr->ops->run[KPL_OP_DISARM](&pr, 1);
+	kpl_session_unlock(s);
+}
+
+/* A hit may be inside the scheduler, which wakes the worker: only an interrupt may. */
+void kpl_overload_woken(struct kpl_session *s)
+{
+	if (atomic_read(&s->overloads) != READ_ONCE(s->overloads_done))
+		queue_work(system_long_wq, &s->overloaded);
+}
+
+void kpl_overload_open(struct kpl_session *s)
+{
+	s->share = KPL_DEFAULT_SHARE;
+	INIT_WORK(&s->overloaded, kpl_overload_disarm);
+}
+
+void kpl_overload_close(struct kpl_session *s)
+{
+	cancel_work_sync(&s->overloaded);
+}
+
+void kpl_overload_forgive(struct kpl_probe *pr)
+{
+	if (!pr->overload)
+		return;
+	pr->overload = KPL_OVERLOAD_NONE;
+	WRITE_ONCE(pr->live, &pr->session->live);
+}
+
+void kpl_overload_watch(void)
+{
+	u32 cpu;
+
+	/* A hit of that CPU may count down at the same time: either way one is timed soon. */
+	for_each_possible_cpu(cpu) {
+		WRITE_ONCE(per_cpu(kpl_load, cpu).every, 1);
+		WRITE_ONCE(per_cpu(kpl_ctx, cpu).until, 0);
+	}
+}
+
+int kpl_share(struct kpl_session *s, struct kpl_share *arg)
+{
+	if (arg->reserved || !arg->percent || arg->percent > KPL_SHARE_OFF)
+		return -EINVAL;
+	WRITE_ONCE(s->share, arg->percent);
+	return 0;
+}

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: MIT
+# limit: 120
+# Handlers of a million steps where the kernel takes its locks and its timer interrupts: they are disabled, the machine goes on.
+script heavy.lua << 'LUA'
+local calls = count()
+local heavy = kprobe { arg[1], budget = 1000000, pre = function() local x = 0 while true do x = x + 1 end end }
+local light = kprobe("__x64_sys_getpid", function() calls:add() end)
+every(0.1, function()
+  if heavy.state == "overload" then
+    print(heavy.state, light.state)
+    exit()
+  end
+end)
+LUA
+for name in _raw_spin_lock hrtimer_interrupt; do
+    run timeout 60 kprobe-lua -v --cpu-share=25 heavy.lua "$name"
+    status 0
+    out "^overload	(ftrace|int3|optimized)$"
+    err "^heavy.lua:2: $name: disabled after [0-9]+ hits: its handlers took [0-9]+ % of CPU [01], --cpu-share allows 25 % for all"
+    no_err '^heavy.lua:3: '
+    # Each handled to its cost bound, or met by another handler's.
+    awk -v name="$name" '$1 == name && $4 == "hits" { n = $3; sum = 0
+        for (i = 1; i < NF; i++) if ($(i + 1) ~ /^(handled|stopped|skipped|missed)$/) sum += $i
+        found = 1; bad = n != sum || !n } END { exit bad || !found }' err || fail 'the account does not add up'
+    left_nothing
+done
+
+# A new start: enabled again, it is disabled again.
+script again.lua << 'LUA'
+local heavy = kprobe { "_raw_spin_lock", budget = 1000000, pre = function() local x = 0 while true do x = x + 1 end end }
+local times = 0
+every(0.1, function()
+  if heavy.state ~= "overload" then return end
+  times = times + 1
+  if times == 2 then print "twice" exit() end
+  heavy:enable()
+end)
+LUA
+run timeout 60 kprobe-lua --cpu-share=25 again.lua
+status 0
+line twice
