@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "handler/asm.hpp"
+#include "simulator/asm.hpp"
 
 namespace kpl {
 

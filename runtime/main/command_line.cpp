@@ -10,7 +10,7 @@
 #include <map>
 #include <string_view>
 
-#include "main/inspect.hpp"
+#include "main/commands.hpp"
 #include "uapi/kprobe_lua.h"
 
 namespace kpl {

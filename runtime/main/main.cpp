@@ -6,7 +6,7 @@
 
 #include "command/run.hpp"
 #include "main/command_line.hpp"
-#include "main/inspect.hpp"
+#include "main/commands.hpp"
 #include "main/vm.hpp"
 
 namespace {

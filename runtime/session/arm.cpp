@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "session/armed.hpp"
-#include "session/dump.hpp"
+#include "session/listing.hpp"
 
 namespace kpl {
 namespace {

@@ -10,7 +10,7 @@
 #include "codegen/codegen.hpp"
 #include "core/core.h"
 #include "inspect/functions.hpp"
-#include "session/dump.hpp"
+#include "session/listing.hpp"
 
 namespace kpl {
 namespace {

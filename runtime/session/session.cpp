@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "session/costs.hpp"
-#include "session/dump.hpp"
+#include "session/listing.hpp"
 
 namespace kpl {
 namespace {

@@ -9,7 +9,7 @@
 //   @regs 0=0x12 5=-1              ; 64-bit words of struct pt_regs, before the run
 //   @words 0=1                     ; likewise of the instance data
 //   @hit func=0x1000 ret=-2        ; numbers of struct kpl_hit
-//   r0 = 0                         ; the program, in the assembly of runtime/handler/asm.hpp
+//   r0 = 0                         ; the program, in the assembly of runtime/simulator/asm.hpp
 //   exit
 //   => accept cost=2 depth=8       ; each part after `accept` may be missing
 //
@@ -34,8 +34,8 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "handler/asm.hpp"
-#include "handler/simulate.hpp"
+#include "simulator/asm.hpp"
+#include "simulator/simulate.hpp"
 
 namespace kpl::rows {
 

@@ -4,8 +4,8 @@
 #include <catch2/catch.hpp>
 
 #include "core/agg.h"
-#include "handler/asm.hpp"
-#include "handler/simulate.hpp"
+#include "simulator/asm.hpp"
+#include "simulator/simulate.hpp"
 #include "output/format.hpp"
 
 using namespace kpl;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The assembler and the disassembler, against each other and against encodings of RFC 9669.
-#include "handler/asm.hpp"
+#include "simulator/asm.hpp"
 
 #include <fmt/format.h>
 

@@ -182,7 +182,7 @@ TEST_CASE("handlers that are refused say what is wrong") {
 }
 
 // The text of a message with any content of its places.
-static std::regex pattern(const front::MessageRow& row) {
+static std::regex pattern(const builder::MessageRow& row) {
     std::string text(row.text);
     if (!row.advice.empty()) text.append(": ").append(row.advice);
     std::string out;
@@ -210,21 +210,21 @@ TEST_CASE("every message has a row") {
             for (const std::string& line : lines)
                 messages.push_back(line.substr(std::min(line.size(), line.find(": ") + 2)));
         }
-    const auto covered = [&](const front::MessageRow& row) {
+    const auto covered = [&](const builder::MessageRow& row) {
         const std::regex text = pattern(row);
         return std::any_of(messages.begin(), messages.end(),
                            [&](const std::string& m) { return std::regex_match(m, text); });
     };
-    for (size_t i = 0; i < static_cast<size_t>(front::Err::count_); i++) {
-        const front::MessageRow& row = front::row(static_cast<front::Err>(i));
+    for (size_t i = 0; i < static_cast<size_t>(builder::Err::count_); i++) {
+        const builder::MessageRow& row = builder::row(static_cast<builder::Err>(i));
         // Only another LuaJIT has other opcodes; what was compiled before has a test of its own.
         if (row.id == "OPCODE" || row.id == "SHAPE_FIXED" || row.id == "SHAPE_LACKS") continue;
         INFO(row.id);
         CHECK(covered(row));
     }
-    for (size_t i = 0; i < static_cast<size_t>(front::Warn::count_); i++) {
-        INFO(front::row(static_cast<front::Warn>(i)).id);
-        CHECK(covered(front::row(static_cast<front::Warn>(i))));
+    for (size_t i = 0; i < static_cast<size_t>(builder::Warn::count_); i++) {
+        INFO(builder::row(static_cast<builder::Warn>(i)).id);
+        CHECK(covered(builder::row(static_cast<builder::Warn>(i))));
     }
 }
 

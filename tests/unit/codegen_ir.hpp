@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "codegen/codegen.hpp"
-#include "handler/asm.hpp"
-#include "handler/simulate.hpp"
+#include "simulator/asm.hpp"
+#include "simulator/simulate.hpp"
 #include "ir/ir.hpp"
 
 namespace kpl::test {

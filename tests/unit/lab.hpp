@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "codegen/codegen.hpp"
-#include "handler/simulate.hpp"
+#include "simulator/simulate.hpp"
 #include "ir/ir.hpp"
 #include "lab_types.hpp"
 #include "luahost/host.hpp"

@@ -94,14 +94,14 @@ std::string list_of_messages() {
         }
         return out;
     };
-    auto add = [&](const front::MessageRow& row) {
+    auto add = [&](const builder::MessageRow& row) {
         text += "| " + plain(row.text) + " | " + plain(row.advice) + " |\n";
     };
-    for (size_t i = 0; i < static_cast<size_t>(front::Err::count_); i++)
-        add(front::row(static_cast<front::Err>(i)));
+    for (size_t i = 0; i < static_cast<size_t>(builder::Err::count_); i++)
+        add(builder::row(static_cast<builder::Err>(i)));
     text += "\nWarnings, which refuse nothing:\n\n| what | what to do |\n|---|---|\n";
-    for (size_t i = 0; i < static_cast<size_t>(front::Warn::count_); i++)
-        add(front::row(static_cast<front::Warn>(i)));
+    for (size_t i = 0; i < static_cast<size_t>(builder::Warn::count_); i++)
+        add(builder::row(static_cast<builder::Warn>(i)));
     return text;
 }
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Helpers of the simulator: memory, strings, records, maps, the end of a run.
-#include "handler/simulate.hpp"
+#include "simulator/simulate.hpp"
 
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>
 #include <cstring>
 
-#include "handler/asm.hpp"
+#include "simulator/asm.hpp"
 
 using namespace kpl;
 

@@ -2,7 +2,7 @@
 // Arithmetic of 64-bit integers as LuaJIT's cdata has it, and of pointers.
 #include "ir/build/builder.hpp"
 
-namespace kpl::front {
+namespace kpl::builder {
 
 using namespace ir;
 
@@ -127,4 +127,4 @@ Value Builder::length(const Value& v) {
     return number(v.is(Kind::Stack) ? w_.binary(Opcode::Shr, bytes, w_.constant(3)) : bytes, int_type);
 }
 
-}  // namespace kpl::front
+}  // namespace kpl::builder

@@ -2,7 +2,7 @@
 // Opcodes that decide where to go: comparisons, tests of truth, numeric for.
 #include "ir/build/builder.hpp"
 
-namespace kpl::front {
+namespace kpl::builder {
 
 using namespace ir;
 
@@ -265,4 +265,4 @@ void Builder::op_for_loop(const Insn& i) {
     for_next(i, false, state);
 }
 
-}  // namespace kpl::front
+}  // namespace kpl::builder

@@ -22,7 +22,7 @@ std::string one_of_many(const Unit& unit, size_t handler) {
 }  // namespace
 
 Result<BuildResult> build(Unit& unit, Types& types, const BuildOptions& options) {
-    front::UnitState state(unit, types, options);
+    builder::UnitState state(unit, types, options);
     BuildResult result;
     bool more = true;
     for (int round = 0; more && round < max_rounds; round++) {
@@ -30,7 +30,7 @@ Result<BuildResult> build(Unit& unit, Types& types, const BuildOptions& options)
         result.functions.clear();
         for (size_t i = unit.built; i < unit.handlers.size(); i++) {
             state.diag.about(one_of_many(unit, i));
-            result.functions.push_back(front::Builder(state, i).run());
+            result.functions.push_back(builder::Builder(state, i).run());
         }
         state.diag.about("");
         more = state.end_round();

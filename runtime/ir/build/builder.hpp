@@ -19,7 +19,7 @@
 #include "ir/build/value.hpp"
 #include "ir/build/writer.hpp"
 
-namespace kpl::front {
+namespace kpl::builder {
 
 // A way into a block: the IR block that will jump there, and what holds on the way.
 struct Edge {
@@ -404,4 +404,4 @@ class Builder {
     std::map<std::string, Waiting> list_constants_;  // by site: what a constructor adds later
 };
 
-}  // namespace kpl::front
+}  // namespace kpl::builder

@@ -6,7 +6,7 @@
 #include "ir/build/builder.hpp"
 #include "symbols/nearest.hpp"
 
-namespace kpl::front {
+namespace kpl::builder {
 
 using namespace ir;
 
@@ -363,4 +363,4 @@ Values Builder::b_try(const BuiltinRow&, Values& args) {
     return {v};
 }
 
-}  // namespace kpl::front
+}  // namespace kpl::builder

@@ -2,7 +2,7 @@
 // bit.*: on 64 bits, as LuaJIT's bit operations on cdata.
 #include "ir/build/builder.hpp"
 
-namespace kpl::front {
+namespace kpl::builder {
 
 using namespace ir;
 
@@ -114,4 +114,4 @@ Values Builder::b_bit_tobit(const BuiltinRow& row, Values& args) {
     return {number(w_.unary(Opcode::SExt, num(args[0]), 32), int_type)};
 }
 
-}  // namespace kpl::front
+}  // namespace kpl::builder

@@ -2,7 +2,7 @@
 // ffi.cast, ffi.sizeof, ffi.offsetof.
 #include "ir/build/builder.hpp"
 
-namespace kpl::front {
+namespace kpl::builder {
 
 using namespace ir;
 
@@ -85,4 +85,4 @@ Values Builder::b_offsetof(const BuiltinRow&, Values& args) {
     return {int_constant((**field).offset)};
 }
 
-}  // namespace kpl::front
+}  // namespace kpl::builder

@@ -6,7 +6,7 @@
 
 #include "ir/build/builder.hpp"
 
-namespace kpl::front {
+namespace kpl::builder {
 
 using namespace ir;
 
@@ -153,4 +153,4 @@ Values Builder::b_kvar(const BuiltinRow&, Values& args) {
     return {load({base, 0, Space::Kernel}, type, nullptr, args[0].text)};
 }
 
-}  // namespace kpl::front
+}  // namespace kpl::builder

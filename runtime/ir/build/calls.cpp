@@ -2,7 +2,7 @@
 // Calls: builtins, methods and events by name; Lua functions in place.
 #include "ir/build/builder.hpp"
 
-namespace kpl::front {
+namespace kpl::builder {
 
 using namespace ir;
 
@@ -170,4 +170,4 @@ void Builder::begin_try(uint32_t slot) {
     }
 }
 
-}  // namespace kpl::front
+}  // namespace kpl::builder

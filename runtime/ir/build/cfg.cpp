@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace kpl::front {
+namespace kpl::builder {
 namespace {
 
 constexpr uint32_t none = ~0u;
@@ -293,4 +293,4 @@ Cfg make_cfg(const Proto& proto) {
     return cfg;
 }
 
-}  // namespace kpl::front
+}  // namespace kpl::builder

@@ -8,7 +8,7 @@
 
 #include "bytecode/proto.hpp"
 
-namespace kpl::front {
+namespace kpl::builder {
 
 using SlotSet = std::bitset<256>;
 
@@ -35,4 +35,4 @@ bool is_conditional(Op op);
 // Where the jump at `pc` goes; for a comparison, where its JMP goes.
 uint32_t jump_target(const Proto& proto, uint32_t pc);
 
-}  // namespace kpl::front
+}  // namespace kpl::builder

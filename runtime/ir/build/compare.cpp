@@ -2,7 +2,7 @@
 // Comparisons: what may be compared with what, and with which sign.
 #include "ir/build/builder.hpp"
 
-namespace kpl::front {
+namespace kpl::builder {
 
 using namespace ir;
 
@@ -196,4 +196,4 @@ Value Builder::as_bool(const Condition& c) {
     return number(w_.compare(c.cmp, c.a, c.b), bool_type);
 }
 
-}  // namespace kpl::front
+}  // namespace kpl::builder

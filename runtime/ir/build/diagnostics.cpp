@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "ir/build/diagnostics.hpp"
 
-namespace kpl::front {
+namespace kpl::builder {
 namespace {
 
 constexpr MessageRow error_rows[] = {
@@ -63,4 +63,4 @@ void Diagnostics::clear() {
     warnings_.clear();
 }
 
-}  // namespace kpl::front
+}  // namespace kpl::builder

@@ -14,7 +14,7 @@
 #include "base/result.hpp"
 #include "ir/unit.hpp"
 
-namespace kpl::front {
+namespace kpl::builder {
 
 enum class Err : uint8_t {
 #define KPL_ERROR(id, text, advice) id,
@@ -72,4 +72,4 @@ class Diagnostics {
     std::map<Place, std::string> warnings_;
 };
 
-}  // namespace kpl::front
+}  // namespace kpl::builder

@@ -3,7 +3,7 @@
 #include "ir/build/builder.hpp"
 #include "symbols/nearest.hpp"
 
-namespace kpl::front {
+namespace kpl::builder {
 
 using namespace ir;
 
@@ -169,4 +169,4 @@ Value Builder::from_register(ValueId raw, TypeId type, const std::string& name) 
     return v;
 }
 
-}  // namespace kpl::front
+}  // namespace kpl::builder

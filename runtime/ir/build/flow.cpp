@@ -4,7 +4,7 @@
 
 #include "ir/build/builder.hpp"
 
-namespace kpl::front {
+namespace kpl::builder {
 
 using namespace ir;
 
@@ -258,4 +258,4 @@ void Builder::stop_if(Cmp cmp, ValueId a, ValueId b, kpl_stop reason, const std:
     w_.enter(no);
 }
 
-}  // namespace kpl::front
+}  // namespace kpl::builder

@@ -2,7 +2,7 @@
 // A handler's beginning and end: its parameters, and what it returns.
 #include "ir/build/builder.hpp"
 
-namespace kpl::front {
+namespace kpl::builder {
 
 using namespace ir;
 
@@ -164,4 +164,4 @@ void Builder::check_records() {
         if (!waiting.constants.empty()) s_.diag.error(waiting.at, Err::LIST_HOLE);
 }
 
-}  // namespace kpl::front
+}  // namespace kpl::builder

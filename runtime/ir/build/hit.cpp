@@ -3,7 +3,7 @@
 #include "ir/build/builder.hpp"
 #include "symbols/nearest.hpp"
 
-namespace kpl::front {
+namespace kpl::builder {
 
 using namespace ir;
 
@@ -200,4 +200,4 @@ void Builder::data_store(const std::string& name, const Value& v) {
         w_.store_data(f.offset, num(v));
 }
 
-}  // namespace kpl::front
+}  // namespace kpl::builder

@@ -2,7 +2,7 @@
 // a.b, a[b] and their assignments, by what `a` is.
 #include "ir/build/builder.hpp"
 
-namespace kpl::front {
+namespace kpl::builder {
 
 using namespace ir;
 
@@ -292,4 +292,4 @@ void Builder::record_set(const Value& v, const Value& key, const Value& to) {
         fail(Err::RECORD_KEY, record_name(v.index));
 }
 
-}  // namespace kpl::front
+}  // namespace kpl::builder

@@ -5,7 +5,7 @@
 
 #include "ir/build/builder.hpp"
 
-namespace kpl::front {
+namespace kpl::builder {
 
 using namespace ir;
 
@@ -230,4 +230,4 @@ void Builder::copy_string_in(BlockId block, const StrRef& to, const Value& v) {
                                       ConstOperand{from.limit}}});
 }
 
-}  // namespace kpl::front
+}  // namespace kpl::builder

@@ -4,7 +4,7 @@
 
 #include "ir/build/shapes.hpp"
 
-namespace kpl::front {
+namespace kpl::builder {
 namespace {
 
 FieldKind kind_of(const Type& type) {
@@ -179,4 +179,4 @@ void UnitState::finish() {
     }
 }
 
-}  // namespace kpl::front
+}  // namespace kpl::builder

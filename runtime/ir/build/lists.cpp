@@ -7,7 +7,7 @@
 
 #include "ir/build/builder.hpp"
 
-namespace kpl::front {
+namespace kpl::builder {
 
 using namespace ir;
 
@@ -149,4 +149,4 @@ void Builder::list_grow(const Value& list, const Value& to, const std::string& p
     }
 }
 
-}  // namespace kpl::front
+}  // namespace kpl::builder

@@ -3,7 +3,7 @@
 #include "core/core.h"
 #include "ir/build/builder.hpp"
 
-namespace kpl::front {
+namespace kpl::builder {
 
 using namespace ir;
 
@@ -243,4 +243,4 @@ Values Builder::agg_add(const Value& cell, const Values& args) {
     return {};
 }
 
-}  // namespace kpl::front
+}  // namespace kpl::builder

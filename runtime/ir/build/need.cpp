@@ -2,7 +2,7 @@
 // What the uses of values ask of them, in the words of the script.
 #include "ir/build/builder.hpp"
 
-namespace kpl::front {
+namespace kpl::builder {
 
 std::string Builder::describe(const Type& t) {
     std::string text;
@@ -159,4 +159,4 @@ bool Builder::side_effect(const std::string& what) {
     return false;
 }
 
-}  // namespace kpl::front
+}  // namespace kpl::builder

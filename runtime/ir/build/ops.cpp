@@ -5,7 +5,7 @@
 
 #include "ir/build/builder.hpp"
 
-namespace kpl::front {
+namespace kpl::builder {
 
 struct OpTable {
     struct Row {
@@ -314,4 +314,4 @@ void Builder::do_return(Values values) {
     frame_->returns.push_back({w_.block(), std::move(state), std::move(values), w_.place()});
 }
 
-}  // namespace kpl::front
+}  // namespace kpl::builder

@@ -2,7 +2,7 @@
 // What leaves a handler as a record: events, printf and print.
 #include "ir/build/builder.hpp"
 
-namespace kpl::front {
+namespace kpl::builder {
 
 using namespace ir;
 
@@ -235,4 +235,4 @@ Values Builder::emit_printf(const std::string& format, bool is_print, const Valu
     return {};
 }
 
-}  // namespace kpl::front
+}  // namespace kpl::builder

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <charconv>
 
-namespace kpl::front {
+namespace kpl::builder {
 namespace {
 
 std::optional<long> as_number(const std::string& s) {
@@ -245,4 +245,4 @@ const Cfg& UnitState::cfg(const std::shared_ptr<const Proto>& proto) {
     return it != cfgs_.end() ? it->second : cfgs_.emplace(proto, make_cfg(*proto)).first->second;
 }
 
-}  // namespace kpl::front
+}  // namespace kpl::builder

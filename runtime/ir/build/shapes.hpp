@@ -18,7 +18,7 @@
 #include "ir/build/value.hpp"
 #include "ir/unit.hpp"
 
-namespace kpl::front {
+namespace kpl::builder {
 
 // A store that does not fit: what was there before, and where it came from.
 struct Conflict {
@@ -151,4 +151,4 @@ Type element_of(const Type& list);
 // The bytes of a string value or stack of this type.
 uint32_t string_bytes(const Type& type);
 
-}  // namespace kpl::front
+}  // namespace kpl::builder

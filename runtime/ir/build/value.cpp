@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "ir/build/value.hpp"
 
-namespace kpl::front {
+namespace kpl::builder {
 
 bool same(const Value& a, const Value& b) {
     return a.type == b.type && a.id == b.id && a.present == b.present && a.constant == b.constant &&
@@ -51,4 +51,4 @@ Value without_nil(Value v) {
     return v;
 }
 
-}  // namespace kpl::front
+}  // namespace kpl::builder

@@ -14,7 +14,7 @@
 #include "ir/ir.hpp"
 #include "symbols/types.hpp"
 
-namespace kpl::front {
+namespace kpl::builder {
 
 enum class Kind : uint8_t {
     Undefined,  // never written
@@ -146,4 +146,4 @@ struct State {
     std::vector<Value> open;                  // results of a call with an open count
 };
 
-}  // namespace kpl::front
+}  // namespace kpl::builder

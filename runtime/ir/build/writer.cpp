@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "ir/build/writer.hpp"
 
-namespace kpl::front {
+namespace kpl::builder {
 
 using namespace ir;
 
@@ -110,4 +110,4 @@ void Writer::leave(Terminator t, std::string what) {
     end(block_, t, std::move(what));
 }
 
-}  // namespace kpl::front
+}  // namespace kpl::builder

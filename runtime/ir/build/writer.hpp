@@ -8,7 +8,7 @@
 
 #include "ir/ir.hpp"
 
-namespace kpl::front {
+namespace kpl::builder {
 
 class Writer {
   public:
@@ -54,4 +54,4 @@ class Writer {
     SourceLoc at_;
 };
 
-}  // namespace kpl::front
+}  // namespace kpl::builder

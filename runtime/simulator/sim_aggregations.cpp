@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "core/agg.h"
-#include "handler/sim_helpers.hpp"
+#include "simulator/sim_helpers.hpp"
 
 namespace kpl {
 

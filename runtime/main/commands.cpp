@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "main/inspect.hpp"
+#include "main/commands.hpp"
 
 #include <fmt/format.h>
 

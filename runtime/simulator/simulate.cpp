@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "handler/simulate.hpp"
+#include "simulator/simulate.hpp"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "handler/sim_helpers.hpp"
+#include "simulator/sim_helpers.hpp"
 
 namespace kpl {
 

@@ -2,7 +2,7 @@
 // The helpers of helpers.def on a Simulator.
 #pragma once
 
-#include "handler/simulate.hpp"
+#include "simulator/simulate.hpp"
 
 namespace kpl {
 

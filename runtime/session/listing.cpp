@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "session/dump.hpp"
+#include "session/listing.hpp"
 
 #include <fmt/format.h>
 

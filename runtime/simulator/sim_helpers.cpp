@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "handler/sim_helpers.hpp"
+#include "simulator/sim_helpers.hpp"
 
 #include <algorithm>
 #include <cassert>

@@ -4,9 +4,9 @@
 #include <optional>
 
 #include "core/core.h"
-#include "handler/asm.hpp"
-#include "handler/asm_tables.hpp"
-#include "handler/lexer.hpp"
+#include "simulator/asm.hpp"
+#include "simulator/asm_tables.hpp"
+#include "simulator/lexer.hpp"
 
 namespace kpl {
 namespace {

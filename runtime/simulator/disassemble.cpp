@@ -5,8 +5,8 @@
 #include <set>
 
 #include "core/core.h"
-#include "handler/asm.hpp"
-#include "handler/asm_tables.hpp"
+#include "simulator/asm.hpp"
+#include "simulator/asm_tables.hpp"
 
 namespace kpl {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "handler/lexer.hpp"
+#include "simulator/lexer.hpp"
 
 #include <cctype>
 #include <charconv>
