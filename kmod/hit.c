@@ -141,7 +141,7 @@ static __always_inline void kpl_end(void)
 /* A pre or post handler stopped: the fault handler, if there is one, runs instead. */
 static noinline void kpl_stopped(const struct kpl_probe *pr, enum kpl_side side, u64 result)
 {
-	const struct kpl_simulator *fault = &pr->handler[KPL_HANDLER_FAULT];
+	const struct kpl_handler *fault = &pr->handler[KPL_HANDLER_FAULT];
 	struct kpl_ctx *ctx = this_cpu_ptr(&kpl_ctx);
 	enum kpl_count counter = kpl_stop(ctx, pr->session, pr->handler[side].prog, result);
 

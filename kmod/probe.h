@@ -20,7 +20,7 @@ struct kpl_probe {
 	struct kpl_session_cpu __percpu *const *live;	/* the session's; NULL there: not to run */
 	struct kpl_session_cpu __percpu *cpu;	/* the session's */
 	struct kpl_outcomes __percpu *outcomes;
-	struct kpl_simulator handler[KPL_HANDLERS];
+	struct kpl_handler handler[KPL_HANDLERS];
 	u64 func, addr;
 	struct kpl_when when;
 

@@ -341,7 +341,7 @@ static u64 kpl_run_gone(const void *hit, const struct bpf_insn *insns)
 /* Takes the program from detached probes; false: an attached one runs it. */
 static bool kpl_prog_leave(struct kpl_session *s, const struct kpl_prog *prog)
 {
-	static const struct kpl_simulator gone = { .run = kpl_run_gone };
+	static const struct kpl_handler gone = { .run = kpl_run_gone };
 	struct kpl_probe *pr;
 	unsigned long id;
 	bool left = false;

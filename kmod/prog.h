@@ -31,21 +31,21 @@ struct kpl_prog {
 };
 
 /* A program in its place at a probe: what a hit needs of it. */
-struct kpl_simulator {
+struct kpl_handler {
 	kpl_run_fn run;			/* NULL: there is none */
 	const struct bpf_insn *insns;
 	const struct kpl_prog *prog;
 	enum kpl_looks looks;
 };
 
-static inline struct kpl_simulator kpl_handler_of(const struct kpl_prog *prog)
+static inline struct kpl_handler kpl_handler_of(const struct kpl_prog *prog)
 {
 	if (!prog)
-		return (struct kpl_simulator) {};
-	return (struct kpl_simulator) { prog->run, prog->insns, prog, prog->looks };
+		return (struct kpl_handler) {};
+	return (struct kpl_handler) { prog->run, prog->insns, prog, prog->looks };
 }
 
-static __always_inline u64 kpl_handler_call(const struct kpl_simulator *handler, struct kpl_hit *hit)
+static __always_inline u64 kpl_handler_call(const struct kpl_handler *handler, struct kpl_hit *hit)
 {
 	return handler->run(hit, handler->insns);
 }
