@@ -5,6 +5,7 @@
 local core, registry = ...
 local ffi = require "ffi"
 local bit = require "bit"
+local pcall = pcall
 
 local kprobe = {}
 
@@ -13,10 +14,41 @@ local function fail(text, ...)
   local level = 3
   while true do
     local info = debug.getinfo(level, "S")
-    if not info or info.source ~= "=kprobe" then break end
+    if not info or info.source ~= "=kprobe" and info.what ~= "C" then break end
     level = level + 1
   end
   error(string.format(text, ...), level)
+end
+
+-- While a chunk runs, the error of a declaration is kept: all of them are told when it ends. Under the script's own pcall,
+-- in callbacks and in a program that embeds this, it is raised.
+local protections = 0 -- calls of pcall and xpcall under way
+local function counted(call)
+  local function leave(...)
+    protections = protections - 1
+    return ...
+  end
+  return function(...)
+    protections = protections + 1
+    return leave(call(...))
+  end
+end
+if not core.embedded then
+  _G.pcall, _G.xpcall = counted(_G.pcall), counted(_G.xpcall)
+end
+
+-- What a declaration gives whose error was kept: it takes every call.
+local refused = setmetatable({}, { __index = function(self) return function() return self end end })
+
+-- `declare`, with its errors kept. `alone`: handlers that are declared with it can be compiled without it.
+local function keeping(alone, declare)
+  return function(...)
+    if core.embedded or protections > 0 or not core.in_chunk() then return declare(...) end
+    local ok, result = pcall(declare, ...)
+    if ok then return result end
+    core.keep(tostring(result), alone)
+    return refused
+  end
 end
 
 -- The place of the script's call: what messages about the declaration name.
@@ -143,7 +175,7 @@ end
 
 -- kprobe("symbol", fn) is kprobe{ "symbol", pre = fn }; jprobe likewise.
 local function declarator(what, handler)
-  return function(target, fn)
+  return keeping(true, function(target, fn)
     if type(target) == "table" and fn == nil then
       if what == "jprobe" and not target.handler and type(target[2]) == "function" then
         target.handler, target[2] = target[2], nil
@@ -159,7 +191,7 @@ local function declarator(what, handler)
     end
     if type(fn) ~= "function" then fail("%s(target, fn): fn must be a function", what) end
     return declare(what, { target, [handler] = fn })
-  end
+  end)
 end
 
 kprobe.kprobe = declarator("kprobe", "pre")
@@ -188,6 +220,7 @@ function kprobe.batch(probes)
   if type(probes) ~= "table" or #probes == 0 then fail "batch takes a list of probes" end
   local batch = setmetatable({ ids = {}, enabled = true }, Batch)
   for i, probe in ipairs(probes) do
+    if probe == refused then return refused end
     if getmetatable(probe) ~= Probe then fail("batch: element %d is not a probe", i) end
     batch[i], batch.ids[i] = probe, probe.id
   end
@@ -269,21 +302,21 @@ local function declare_map(kind, decl)
 end
 
 for _, kind in ipairs(core.aggregations) do
-  kprobe[kind] = function(decl)
+  kprobe[kind] = keeping(false, function(decl)
     if decl ~= nil and type(decl) ~= "table" then fail("%s takes no argument, or a table such as { max = 10000 }", kind) end
     check_options(kind, decl or {}, { max = "max" })
     return declare_map(kind, { max = decl and decl.max or 0 })
-  end
+  end)
 end
 
-function kprobe.lhist(lo, hi, step)
+kprobe.lhist = keeping(false, function(lo, hi, step)
   if not (is_integer(lo) and is_integer(hi) and is_integer(step)) then fail "lhist(lo, hi, step) takes three integers" end
   if step <= 0 or hi <= lo or (hi - lo) % step ~= 0 then
     fail "lhist(lo, hi, step): hi must be over lo by a multiple of step, and step over 0"
   end
   if (tonumber(hi) - tonumber(lo)) / tonumber(step) > 1022 then fail "lhist has at most 1022 steps: take a larger one" end
   return declare_map("lhist", { max = 0, lo = lo, hi = hi, step = step })
-end
+end)
 
 -- map(): state that handlers and user space share.
 local Shared = {}
@@ -373,7 +406,7 @@ local function field_list(what, given, names)
 end
 
 -- map{ max =, key =, value = }: the types are those that handlers store, or are declared here.
-function kprobe.map(decl)
+kprobe.map = keeping(false, function(decl)
   if decl ~= nil and type(decl) ~= "table" then fail "map takes no argument, or a table such as { max = 10000 }" end
   decl = decl or {}
   check_options("map", decl, { max = "max", key = "any", value = "any" })
@@ -381,20 +414,20 @@ function kprobe.map(decl)
     max = decl.max or 0,
     key = field_list("key", decl.key, "number"), value = field_list("value", decl.value, "string"),
   }), Shared)
-end
+end)
 
 -- ---------------------------------------------------------------- events
 local Event = {} -- each and each_batch: events.lua
 Event.__index = Event
 Event.__call = function() fail "an event is sent by a handler; user space receives it: e:each(function(e) … end)" end
 
-function kprobe.event(order)
+kprobe.event = keeping(false, function(order)
   local takes = 'event takes nothing, or the order of its fields: event{ "pid", "comm" }'
   if order ~= nil and (type(order) ~= "table" or #order == 0 and next(order)) then fail(takes) end
   for i, name in ipairs(order or {}) do if type(name) ~= "string" then fail("event: field %d must be a name", i) end end
   local file, line = caller()
   return setmetatable({ id = core.event { order = order or {}, file = file, line = line } }, Event)
-end
+end)
 
 -- ---------------------------------------------------------------- time and end
 function kprobe.every(seconds, fn)

@@ -473,6 +473,24 @@ int emit(lua_State* L) {
     });
 }
 
+int in_chunk(lua_State* L) {
+    return guarded(L, [&](LuaHost::Impl& host) -> Result<int> {
+        lua_pushboolean(L, host.in_chunk);
+        return 1;
+    });
+}
+
+// keep(message, alone): an error to be told at the chunk's end.
+int keep(lua_State* L) {
+    size_t size = 0;
+    const char* text = luaL_checklstring(L, 1, &size);
+    return guarded(L, [&](LuaHost::Impl& host) -> Result<int> {
+        host.kept.text += (host.kept.text.empty() ? "" : "\n") + std::string(text, size);
+        host.kept.alone &= lua_toboolean(L, 2) != 0;
+        return 0;
+    });
+}
+
 int now(lua_State* L) {
     timespec ts{};
     ::clock_gettime(CLOCK_MONOTONIC, &ts);
@@ -487,7 +505,7 @@ constexpr luaL_Reg functions[] = {
     {"layout", record_layout}, {"symbol", symbol_name}, {"frame", frame_name}, {"batch_room", batch_room},
     {"named", named_number}, {"inet", inet_name},
     {"every", every},         {"at_exit", at_exit},     {"exit", exit_script}, {"write", write},
-    {"now", now},         {"probes", list_probes},  {"blacklist", list_blacklist}, {"functions", list_functions},
+    {"now", now}, {"in_chunk", in_chunk}, {"keep", keep},         {"probes", list_probes},  {"blacklist", list_blacklist}, {"functions", list_functions},
     {"instructions", list_instructions}, {nullptr, nullptr},
 };
 

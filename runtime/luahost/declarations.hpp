@@ -30,6 +30,7 @@ struct ProbeDecl {
     kpl_when when{};
     bool enabled = true;
     bool detached = false;  // before it was armed: it never is
+    bool failed = false;    // and that because it could not be
     bool optional = false;
     uint32_t budget = 0;
     uint32_t maxactive = 0;
@@ -62,8 +63,8 @@ class ScriptApi {
     virtual ~ScriptApi() = default;
     virtual Result<uint32_t> declare_map(MapDecl map) = 0;
     virtual Result<uint32_t> declare_event(EventDecl event) = 0;
+    // In a callback, what can be known to be wrong with it is an error at once.
     virtual Result<uint32_t> declare_probe(ProbeDecl probe) = 0;
-    // After a callback or a line of the REPL: arms what was declared in it.
     virtual void name_map(uint32_t map, const std::string& name) = 0;
     virtual void name_event(uint32_t event, const std::string& name) = 0;
 

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <utility>
 
 #include "luahost/errors.hpp"
 #include "luahost/lua_impl.hpp"
@@ -76,11 +77,19 @@ std::string content(const std::string& path) {
     return {std::istreambuf_iterator<char>(file), {}};
 }
 
+// Calls the chunk below `args` arguments on the stack.
+Result<void> call_chunk(LuaHost::Impl& impl, int args) {
+    const bool outer = std::exchange(impl.in_chunk, true);
+    auto ran = protected_call(impl.L, args, 0);
+    impl.in_chunk = outer;
+    return ran;
+}
+
 // Calls the loaded chunk on the stack with the arguments as its varargs.
-Result<void> run_chunk(lua_State* L, const std::string& name, std::span<const std::string> args) {
-    set_args(L, name, args);
-    for (const std::string& arg : args) lua_pushlstring(L, arg.data(), arg.size());
-    return protected_call(L, static_cast<int>(args.size()), 0);
+Result<void> run_chunk(LuaHost::Impl& impl, const std::string& name, std::span<const std::string> args) {
+    set_args(impl.L, name, args);
+    for (const std::string& arg : args) lua_pushlstring(impl.L, arg.data(), arg.size());
+    return call_chunk(impl, static_cast<int>(args.size()));
 }
 
 }  // namespace
@@ -149,8 +158,10 @@ void LuaHost::add_search_dir(const std::string& dir) {
 Result<void> LuaHost::require_module(const std::string& name) {
     lua_getglobal(impl_->L, "require");
     lua_pushlstring(impl_->L, name.data(), name.size());
-    return protected_call(impl_->L, 1, 0);
+    return call_chunk(*impl_, 1);
 }
+
+LuaHost::KeptErrors LuaHost::take_kept() { return std::exchange(impl_->kept, {}); }
 
 Result<void> LuaHost::run_file(const std::string& path, std::span<const std::string> args) {
     const int status = luaL_loadfile(impl_->L, path == "-" ? nullptr : path.c_str());
@@ -160,7 +171,7 @@ Result<void> LuaHost::run_file(const std::string& path, std::span<const std::str
         return explain_chunk(std::move(error), content(path), path);
     }
     remember_chunk(*impl_, impl_->L);
-    auto ran = run_chunk(impl_->L, path, args);
+    auto ran = run_chunk(*impl_, path, args);
     if (!ran) return explain_chunk(std::move(ran).error(), content(path), path);
     return ran;
 }
@@ -170,7 +181,7 @@ Result<void> LuaHost::run_string(const std::string& code, const std::string& nam
     if (luaL_loadbuffer(impl_->L, code.data(), code.size(), name.c_str()) != 0)
         return explain_chunk(pop_error(impl_->L), code, shown);
     remember_chunk(*impl_, impl_->L);
-    auto ran = run_chunk(impl_->L, "-e", args);
+    auto ran = run_chunk(*impl_, "-e", args);
     if (!ran) return explain_chunk(std::move(ran).error(), code, shown);
     return ran;
 }

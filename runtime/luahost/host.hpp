@@ -35,6 +35,13 @@ class LuaHost {
     Result<void> run_file(const std::string& path, std::span<const std::string> args);
     Result<void> run_string(const std::string& code, const std::string& name, std::span<const std::string> args);
 
+    // Errors of declarations that chunks made since this was last called: the script went on behind them.
+    struct KeptErrors {
+        std::string text;   // "file:line: what", a line for each; empty: there were none
+        bool alone = true;  // other declarations can be compiled without those
+    };
+    KeptErrors take_kept();
+
     // Errors carry the script's "file:line: what" as their text.
     Result<void> call(CallbackId callback);
     void forget(CallbackId callback);  // it will not be called any more

@@ -66,6 +66,8 @@ struct LuaHost::Impl {
     int thread = LUA_NOREF;   // of a thread, in the registry
     int names = LUA_NOREF;    // the table of what `reg` names, in the registry
     Impl** box = nullptr;     // what native functions find it by; null in it: closed
+    bool in_chunk = false;    // a chunk's main part runs
+    LuaHost::KeptErrors kept;
 
     Impl() = default;
     Impl(const Impl&) = delete;

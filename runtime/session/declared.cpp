@@ -35,6 +35,19 @@ void Declared::forget(const Mark& mark) {
     first_pending_ = probes_.size();
 }
 
+void Declared::fail(size_t probe) {
+    for (FunctionPtr& handler : probes_[probe].handlers) handler.reset();
+    probes_[probe].detached = probes_[probe].failed = true;
+}
+
+void Declared::fail_last() { fail(probes_.size() - 1); }
+
+void Declared::fail_pending() {
+    for (size_t i = first_pending_; i < probes_.size(); i++)
+        if (!probes_[i].detached) fail(i);
+    first_pending_ = probes_.size();
+}
+
 void Declared::undo_compile(Unit before) {
     const size_t printfs = before.printfs.size();
     before.printfs = std::move(unit_.printfs);

@@ -47,6 +47,9 @@ class Declared {
     void commit();
     // What was declared since `mark` is as if it had not been.
     void forget(const Mark& mark);
+    // The last probe, or all that are to be armed, will not be: what is said of it is "failed".
+    void fail_last();
+    void fail_pending();
     // What was compiled since the unit was `before` is as if it had not been. Numbers of printf stay taken: handlers that
     // ran for a moment may have sent records that bear them.
     void undo_compile(Unit before);
@@ -57,6 +60,8 @@ class Declared {
     bool is_dead_printf(uint32_t printf) const { return dead_printfs_.contains(printf); }
 
   private:
+    void fail(size_t probe);
+
     Unit unit_;
     std::vector<ProbeDecl> probes_;
     std::vector<EarlySet> early_sets_;

@@ -35,7 +35,7 @@ Result<ProbeStatus> Session::status(uint32_t declaration) {
     const ProbeDecl& probe = declared_.probes()[declaration];
     ProbeStatus status;
     if (armed_) status = TRY(armed_->status(declaration));
-    if (status.state.empty()) status.state = probe.detached ? "detached" : "disabled";
+    if (status.state.empty()) status.state = probe.failed ? "failed" : probe.detached ? "detached" : "disabled";
     if (probe.kind == ProbeKind::Kretprobe)
         status.second_name = "returns";
     else if (probe.handlers[1])

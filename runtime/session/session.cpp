@@ -30,6 +30,15 @@ Result<std::unique_ptr<Session>> Session::open(Options options, Client& client, 
 Result<void> Session::run(const std::function<Result<void>()>& chunk) {
     const Mark before = mark();
     auto done = chunk();
+    const LuaHost::KeptErrors kept = host_->take_kept();
+    if (!kept.text.empty()) {
+        std::string text = kept.text;
+        if (!done)
+            text += "\n" + done.error().message();
+        else if (kept.alone && declared_.pending())
+            if (const auto others = check(); !others) text += "\n" + others.error().message();
+        done = Error{Errc::script, text};
+    }
     if (!done) forget(before);
     return done;
 }
@@ -54,25 +63,49 @@ void Session::forget(const Mark& mark) {
     host_->unsubscribe(mark.subscriptions);
 }
 
+// A probe of a callback is looked at when it is declared, where the script can still handle what is wrong with it.
+Result<uint32_t> Session::declare_probe(ProbeDecl probe) {
+    struct Silent final : Client {
+        bool print(std::string_view) override { return true; }
+        bool show(std::string_view) override { return true; }
+        void note(Note, const std::string&) override {}
+        void lost(uint64_t) override {}
+    } silent;
+    const uint32_t number = declared_.add(std::move(probe));
+    if (!in_callback_ || options_.check) return number;
+    Options options = options_;
+    options.dump.clear();
+    options.verbose = false;
+    if (auto tried = try_pending(options, silent); !tried) {
+        declared_.fail_last();
+        return tried.error();
+    }
+    return number;
+}
+
 // ---- arming
 Result<void> Session::arm() {
     timers_.start();
-    if (declared_.pending()) {
-        Unit before = declared_.unit();
-        const auto outcome = arm_pending();
-        if (!outcome || *outcome != Armed::Outcome::Armed) {
-            declared_.undo_compile(std::move(before));
-            if (!outcome) {
-                forget(armed_mark_);
-                return outcome.error();
-            }
-            client_.note(Note::Warning, "interrupted: none of these probes is armed");
-            ended_ = true;  // what was declared stays: at_exit functions may name it
-            return {};
-        }
-        declared_.commit();
+    if (auto armed = arm_all(); !armed) {
+        forget(armed_mark_);
+        return armed;
     }
     armed_mark_ = mark();
+    return {};
+}
+
+Result<void> Session::arm_all() {
+    if (!declared_.pending()) return {};
+    Unit before = declared_.unit();
+    const auto outcome = arm_pending();
+    if (outcome && *outcome == Armed::Outcome::Armed) {
+        declared_.commit();
+        return {};
+    }
+    declared_.undo_compile(std::move(before));
+    if (!outcome) return outcome.error();
+    client_.note(Note::Warning, "interrupted: none of these probes is armed");
+    ended_ = true;  // what was declared stays: at_exit functions may name it
     return {};
 }
 
@@ -82,7 +115,7 @@ Result<Armed::Outcome> Session::arm_pending() {
     if (!options_.check && !armed_) armed_ = TRY(Armed::open({options_, client_, kernel_, paths_, declared_}));
     const std::optional<uint32_t> pid = armed_ ? armed_->pid() : std::nullopt;
     Plan plan = TRY(plan_pending({options_, client_, kernel_, paths_, pid, probes()}, declared_));
-    auto handlers = TRY(compile());
+    auto handlers = TRY(compile(options_, client_));
     if (options_.check) return Armed::Outcome::Armed;
     if (!delivery_ && !(declared_.unit().events.empty() && declared_.unit().printfs.empty()))
         delivery_.emplace(TRY(make_rings()),
@@ -93,18 +126,18 @@ Result<Armed::Outcome> Session::arm_pending() {
     return armed_->arm(std::move(plan), std::move(handlers));
 }
 
-Result<std::vector<CompiledHandler>> Session::compile() {
+Result<std::vector<CompiledHandler>> Session::compile(const Options& options, Client& client) {
     const auto began = std::chrono::steady_clock::now();
     auto handlers = TRY(compile_unit(
-        declared_.unit(), kernel_.types, options_, [this](const std::string& text) { client_.show(text); },
-        [this](const Warning& w) {
-            client_.note(Note::Warning, "warning: " + Error{Errc::script, w.text, w.at}.message());
-         },
-         &kernel_.symbols));
-    if (options_.cost) client_.show(print_costs(handlers));
+        declared_.unit(), kernel_.types, options, [&](const std::string& text) { client.show(text); },
+        [&](const Warning& w) {
+            client.note(Note::Warning, "warning: " + Error{Errc::script, w.text, w.at}.message());
+        },
+        &kernel_.symbols));
+    if (options.cost) client.show(print_costs(handlers));
     const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - began;
-    if (options_.verbose)
-        client_.note(Note::Detail, fmt::format("compiled {} handler{} in {:.1f} ms", handlers.size(),
+    if (options.verbose)
+        client.note(Note::Detail, fmt::format("compiled {} handler{} in {:.1f} ms", handlers.size(),
                                                handlers.size() == 1 ? "" : "s", took.count()));
     return handlers;
 }
@@ -113,12 +146,17 @@ Result<std::vector<CompiledHandler>> Session::compile() {
 Result<std::vector<CompiledHandler>> Session::check() {
     Options options = options_;
     options.check = true;
-    Unit before = declared_.unit();
-    auto plan = plan_pending({options, client_, kernel_, paths_, std::nullopt, 0}, declared_);
-    Result<std::vector<CompiledHandler>> handlers =
-        plan ? compile() : Result<std::vector<CompiledHandler>>(plan.error());
-    declared_.undo_compile(std::move(before));
+    auto handlers = try_pending(options, client_);
     if (!handlers) forget(armed_mark_);
+    return handlers;
+}
+
+Result<std::vector<CompiledHandler>> Session::try_pending(const Options& options, Client& client) {
+    Unit before = declared_.unit();
+    const std::optional<uint32_t> pid = armed_ ? armed_->pid() : std::nullopt;
+    auto plan = plan_pending({options, client, kernel_, paths_, pid, options.check ? 0 : probes()}, declared_);
+    auto handlers = plan ? compile(options, client) : Result<std::vector<CompiledHandler>>(plan.error());
+    declared_.undo_compile(std::move(before));
     return handlers;
 }
 
@@ -132,10 +170,18 @@ Result<Rings> Session::make_rings() const {
 
 // ---- running
 Result<std::optional<uint64_t>> Session::turn(uint64_t limit_ns) {
-    TRY(timers_.run([this](CallbackId callback) { return ended() ? Result<void>() : host_->call(callback); }));
+    in_callback_ = true;
+    auto called = timers_.run([this](CallbackId callback) { return ended() ? Result<void>() : host_->call(callback); });
+    in_callback_ = false;
+    if (!called) return called.error();
     TRY(look_for_exit());
     if (ended()) return std::optional<uint64_t>(0);
-    TRY(arm());
+    timers_.start();
+    if (const auto armed = arm_all(); !armed) {
+        declared_.fail_pending();
+        client_.note(Note::Warning, armed.error().message() + "\nnone of the probes that were declared with it is armed");
+    }
+    armed_mark_ = mark();
     if (!armed_ || stopped_) return timers_.left();
     if (!report_due_) report_due_ = monotonic_ns() + report_period;
     if (monotonic_ns() >= report_due_) {
@@ -158,7 +204,10 @@ Result<std::optional<uint64_t>> Session::deliver(uint64_t limit_ns) {
     // A turn that a timer asked for cuts no gathering short; a ring that is filled to the mark does.
     pollfd ready{armed_->device().fd(), POLLIN, 0};
     if (const uint64_t now = monotonic_ns(); now < gather_until_ && ::poll(&ready, 1, 0) <= 0) return std::optional(gather_until_ - now);
-    const size_t drained = TRY(delivery_->drain(limit_ns));
+    in_callback_ = true;
+    const auto drain = delivery_->drain(limit_ns);
+    in_callback_ = false;
+    const size_t drained = TRY(drain);
     // What comes before the request is seen by poll().
     const bool batches = drained && latency;
     delivery_->rings().arm(batches ? uint64_t{options_.ring_bytes} * options_.wake_fill / 100 : 0);

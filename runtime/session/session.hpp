@@ -48,7 +48,7 @@ class Session final : public ScriptApi {
 
     // Runs the timers that are due, arms what callbacks have declared, delivers for about `limit_ns` at most. Returns for
     // how long the next turn may wait (nothing: for ever) unless device_fd() is readable before. An error is that of a
-    // callback, or of arming; the session goes on.
+    // callback; the session goes on. What callbacks have declared and the kernel refuses is noted, and has failed.
     Result<std::optional<uint64_t>> turn(uint64_t limit_ns = longest_turn);
     int device_fd() const { return armed_ ? armed_->device().fd() : -1; }
     // Nothing is armed, no timer waits: turns do nothing.
@@ -83,7 +83,7 @@ class Session final : public ScriptApi {
     // ScriptApi, called by the script.
     Result<uint32_t> declare_map(MapDecl map) override { return declared_.add(std::move(map)); }
     Result<uint32_t> declare_event(EventDecl event) override { return declared_.add(std::move(event)); }
-    Result<uint32_t> declare_probe(ProbeDecl probe) override { return declared_.add(std::move(probe)); }
+    Result<uint32_t> declare_probe(ProbeDecl probe) override;
     void name_map(uint32_t map, const std::string& name) override;
     void name_event(uint32_t event, const std::string& name) override;
     Result<void> control(std::span<const uint32_t> probes, kpl_control_op op) override;
@@ -120,8 +120,12 @@ class Session final : public ScriptApi {
     Mark mark() const { return {declared_.mark(), timers_.size(), at_exit_.size(), host_->subscriptions()}; }
     void forget(const Mark& mark);
     Result<void> run(const std::function<Result<void>()>& chunk);
+    // Arms all that is pending, or says why not: then it is still pending, as it was before it was compiled.
+    Result<void> arm_all();
     Result<Armed::Outcome> arm_pending();
-    Result<std::vector<CompiledHandler>> compile();
+    // Plans and compiles what is pending, and leaves it as it was. Says nothing on the way with a client of its own.
+    Result<std::vector<CompiledHandler>> try_pending(const Options& options, Client& client);
+    Result<std::vector<CompiledHandler>> compile(const Options& options, Client& client);
     Result<Rings> make_rings() const;
     Result<std::optional<uint64_t>> deliver(uint64_t limit_ns);
     Result<void> look_for_exit();
@@ -146,6 +150,7 @@ class Session final : public ScriptApi {
     uint64_t gather_until_ = 0;  // when records that gather are delivered; 0: none do
     std::optional<int> exit_code_;      // of exit() in user space; after the end, of either
     std::optional<int> handler_exit_;   // of exit() in a handler
+    bool in_callback_ = false;
     bool ended_ = false;
     bool stopped_ = false;              // stop() has detached all
 };
