@@ -11,7 +11,7 @@
 #include <string>
 
 #include "main/command_line.hpp"
-#include "main/commands.hpp"
+#include "main/inspect.hpp"
 
 namespace {
 
@@ -27,7 +27,7 @@ std::string plain(std::string text) {
 
 std::string manual_options() {
     std::string out;
-    for (const kpl::ListedOption& row : kpl::option_rows()) {
+    for (const kpl::OptionHelp& row : kpl::options_help()) {
         std::string names;
         for (const std::string& name : row.names) names += fmt::format("{}*{}*", names.empty() ? "" : ", ", name);
         if (!row.value.empty()) names += (row.takes_value() ? " " : "") + plain(row.value);
@@ -41,7 +41,7 @@ std::string manual_options() {
 // A line of bash's `case` for each option that takes a value: its choices, files, or nothing that could be known.
 std::string bash_values() {
     std::string out;
-    for (const kpl::ListedOption& row : kpl::option_rows()) {
+    for (const kpl::OptionHelp& row : kpl::options_help()) {
         if (!row.takes_value()) continue;
         std::string names, words;
         for (const std::string& name : row.names) names += (names.empty() ? "" : "|") + name;
@@ -64,7 +64,7 @@ int main(int argc, char** argv) {
     std::string text{std::istreambuf_iterator<char>(in), {}};
     if (text.empty()) return 1;
     std::string options, commands;
-    for (const kpl::ListedOption& row : kpl::option_rows())
+    for (const kpl::OptionHelp& row : kpl::options_help())
         for (const std::string& name : row.names) options += name + (row.value.starts_with('[') ? " " + name + "= " : " ");
     for (const std::string_view name : kpl::command_names()) commands += std::string(name) + " ";
     const bool bash = argv[1] == std::string("bash");

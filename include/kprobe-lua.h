@@ -203,30 +203,38 @@ enum klua_type {
 	KLUA_POINTER = 4,	/* number: an address */
 	KLUA_SYMBOL = 5,	/* number: an address that has a name: klua_symbol() */
 	KLUA_STRING = 6,	/* bytes: `length` bytes, not ended by 0 */
-	KLUA_KSTACK = 7,	/* frames: `length` addresses, innermost first; 0 ends it earlier */
+	KLUA_KSTACK = 7,	/* frames: `length` addresses, innermost first */
 	KLUA_USTACK = 8,
-	KLUA_INET = 9,		/* bytes: the family (AF_INET, AF_INET6) in 8 bytes of this machine's order, then the address */
-	KLUA_LIST = 10,		/* elements: `length` values */
+	KLUA_NAMED = 9,		/* number, which text shows by a name: an errno, a signal, a time, a constant */
+	KLUA_INET = 10,		/* bytes: an internet address in network order; `length` 4 or 16; 0: of another family */
+	KLUA_LIST = 11,		/* `element` says of what: klua_list_next() */
 };
 
 struct klua_value {
-	uint32_t type;		/* enum klua_type */
-	uint32_t length;
+	uint16_t type;		/* enum klua_type */
+	uint16_t element;	/* of a list: enum klua_type */
+	uint32_t length;	/* bytes of a string, an address or a list; frames of a stack; else 0 */
 	union {
 		int64_t number;
-		uint64_t address;
+		uint64_t address;	/* the same, unsigned */
 		const char *bytes;
 		const uint64_t *frames;
-		const struct klua_value *elements;
 	} as;
 };
+
+/*
+ * The elements of a list, one by one: *at is 0 for the first, and then left alone. 1; 0: no more; KLUA_ERR_TYPE: no list.
+ *
+ *	for (at = 0; klua_list_next(&list, &at, &element) > 0;)
+ */
+KLUA_API int klua_list_next(const struct klua_value *list, uint32_t *at, struct klua_value *element);
 
 /* A field of a record, of a key or of a map's value. */
 struct klua_field_info {
 	size_t size;
 	const char *name;	/* "" for a single value without a name; "1", "2", … of a tuple */
 	uint32_t type;		/* enum klua_type */
-	uint32_t limit;		/* most bytes of a string, most frames of a stack */
+	uint32_t limit;		/* most bytes of a string or list, most frames of a stack */
 	int may_be_nil;
 };
 
@@ -260,6 +268,8 @@ KLUA_API uint64_t klua_record_time(const klua_record *record);	/* ns, CLOCK_MONO
 KLUA_API uint32_t klua_record_cpu(const klua_record *record);
 /* Points into the ring: nothing is copied. */
 KLUA_API int klua_record_value(const klua_record *record, int position, struct klua_value *value);
+/* As the script's print() shows it, of any type. Gives the length, as snprintf() does. */
+KLUA_API int klua_record_text(const klua_record *record, int position, char *text, size_t size);
 /* Shorthands for one type; 0 or an empty string where the field is nil or of another. */
 KLUA_API int64_t klua_record_int(const klua_record *record, int position);
 KLUA_API const char *klua_record_string(const klua_record *record, int position, size_t *length);
@@ -306,8 +316,11 @@ KLUA_API void klua_rows_free(klua_rows *rows);
 
 KLUA_API int klua_rows_count(const klua_rows *rows);
 KLUA_API int klua_rows_key(const klua_rows *rows, int row, int position, struct klua_value *value);
+/* As klua_record_text(). */
+KLUA_API int klua_rows_key_text(const klua_rows *rows, int row, int position, char *text, size_t size);
 /* Of a shared map's value. */
 KLUA_API int klua_rows_value(const klua_rows *rows, int row, int position, struct klua_value *value);
+KLUA_API int klua_rows_value_text(const klua_rows *rows, int row, int position, char *text, size_t size);
 
 /* What an aggregation holds for a key; which members mean something follows from its kind. */
 struct klua_aggregate {
@@ -331,7 +344,7 @@ KLUA_API int klua_rows_bucket(const klua_rows *rows, int row, int index, struct 
 
 /*
  * Of shared maps. `key` has as many elements as the map's key has fields. `values` has those of the map's value in their
- * order; KLUA_NIL leaves one out. What is set before the map is armed is set when it is, if the script declared key and
+ * order; KLUA_NIL leaves one out. An internet address may be text, too. What is set before the map is armed is set when it is, if the script declared key and
  * value; else KLUA_ERR_STATE.
  */
 KLUA_API int klua_map_set(klua_session *s, int map, const struct klua_value *key, int nr_key, const struct klua_value *values,

@@ -66,7 +66,7 @@ class Value {
 
   private:
     bool is_stack() const { return raw_.type == KLUA_KSTACK || raw_.type == KLUA_USTACK; }
-    klua_value raw_{KLUA_NIL, 0, {0}};
+    klua_value raw_{};
 };
 
 // Positions from 0 on as a range of what `Owner::operator[]` gives.
@@ -91,7 +91,7 @@ class Record {
   public:
     explicit Record(const klua_record* record) : record_(record) {}
     Value operator[](int position) const {
-        klua_value value{KLUA_NIL, 0, {0}};
+        klua_value value{};
         klua_record_value(record_, position, &value);
         return Value(value);
     }
@@ -138,7 +138,7 @@ class Row {
   private:
     template <class Get>
     Value get(Get from, int position) const {
-        klua_value value{KLUA_NIL, 0, {0}};
+        klua_value value{};
         from(rows_, at_, position, &value);
         return Value(value);
     }

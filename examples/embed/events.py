@@ -9,7 +9,7 @@ As a module: with Session() as s: s.load(code); s.arm(); for event in s.events()
 import ctypes
 import sys
 
-NIL, BOOL, INT, UINT, POINTER, SYMBOL, STRING, KSTACK, USTACK = range(9)
+NIL, BOOL, INT, UINT, POINTER, SYMBOL, STRING, KSTACK, USTACK, NAMED, INET, LIST = range(12)
 
 lib = ctypes.CDLL("libkprobe-lua.so.0")
 
@@ -19,7 +19,7 @@ class Value(ctypes.Structure):
         _fields_ = [("number", ctypes.c_int64), ("address", ctypes.c_uint64), ("bytes", ctypes.c_void_p),
                     ("frames", ctypes.POINTER(ctypes.c_uint64))]
 
-    _fields_ = [("type", ctypes.c_uint32), ("length", ctypes.c_uint32), ("value", As)]
+    _fields_ = [("type", ctypes.c_uint16), ("element", ctypes.c_uint16), ("length", ctypes.c_uint32), ("value", As)]
 
 
 class FieldInfo(ctypes.Structure):

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/socket.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -66,7 +67,7 @@ void Callbacks::attached() { ::pthread_sigmask(SIG_SETMASK, &signals_, nullptr);
 
 // A function may subscribe and unsubscribe others, and itself.
 bool Callbacks::take(const kpl_rec& record, uint32_t cpu) {
-    const klua_record view{&record, cpu, &unit->events[record.event].record, {}};
+    const klua_record view{&record, cpu, &unit->events[record.event].record, decoder};
     for (size_t i = 0; i < subscribers_.size(); i++) {
         const Subscriber subscriber = subscribers_[i];
         if (subscriber.event != static_cast<int>(record.event)) continue;
@@ -86,15 +87,33 @@ int Callbacks::unsubscribe(const Subscriber& gone) {
 }
 
 // ---- fields
-uint32_t type_of(FieldKind kind) {
-    static constexpr uint32_t types[] = {KLUA_INT,    KLUA_UINT,   KLUA_BOOL,   KLUA_POINTER, KLUA_UINT, KLUA_SYMBOL,
-                                         KLUA_STRING, KLUA_KSTACK, KLUA_USTACK, KLUA_INET,    KLUA_LIST};
-    static_assert(static_cast<size_t>(FieldKind::List) + 1 == std::size(types));
-    return types[static_cast<size_t>(kind)];
+uint16_t type_of(FieldKind kind) {
+    switch (kind) {
+        case FieldKind::I64: return KLUA_INT;
+        case FieldKind::U64: return KLUA_UINT;
+        case FieldKind::Bool: return KLUA_BOOL;
+        case FieldKind::Pointer: return KLUA_POINTER;
+        case FieldKind::Named: return KLUA_NAMED;
+        case FieldKind::Symbol: return KLUA_SYMBOL;
+        case FieldKind::String: return KLUA_STRING;
+        case FieldKind::Kstack: return KLUA_KSTACK;
+        case FieldKind::Ustack: return KLUA_USTACK;
+        case FieldKind::Inet: return KLUA_INET;
+        case FieldKind::List: return KLUA_LIST;
+    }
+    return KLUA_NIL;
 }
 
 klua_field_info field_info(const FieldLayout& field) {
     return {sizeof(klua_field_info), field.name.c_str(), type_of(field.kind), field.limit, field.nilable};
+}
+
+void give_inet(const uint8_t* packed, uint32_t size, klua_value& value) {
+    uint64_t family = 0;
+    if (size >= sizeof family) std::memcpy(&family, packed, sizeof family);
+    value.type = KLUA_INET;
+    value.length = size < 24 ? 0 : family == AF_INET ? 4 : family == AF_INET6 ? 16 : 0;
+    value.as.bytes = reinterpret_cast<const char*>(packed) + sizeof family;
 }
 
 int give_text(std::string_view from, char* to, size_t size) {
@@ -131,6 +150,7 @@ Result<kpl::Session*> klua_session::open() {
     for (const std::string& module : options.modules) TRY(made->require_module(module));
     session = std::move(made);
     callbacks.unit = &session->declared().unit();
+    callbacks.decoder = &session->kernel().decoder;
     return session.get();
 }
 

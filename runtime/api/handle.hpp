@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
-#include <map>
 #include <memory>
 #include <new>
 #include <string>
@@ -26,7 +25,7 @@ struct klua_record {
     const kpl_rec* rec;
     uint32_t cpu;
     const kpl::Layout* layout;
-    mutable std::map<int, std::vector<klua_value>> lists = {};  // those that were asked for, by position
+    const kpl::Decoder* decoder;
 };
 
 namespace kpl::api {
@@ -59,6 +58,7 @@ class Callbacks final : public Client, public RecordTaker {
     klua_callbacks given{};
     bool stopping = false;       // all that is left is delivered, whatever functions return
     const Unit* unit = nullptr;  // of the session
+    const Decoder* decoder = nullptr;
 
   private:
     std::vector<Subscriber> subscribers_;
@@ -132,7 +132,10 @@ Result<void> give(T* to, T value) {
     return {};
 }
 
-uint32_t type_of(FieldKind kind);  // enum klua_type
+// What callers see of a field: enum klua_type.
+uint16_t type_of(FieldKind kind);
 klua_field_info field_info(const FieldLayout& field);
+// An internet address as helpers pack it: its family in 8 bytes, then its bytes.
+void give_inet(const uint8_t* packed, uint32_t size, klua_value& value);
 
 }  // namespace kpl::api

@@ -26,40 +26,15 @@ T load(const uint8_t* from) {
     return value;
 }
 
-// Strings' bytes stay where they are.
-std::vector<klua_value> elements_of(const FieldLayout& field, std::span<const uint8_t> bytes) {
-    std::vector<klua_value> elements;
-    for (size_t at = 0; at + 8 <= bytes.size();) {
-        klua_value value = {type_of(field.element), 0, {0}};
-        if (field.element == FieldKind::String) {
-            value.length = std::min(load<uint32_t>(&bytes[at]), static_cast<uint32_t>(bytes.size() - at - 4));
-            value.as.bytes = reinterpret_cast<const char*>(&bytes[at + 4]);
-            at += (4 + value.length + 7) & ~size_t{7};
-        } else {
-            value.as.number = load<int64_t>(&bytes[at]);
-            at += 8;
-        }
-        elements.push_back(value);
-    }
-    return elements;
-}
-
-// What has a length lies in the record's tail.
-void tail_value(const klua_record& r, size_t position, klua_value& value) {
-    const FieldLayout& field = r.layout->fields[position];
-    const auto* record = reinterpret_cast<const uint8_t*>(r.rec);
+// Strings, addresses, stacks and lists lie in the record's tail.
+void tail_value(const klua_record& r, const FieldLayout& field, const uint8_t* record, klua_value& value) {
     const auto where = load<kpl_rec_str>(record + sizeof(kpl_rec) + field.offset);
     if (where.off == 0 || where.off > r.rec->len || where.len > r.rec->len - where.off) return;
     const uint8_t* bytes = record + where.off;
+    if (field.kind == FieldKind::Inet) return give_inet(bytes, where.len, value);
     value.type = type_of(field.kind);
-    if (field.kind == FieldKind::List) {
-        auto& list = r.lists[static_cast<int>(position)];
-        if (list.empty()) list = elements_of(field, {bytes, where.len});
-        value.length = static_cast<uint32_t>(list.size());
-        value.as.elements = list.data();
-        return;
-    }
-    if (field.kind == FieldKind::String || field.kind == FieldKind::Inet) {
+    if (field.kind == FieldKind::String || field.kind == FieldKind::List) {
+        value.element = field.kind == FieldKind::List ? type_of(field.element) : uint16_t{KLUA_NIL};
         value.length = where.len;
         value.as.bytes = reinterpret_cast<const char*>(bytes);
         return;
@@ -70,18 +45,21 @@ void tail_value(const klua_record& r, size_t position, klua_value& value) {
 
 // Nil where the record does not have it.
 void value_at(const klua_record& r, size_t position, klua_value& value) {
-    value = {KLUA_NIL, 0, {0}};
+    value = {};
     const FieldLayout& field = r.layout->fields[position];
     const auto* record = reinterpret_cast<const uint8_t*>(r.rec);
     if (field.nilable && r.layout->presence_offset >= 0) {
         const auto bits = load<uint64_t>(record + sizeof(kpl_rec) + r.layout->presence_offset);
         if (!(bits >> position & 1)) return;
     }
-    if (is_bytes(field.kind)) return tail_value(r, position, value);
+    if (is_bytes(field.kind)) return tail_value(r, field, record, value);
     value.type = type_of(field.kind);
     value.as.number = load<int64_t>(record + sizeof(kpl_rec) + field.offset);
     if (field.kind == FieldKind::Bool) value.as.number = value.as.number != 0;
 }
+
+// What the shorthand for numbers takes.
+bool is_number(uint16_t type) { return (type >= KLUA_BOOL && type <= KLUA_SYMBOL) || type == KLUA_NAMED; }
 
 bool has(const klua_record* r, int position) {
     return r && position >= 0 && static_cast<size_t>(position) < r->layout->fields.size();
@@ -174,16 +152,48 @@ uint32_t klua_record_cpu(const klua_record* r) { return r ? r->cpu : 0; }
 
 int klua_record_value(const klua_record* r, int position, klua_value* value) {
     if (!value) return KLUA_ERR_USAGE;
-    *value = {KLUA_NIL, 0, {0}};
+    *value = {};
     if (!has(r, position)) return KLUA_ERR_NOT_FOUND;
     value_at(*r, static_cast<size_t>(position), *value);
     return 0;
 }
 
+int klua_record_text(const klua_record* r, int position, char* text, size_t size) {
+    if (size && !text) return KLUA_ERR_USAGE;
+    if (!has(r, position)) return KLUA_ERR_NOT_FOUND;
+    try {
+        const std::span record(reinterpret_cast<const uint8_t*>(r->rec), r->rec->len);
+        return give_text(to_text(r->decoder->record_field(*r->layout, record, static_cast<size_t>(position))), text, size);
+    } catch (...) {
+        return KLUA_ERR_MEMORY;
+    }
+}
+
+// As helpers.def packs them.
+int klua_list_next(const klua_value* list, uint32_t* at, klua_value* element) {
+    if (!list || !at || !element) return KLUA_ERR_USAGE;
+    *element = {};
+    if (list->type != KLUA_LIST) return KLUA_ERR_TYPE;
+    if (*at > list->length || list->length - *at < 8) return 0;
+    const auto* bytes = reinterpret_cast<const uint8_t*>(list->as.bytes) + *at;
+    const uint32_t left = list->length - *at;
+    element->type = list->element;
+    if (list->element != KLUA_STRING) {
+        element->as.number = load<int64_t>(bytes);
+        *at += 8;
+        return 1;
+    }
+    const auto size = std::min(load<uint32_t>(bytes), left - 4);
+    element->length = size;
+    element->as.bytes = reinterpret_cast<const char*>(bytes) + 4;
+    *at += std::min((4 + size + 7) & ~7u, left);
+    return 1;
+}
+
 int64_t klua_record_int(const klua_record* r, int position) {
     klua_value value{};
     if (has(r, position)) value_at(*r, static_cast<size_t>(position), value);
-    return value.type >= KLUA_BOOL && value.type <= KLUA_SYMBOL ? value.as.number : 0;
+    return is_number(value.type) ? value.as.number : 0;
 }
 
 const char* klua_record_string(const klua_record* r, int position, size_t* length) {

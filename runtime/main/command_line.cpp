@@ -5,13 +5,12 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <bit>
 #include <filesystem>
 #include <map>
 #include <string_view>
 
 #include "main/commands.hpp"
-#include "uapi/kprobe_lua.h"
+#include "session/option_table.hpp"
 
 namespace kpl {
 namespace {
@@ -35,8 +34,6 @@ letter alone are KPROBE_LUA_CODE, _REQUIRE, _INCLUDE, _COMMAND, _PID, _OUTPUT, _
 
 Exit status: 0 ended or ^C, 1 script or run-time error, 2 usage, or the script's own exit(n).)";
 
-const std::vector<std::string> stages = {"bc", "ir", "asm", "native", "all"};
-
 // Splits --vm and --vm-add off: what is left is the command line of the run inside the VM. Stops at the script.
 std::vector<std::string> without_vm(int argc, char** argv, const std::vector<std::string>& script_args, bool has_script) {
     const int own = argc - static_cast<int>(script_args.size()) - (has_script ? 1 : 0);
@@ -57,10 +54,9 @@ struct Parsed {
     RunOptions& options;
     CommandLine& line;
     std::string code{}, command{};
-    uint32_t pid = 0;
     double timeout = 0;
-    std::vector<std::string> dump{};
     std::vector<std::string> positionals{};
+    std::vector<CLI::Option*> session{};  // by row of option_table()
     bool version = false;
     bool info = false, list = false;
     std::string vm{};
@@ -76,6 +72,21 @@ CLI::Validator positive(const char* what) {
         "");
 }
 
+// An option of the session's: its values are read by the table, in take_session_options().
+CLI::Option* add_row(CLI::App& app, const OptionRow& row) {
+    if (row.is_flag()) return app.add_flag(row.flags, row.help)->take_last();
+    if (!row.is_list()) return app.add_option_function<std::string>(row.flags, [](const std::string&) {}, row.help);
+    return app.add_option_function<std::vector<std::string>>(row.flags, [](const auto&) {}, row.help)->allow_extra_args(false);
+}
+
+Result<void> take_session_options(Parsed& p) {
+    for (size_t i = 0; i < p.session.size(); i++)
+        for (const std::string& value : p.session[i]->results())
+            if (auto done = set_option(p.options, option_table()[i], value); !done)
+                return Error{Errc::usage, p.session[i]->get_name() + " " + done.error().text};
+    return {};
+}
+
 void define(CLI::App& app, Parsed& p) {
     auto env = [](CLI::Option* option, const char* name) { return option->envname(std::string("KPROBE_LUA_") + name); };
     app.set_help_flag("-h,--help", "this help");
@@ -83,10 +94,7 @@ void define(CLI::App& app, Parsed& p) {
     app.add_flag("--info", p.info, "kernel, module and ABI, as a report for bug trackers")->option_text(" ");
     app.add_flag("-l", p.list, "list what can be probed, by name or glob; with a script: what it would attach. -lv: with types");
     env(app.add_option("-e", p.code, "run this code instead of a script"), "CODE")->option_text("CODE");
-    env(app.add_option("-r", p.options.modules, "require this Lua module first"), "REQUIRE")->option_text("MODULE")->allow_extra_args(false);
-    env(app.add_option("-I", p.options.search_dirs, "look for Lua modules here too"), "INCLUDE")->option_text("DIR")->allow_extra_args(false);
     env(app.add_option("-c", p.command, "run this command once the probes are armed, and end with it"), "COMMAND")->option_text("CMD");
-    env(app.add_option("-p", p.pid, "only hits of this process"), "PID")->option_text("PID")->check(positive("a process id"));
     env(app.add_option("--timeout", p.timeout, "end after so many seconds"), "TIMEOUT")->option_text("SECONDS")->check(positive("a number of seconds"));
     env(app.add_option("-o", p.options.output, "write the script's output to a file"), "OUTPUT")->option_text("FILE");
     std::vector<std::string> formats;
@@ -99,28 +107,7 @@ void define(CLI::App& app, Parsed& p) {
             ->transform(CLI::CheckedTransformer(std::map<std::string, Buffering>{
                 {"none", Buffering::None}, {"line", Buffering::Line}, {"full", Buffering::Full}})),
         "BUFFERING");
-    env(app.add_option("--buffer", p.options.ring_bytes, "event ring of each CPU, as 4M; rounded up to a power of two")
-            ->option_text("SIZE")
-            ->transform(CLI::AsSizeValue(false)),
-        "BUFFER");
-    env(app.add_option("--wake-latency", p.options.wake_latency_ms, "how long events may gather before they are delivered; 0: not at all")
-            ->option_text("MS")
-            ->check(CLI::Range(0, 60000)),
-        "WAKE_LATENCY");
-    env(app.add_option("--wake-fill", p.options.wake_fill, "how full a ring gets, in percent, before its events are delivered")
-            ->option_text("PERCENT")
-            ->check(CLI::Range(1, 50)),
-        "WAKE_FILL");
-    env(app.add_flag("-q,--quiet", p.options.quiet, "no messages but errors and losses")->option_text(" "), "QUIET");
     env(app.add_flag("--strict", p.options.strict, "exit 1 if anything was lost or stopped")->option_text(" "), "STRICT");
-    env(app.add_flag("-v,--verbose", p.options.verbose, "say what happens; always print the account at the end")->option_text(" "), "VERBOSE");
-    env(app.add_option("--max-probes", p.options.max_probes, "how many functions globs and lists may come to (1000)")->option_text("N")
-            ->check(CLI::Range(1, 65536)),
-        "MAX_PROBES");
-    env(app.add_option("--cpu-share", p.options.cpu_share, "how much of each CPU all handlers may take, in percent (25); 100: any")->option_text("PERCENT")
-            ->check(CLI::Range(1, KPL_SHARE_OFF)),
-        "CPU_SHARE");
-    env(app.add_flag("--check", p.options.check, "compile and verify only: no root, no module")->option_text(" "), "CHECK");
     env(app.add_flag("--cost", p.options.cost, "as --check, and print what each handler may cost at most")->option_text(" "), "COST");
     env(app.add_flag("--dry-run", p.options.dry_run, "place the probes, and end at once")->option_text(" "), "DRY_RUN");
     env(app.add_option("--color", p.options.color, "colour messages: auto (on a terminal, unless NO_COLOR is set), always or never")
@@ -128,11 +115,7 @@ void define(CLI::App& app, Parsed& p) {
             ->transform(CLI::CheckedTransformer(
                 std::map<std::string, Color>{{"auto", Color::Auto}, {"always", Color::Always}, {"never", Color::Never}})),
         "COLOR");
-    env(app.add_option("-d", p.dump, "print stages of the compiler: bc, ir, asm, native, all"), "DUMP")
-        ->option_text("STAGE[,...]")
-        ->delimiter(',')
-        ->allow_extra_args(false)
-        ->check(CLI::IsMember(stages));
+    for (const OptionRow& row : option_table()) p.session.push_back(env(add_row(app, row), row.env)->option_text(row.value));
     env(app.add_flag("--vm{newest}", p.vm, "run in a throwaway VM: --vm=6.1, --vm=6.12, --vm=6.1-rt, or the newest")->option_text("[=KERNEL]"), "VM");
     env(app.add_option("--vm-add", p.line.vm_add, "put a file or directory, a program with its libraries, or a kernel module into the VM; with --vm and -c alone, "
         "the command runs there by itself"), "VM_ADD")->option_text("FILE")->allow_extra_args(false);
@@ -174,18 +157,10 @@ void settle(const CLI::App& app, CommandLine& line, Parsed& p, int argc, char** 
     }
     if (app.count("-e")) o.code = p.code;
     if (app.count("-c")) o.command = p.command;
-    if (p.pid) o.pid = p.pid;
     if (p.timeout > 0) o.timeout = p.timeout;
+    if (auto taken = take_session_options(p); !taken) return fail(line, taken.error().text);
     o.check |= o.cost;
     if (o.check && o.dry_run) return fail(line, "--check places no probes, --dry-run does: leave one out");
-    if (o.ring_bytes < 4096 || o.ring_bytes > KPL_MAX_RING) return fail(line, "--buffer takes 4K to 64M");
-    o.ring_bytes = std::bit_ceil(o.ring_bytes);
-    for (const std::string& stage : p.dump) {
-        if (stage == "all")
-            o.dump.insert(stages.begin(), stages.end() - 1);
-        else
-            o.dump.insert(stage);
-    }
     auto& rest = p.positionals;
     const bool command_alone = app.count("--vm") && o.command;
     if (const bool shows = take_command(line, p); !shows && !o.code && rest.empty() && !command_alone)
@@ -211,15 +186,15 @@ void settle(const CLI::App& app, CommandLine& line, Parsed& p, int argc, char** 
 
 }  // namespace
 
-std::vector<ListedOption> option_rows() {
+std::vector<OptionHelp> options_help() {
     CommandLine line;
     CLI::App app(description, "kprobe-lua");
     Parsed parsed{.options = line.options, .line = line};
     define(app, parsed);
-    std::vector<ListedOption> rows;
+    std::vector<OptionHelp> rows;
     for (const CLI::Option* option : app.get_options()) {
         if (option->get_positional()) continue;
-        ListedOption row;
+        OptionHelp row;
         for (const std::string& name : option->get_snames()) row.names.push_back("-" + name);
         for (const std::string& name : option->get_lnames()) row.names.push_back("--" + name);
         row.value = option->get_option_text() == " " ? "" : option->get_option_text();

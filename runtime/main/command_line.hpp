@@ -24,13 +24,13 @@ struct CommandLine {
 CommandLine parse_command_line(int argc, char** argv);
 
 // One option, for the manual and for shells' completion.
-struct ListedOption {
+struct OptionHelp {
     std::vector<std::string> names;    // "-q", "--quiet"
     std::string value;                 // "FILE", "[=KERNEL]"; empty: takes none
     std::string help;
     std::string environment;           // its twin; empty: none
     bool takes_value() const { return !value.empty() && !value.starts_with('['); }
 };
-std::vector<ListedOption> option_rows();
+std::vector<OptionHelp> options_help();
 
 }  // namespace kpl

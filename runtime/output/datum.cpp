@@ -100,26 +100,19 @@ Element Decoder::number(const FieldLayout& field, FieldKind kind, uint64_t word)
     }
 }
 
+Datum Decoder::record_field(const Layout& layout, std::span<const uint8_t> record, size_t at) const {
+    const size_t base = sizeof(kpl_rec);
+    const FieldLayout& f = layout.fields[at];
+    if (absent(layout, record, at, base)) return Nil{};
+    if (!is_bytes(f.kind)) return datum_of(number(f, f.kind, load<uint64_t>(record, base + f.offset)));
+    const auto where = load<kpl_rec_str>(record, base + f.offset);
+    return where.off == 0 ? Datum{Nil{}} : bytes(f, part(record, where.off, where.len));
+}
+
 std::vector<Datum> Decoder::record(const Layout& layout, std::span<const uint8_t> record) const {
     std::vector<Datum> values;
     values.reserve(layout.fields.size());
-    const size_t base = sizeof(kpl_rec);
-    for (size_t i = 0; i < layout.fields.size(); i++) {
-        const FieldLayout& f = layout.fields[i];
-        if (absent(layout, record, i, base)) {
-            values.emplace_back(Nil{});
-            continue;
-        }
-        if (!is_bytes(f.kind)) {
-            values.push_back(datum_of(number(f, f.kind, load<uint64_t>(record, base + f.offset))));
-            continue;
-        }
-        const auto where = load<kpl_rec_str>(record, base + f.offset);
-        if (where.off == 0)
-            values.emplace_back(Nil{});
-        else
-            values.push_back(bytes(f, part(record, where.off, where.len)));
-    }
+    for (size_t i = 0; i < layout.fields.size(); i++) values.push_back(record_field(layout, record, i));
     return values;
 }
 

@@ -46,6 +46,7 @@ class Decoder {
 
     // The fields of a record whose header starts at `record` (kpl_rec::len bytes), in the layout's order.
     std::vector<Datum> record(const Layout& layout, std::span<const uint8_t> record) const;
+    Datum record_field(const Layout& layout, std::span<const uint8_t> record, size_t at) const;
     // The fields of a key, a map value or instance data.
     std::vector<Datum> fixed(const Layout& layout, std::span<const uint8_t> bytes) const;
     SymbolDatum symbol(uint64_t address) const;  // the bare name at a symbol's start

@@ -47,6 +47,13 @@ std::string Armed::name_of(uint32_t declaration) const {
     return probes.size() == 1 ? one : fmt::format("{} and {} more", one, probes.size() - 1);
 }
 
+size_t Armed::attached() const {
+    size_t count = 0;
+    for (size_t i = 0; i < ranges_.size(); i++)
+        if (!parts_.declared.probes()[i].detached) count += ranges_[i].count;
+    return count;
+}
+
 // ---- attaching
 // What is only about places of globs is counted; the first of anything else, in words, or an empty error.
 std::string Armed::attach_errors(const std::vector<PlannedProbe>& planned, const std::vector<kpl_attach>& requests) {

@@ -44,6 +44,7 @@ class Armed {
     std::optional<uint32_t> pid() const { return pid_; }  // Options::pid, in the initial namespace
     ArmedMaps& maps() { return maps_; }
     size_t probes() const { return probes_.size(); }
+    size_t attached() const;  // of them: those that were not detached
 
     // Arms what was planned and compiled: all of it or, with an error, none.
     enum class Outcome { Armed, Interrupted };

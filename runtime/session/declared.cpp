@@ -48,6 +48,11 @@ void Declared::fail_pending() {
     first_pending_ = probes_.size();
 }
 
+void Declared::keep_names(Unit& before) const {
+    for (size_t i = 0; i < before.maps.size(); i++) before.maps[i].name = unit_.maps[i].name;
+    for (size_t i = 0; i < before.events.size(); i++) before.events[i].name = unit_.events[i].name;
+}
+
 void Declared::undo_compile(Unit before) {
     const size_t printfs = before.printfs.size();
     before.printfs = std::move(unit_.printfs);

@@ -53,6 +53,8 @@ class Declared {
     // What was compiled since the unit was `before` is as if it had not been. Numbers of printf stay taken: handlers that
     // ran for a moment may have sent records that bear them.
     void undo_compile(Unit before);
+    // Gives the names that compiling has given to maps and events to `before`, too.
+    void keep_names(Unit& before) const;
 
     // What declared it failed, and no handler that is armed since uses it: it is not listed.
     bool hidden_map(uint32_t map) const { return forgotten_maps_.contains(map) && !unit_.maps[map].fixed; }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "session/delivery.hpp"
 
+#include <algorithm>
 #include <limits>
 #include <utility>
 
@@ -26,9 +27,9 @@ void Delivery::deliver_print(const kpl_rec& record) {
 // A run of events: to the taker one by one, to Lua in one call.
 Result<void> Delivery::deliver_events(uint32_t to) {
     const uint32_t from = std::exchange(at_, to);
-    for (uint32_t i = from; parts_.taker && i < at_; i++) {
-        halted_ = !parts_.taker->take(*batch_->record[i], batch_->cpu[i]);
-        if (halted_ || batch_->stop) at_ = i + 1;
+    for (taken_ = std::max(taken_, from); parts_.taker && taken_ < at_; taken_++) {
+        halted_ = !parts_.taker->take(*batch_->record[taken_], batch_->cpu[taken_]);
+        if (halted_ || batch_->stop) at_ = taken_ + 1;
     }
     if (batch_->stop || !parts_.host.subscriptions()) {
         batch_->delivered += at_ - from;
@@ -57,7 +58,7 @@ Result<size_t> Delivery::deliver(uint64_t until) {
     halted_ = false;
     while (!batch_->stop && !halted_) {
         if (at_ == batch_->size) {
-            at_ = 0;
+            at_ = taken_ = 0;
             if (!rings_.next(*batch_)) break;
         }
         auto ok = deliver_batch();

@@ -59,6 +59,7 @@ class Delivery {
     Parts parts_;
     std::unique_ptr<RecordBatch> batch_;  // the Lua side keeps its address
     uint32_t at_ = 0;                     // in the batch: what is next
+    uint32_t taken_ = 0;                  // in the batch: what the taker gets next, ahead of the script after its errors
     bool halted_ = false;                 // the taker wants the drain to end
     uint64_t delivered_ = 0;
     uint64_t told_lost_ = 0;

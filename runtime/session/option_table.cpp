@@ -30,14 +30,11 @@ const OptionRow rows[] = {
      &Options::max_probes, 1, 65536},
     {"cpu-share", "--cpu-share", "CPU_SHARE", "PERCENT", "how much of each CPU all handlers may take, in percent (25); 100: any",
      &Options::cpu_share, 1, KPL_SHARE_OFF},
-    {"check", "--check", nullptr, " ", "compile and verify only: no root, no module", &Options::check},
+    {"check", "--check", "CHECK", " ", "compile and verify only: no root, no module", &Options::check},
     {"dump", "-d", "DUMP", "STAGE[,...]", "print stages of the compiler: bc, ir, asm, native, all", &Options::dump},
 };
 
-template <class T>
-using Parsed = Result<T>;
-
-Parsed<bool> parse_flag(const std::string& text) {
+Result<bool> parse_flag(const std::string& text) {
     for (const char* yes : {"", "1", "true", "yes", "on"})
         if (text == yes) return true;
     for (const char* no : {"0", "false", "no", "off"})
@@ -45,7 +42,7 @@ Parsed<bool> parse_flag(const std::string& text) {
     return Error{Errc::usage, "takes 1 or 0"};
 }
 
-Parsed<uint32_t> parse_number(const OptionRow& row, const std::string& text) {
+Result<uint32_t> parse_number(const OptionRow& row, const std::string& text) {
     uint64_t number = 0;
     const char* const end = text.data() + text.size();
     auto [at, error] = std::from_chars(text.data(), end, number);
@@ -72,7 +69,7 @@ Result<void> add_stages(std::set<std::string>& into, const std::string& text) {
         else if (std::find(std::begin(stages), std::end(stages), stage) != std::end(stages))
             into.insert(stage);
         else
-            return Error{Errc::usage, fmt::format("has no stage '{}': bc, ir, asm, native, all", stage)};
+            return Error{Errc::usage, "takes bc, ir, asm, native, all"};
         at = end + 1;
     }
     return {};
@@ -100,22 +97,23 @@ struct Setter {
         return {};
     }
     Result<void> operator()(std::set<std::string> Options::*member) { return add_stages(options.*member, text); }
-    Result<void> operator()(std::string Options::*member) {
-        options.*member = text;
-        return {};
-    }
 };
 
 }  // namespace
 
 std::span<const OptionRow> option_table() { return rows; }
-std::span<const char* const> dump_stages() { return stages; }
+
+Result<void> set_option(Options& options, const OptionRow& row, const std::string& value) {
+    if (auto done = std::visit(Setter{options, row, value}, row.member); !done)
+        return Error{Errc::usage, fmt::format("{}, not '{}'", done.error().text, value)};
+    return {};
+}
 
 Result<void> set_option(Options& options, const std::string& name, const std::string& value) {
     for (const OptionRow& row : rows) {
         if (row.name != name) continue;
-        if (auto done = std::visit(Setter{options, row, value}, row.member); !done)
-            return Error{Errc::usage, fmt::format("'{}' {}, not '{}'", name, done.error().text, value)};
+        if (auto done = set_option(options, row, value); !done)
+            return Error{Errc::usage, fmt::format("'{}' {}", name, done.error().text)};
         return {};
     }
     std::string names;

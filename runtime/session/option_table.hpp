@@ -16,21 +16,27 @@ namespace kpl {
 
 struct OptionRow {
     using Member = std::variant<bool Options::*, uint32_t Options::*, std::optional<uint32_t> Options::*,
-                                std::vector<std::string> Options::*, std::set<std::string> Options::*, std::string Options::*>;
+                                std::vector<std::string> Options::*, std::set<std::string> Options::*>;
     const char* name;        // as the library takes it
     const char* flags;       // on the command line
-    const char* env;         // behind KPROBE_LUA_; null: none
+    const char* env;         // behind KPROBE_LUA_
     const char* value;       // what help calls it; " ": it takes none
     const char* help;
     Member member;
     uint32_t least = 0, most = UINT32_MAX;  // of numbers
     bool size = false;                      // "4M"; rounded up to a power of two
+
+    bool is_flag() const { return std::holds_alternative<bool Options::*>(member); }
+    // May be given again, and adds to what was given.
+    bool is_list() const {
+        return std::holds_alternative<std::vector<std::string> Options::*>(member) ||
+               std::holds_alternative<std::set<std::string> Options::*>(member);
+    }
 };
 std::span<const OptionRow> option_table();
 
-// The stages that "dump" takes, beside "all".
-std::span<const char* const> dump_stages();
-
+// The error's text goes on from the option's name: "takes 4K to 64M, not '1K'".
+Result<void> set_option(Options& options, const OptionRow& row, const std::string& value);
 Result<void> set_option(Options& options, const std::string& name, const std::string& value);
 
 }  // namespace kpl

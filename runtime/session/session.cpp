@@ -114,7 +114,7 @@ Result<Armed::Outcome> Session::arm_pending() {
     // First: without the module, nothing else is worth saying.
     if (!options_.check && !armed_) armed_ = TRY(Armed::open({options_, client_, kernel_, paths_, declared_}));
     const std::optional<uint32_t> pid = armed_ ? armed_->pid() : std::nullopt;
-    Plan plan = TRY(plan_pending({options_, client_, kernel_, paths_, pid, probes()}, declared_));
+    Plan plan = TRY(plan_pending({options_, client_, kernel_, paths_, pid, armed_ ? armed_->attached() : 0}, declared_));
     auto handlers = TRY(compile(options_, client_));
     if (options_.check) return Armed::Outcome::Armed;
     if (!delivery_ && !(declared_.unit().events.empty() && declared_.unit().printfs.empty()))
@@ -154,8 +154,9 @@ Result<std::vector<CompiledHandler>> Session::check() {
 Result<std::vector<CompiledHandler>> Session::try_pending(const Options& options, Client& client) {
     Unit before = declared_.unit();
     const std::optional<uint32_t> pid = armed_ ? armed_->pid() : std::nullopt;
-    auto plan = plan_pending({options, client, kernel_, paths_, pid, options.check ? 0 : probes()}, declared_);
+    auto plan = plan_pending({options, client, kernel_, paths_, pid, armed_ ? armed_->attached() : 0}, declared_);
     auto handlers = plan ? compile(options, client) : Result<std::vector<CompiledHandler>>(plan.error());
+    if (handlers) declared_.keep_names(before);
     declared_.undo_compile(std::move(before));
     return handlers;
 }

@@ -31,7 +31,7 @@ static void options(void)
 	FAILS(s, KLUA_ERR_USAGE, "there are: require, include, pid, buffer", klua_set_option(s, "bufer", "4M"));
 	FAILS(s, KLUA_ERR_USAGE, "'buffer' takes 4K to 64M", klua_set_option(s, "buffer", "1K"));
 	FAILS(s, KLUA_ERR_USAGE, "from 1 to 50", klua_set_option(s, "wake-fill", "60"));
-	FAILS(s, KLUA_ERR_USAGE, "no stage 'foo'", klua_set_option(s, "dump", "ir,foo"));
+	FAILS(s, KLUA_ERR_USAGE, "takes bc, ir, asm, native, all, not 'ir,foo'", klua_set_option(s, "dump", "ir,foo"));
 	FAILS(s, KLUA_ERR_USAGE, "name and a value", klua_set_option(s, "buffer", NULL));
 	EQ(klua_set_option(s, "buffer", "4M"), 0);
 	EQ(klua_set_option(s, "verbose", "1"), 0);

@@ -66,6 +66,9 @@ uint64_t memory_of(klua_session *s);
 /* The value of an aggregation without a key. */
 uint64_t total(klua_session *s, const char *name);
 
+/* Sessions opened, armed (or only checked) and closed, `count` times. */
+void cycles(int count, int armed);
+
 struct test {
 	const char *name;
 	void (*run)(void);

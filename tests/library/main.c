@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The C API. usage: library_test host|all [NAME] */
+/* The C API. usage: library_test host|all [NAME]; library_test armed|checked COUNT: so many sessions, one after the other */
 #define _GNU_SOURCE
 #include "kit.h"
 
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <sys/resource.h>
 #include <time.h>
 
@@ -141,7 +142,13 @@ static int run(const struct test *tests, const char *only)
 int main(int argc, char **argv)
 {
 	const char *only = argc > 2 ? argv[2] : NULL;
-	int ran = run(host_tests, only);
+	int ran;
+
+	if (only && (!strcmp(argv[1], "armed") || !strcmp(argv[1], "checked"))) {
+		cycles(atoi(only), !strcmp(argv[1], "armed"));
+		return failed_checks != 0;
+	}
+	ran = run(host_tests, only);
 
 	if (argc > 1 && !strcmp(argv[1], "all")) {
 		ran += run(step_tests, only);

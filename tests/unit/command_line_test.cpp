@@ -40,7 +40,7 @@ TEST_CASE("one leading -- of the script's arguments is stripped") {
 
 TEST_CASE("options") {
     const auto line = parse({"-e", "x = 1", "-p", "12", "-c", "ls -l", "--timeout", "1.5", "-o", "f", "-d", "ir,asm", "--strict",
-                             "-I", "a", "-I", "b", "-r", "m", "--cpu-share=40", "arg"});
+                             "-I", "a", "-I", "b", "-r", "m", "arg"});
     REQUIRE_FALSE(line.bad_usage);
     const RunOptions& o = line.options;
     CHECK(o.code == "x = 1");
@@ -50,10 +50,6 @@ TEST_CASE("options") {
     CHECK(o.output == "f");
     CHECK(o.dump == std::set<std::string>{"ir", "asm"});
     CHECK(o.strict);
-    CHECK(o.cpu_share == 40);
-    CHECK(parse({"s.lua"}).options.cpu_share == 25);
-    CHECK(parse({"--cpu-share=0", "s.lua"}).bad_usage);
-    CHECK(parse({"--cpu-share=101", "s.lua"}).bad_usage);
     CHECK(o.search_dirs == Strings{"a", "b"});
     CHECK(o.modules == Strings{"m"});
     CHECK(o.args == Strings{"arg"});
@@ -79,7 +75,7 @@ TEST_CASE("--vm keeps the rest of the command line for the run inside") {
 }
 
 TEST_CASE("each option that changes a run has a twin in the environment") {
-    for (const ListedOption& row : option_rows()) {
+    for (const OptionHelp& row : options_help()) {
         INFO(row.names.back());
         CHECK_FALSE(row.help.empty());
         const std::string& name = row.names.back();
@@ -176,7 +172,7 @@ TEST_CASE("rings, wake-ups and formats") {
 TEST_CASE("options have one meaning on the command line and in the library") {
     const auto value_of = [](const OptionRow& row) -> std::string {
         if (std::string(row.name) == "dump") return "ir,asm";
-        if (row.size) return "4M";
+        if (row.size) return "2M";
         if (std::string_view(row.value) == "MODULE" || std::string_view(row.value) == "DIR") return "some";
         return std::to_string(std::max(row.least + 1, 12u));
     };
@@ -185,7 +181,7 @@ TEST_CASE("options have one meaning on the command line and in the library") {
         for (const auto& list : {o.modules, o.search_dirs})
             for (const std::string& one : list) all += one + ",";
         for (const std::string& stage : o.dump) all += stage + ",";
-        for (const uint32_t n : {o.pid.value_or(0), o.max_probes, o.ring_bytes, o.wake_latency_ms, o.wake_fill, o.cpu_share})
+        for (const uint32_t n : {o.pid.value_or(0), o.max_probes, o.ring_bytes, o.wake_latency_ms, o.wake_fill})
             all += std::to_string(n) + ",";
         for (const bool b : {o.check, o.quiet, o.verbose}) all += b ? "1" : "0";
         return all;
