@@ -528,8 +528,10 @@ registry.Map, registry.Shared, registry.Event, registry.Probe = Map, Shared, Eve
 registry.fail, registry.text_of = fail, text_of
 registry.Stack = { __tostring = function(stack) return "\n    " .. table.concat(stack, "\n    ") end }
 
-function registry.int64(high, low) return bit.bor(bit.lshift(ffi.cast("int64_t", high), 32), ffi.cast("int64_t", low)) end
-function registry.uint64(high, low) return ffi.cast("uint64_t", registry.int64(high, low)) end
+-- Sessions of one state share these: they must not refer to `registry`, which would keep its session.
+local function int64(high, low) return bit.bor(bit.lshift(ffi.cast("int64_t", high), 32), ffi.cast("int64_t", low)) end
+registry.int64 = int64
+function registry.uint64(high, low) return ffi.cast("uint64_t", int64(high, low)) end
 function registry.cdata_kind(value)
   if ffi.istype("int64_t", value) then return "int64" end
   if ffi.istype("uint64_t", value) then return "uint64" end

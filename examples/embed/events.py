@@ -91,23 +91,28 @@ class Session:
             row = {"time": lib.klua_record_time(ctypes.c_void_p(record))}
             for position, field in enumerate(names):
                 lib.klua_record_value(ctypes.c_void_p(record), position, ctypes.byref(value))
-                row[field] = self._python(value)
+                row[field] = self._python(value, record, position)
             self.queue.append(row)
             return 0
 
         self.subscribed[event] = RECORD(take)
         self._done(lib.klua_subscribe(self.raw, event, self.subscribed[event], None))
 
-    def _python(self, value):
+    def _python(self, value, record, position):
         if value.type == NIL:
             return None
         if value.type == STRING:
             return ctypes.string_at(value.value.bytes, value.length).decode(errors="replace")
         if value.type in (KSTACK, USTACK):
             return [value.value.frames[i] for i in range(value.length)]
-        if value.type == SYMBOL:
+        if value.type == LIST:
+            at, element, elements = ctypes.c_uint32(), Value(), []
+            while lib.klua_list_next(ctypes.byref(value), ctypes.byref(at), ctypes.byref(element)) > 0:
+                elements.append(self._python(element, None, 0))
+            return elements
+        if value.type in (SYMBOL, NAMED, INET) and record:
             text = ctypes.create_string_buffer(256)
-            lib.klua_symbol(self.raw, ctypes.c_uint64(value.value.address), text, ctypes.c_size_t(256))
+            lib.klua_record_text(ctypes.c_void_p(record), position, text, ctypes.c_size_t(256))
             return text.value.decode(errors="replace")
         if value.type == BOOL:
             return value.value.number != 0

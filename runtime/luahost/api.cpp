@@ -49,9 +49,9 @@ FunctionPtr function_field(LuaHost::Impl& host, lua_State* L, int table, const c
     return lua_isfunction(L, -1) ? function_ref(host, L, lua_gettop(L)) : nullptr;
 }
 
-CallbackId keep(lua_State* L, int index) {
+CallbackId keep(LuaHost::Impl& host, lua_State* L, int index) {
     lua_pushvalue(L, index);
-    return luaL_ref(L, LUA_REGISTRYINDEX);
+    return host.keep(L);
 }
 
 Result<std::vector<Datum>> key_elements(lua_State* L, int table) {
@@ -436,14 +436,14 @@ int text(lua_State* L) {
 // ---- time, end, output
 int every(lua_State* L) {
     return guarded(L, [&](LuaHost::Impl& host) -> Result<int> {
-        host.api->every(lua_tonumber(L, 1), keep(L, 2));
+        host.api->every(lua_tonumber(L, 1), keep(host, L, 2));
         return 0;
     });
 }
 
 int at_exit(lua_State* L) {
     return guarded(L, [&](LuaHost::Impl& host) -> Result<int> {
-        host.api->at_exit(keep(L, 1));
+        host.api->at_exit(keep(host, L, 1));
         return 0;
     });
 }

@@ -55,7 +55,7 @@ bool has_unknown(const Proto& f) {
 class LuaFunction : public FunctionRef {
   public:
     LuaFunction(LuaHost::Impl& host, lua_State* L, int index)
-        : host_(host), ref_(host.L, L, index), identity_(lua_topointer(L, index)) {}
+        : host_(host), ref_(host, L, index), identity_(lua_topointer(L, index)) {}
 
     Result<std::shared_ptr<const Proto>> proto() const override {
         if (proto_) return proto_;
@@ -107,7 +107,7 @@ class LuaFunction : public FunctionRef {
 class LuaTable : public TableRef {
   public:
     LuaTable(LuaHost::Impl& host, lua_State* L, int index)
-        : host_(host), ref_(host.L, L, index), identity_(lua_topointer(L, index)) {}
+        : host_(host), ref_(host, L, index), identity_(lua_topointer(L, index)) {}
 
     Captured get(const std::string& key) const override {
         lua_State* L = ref_.state();

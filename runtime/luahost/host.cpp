@@ -20,6 +20,28 @@ const unsigned char events_side[] = {
 };
 constexpr std::span<const unsigned char> lua_sides[] = {kprobe_side, events_side};
 
+// In a program's registry: a table of the values that each joined host keeps, which it does not keep itself.
+constexpr const char* joined_hosts = "kpl.hosts";
+
+// Takes the table on top of the stack, which stays there, as the one for the host's values.
+void add_joined(lua_State* L, LuaHost::Impl* host) {
+    lua_getfield(L, LUA_REGISTRYINDEX, joined_hosts);
+    if (lua_isnil(L, -1)) {
+        lua_pop(L, 1);
+        lua_newtable(L);
+        lua_createtable(L, 0, 1);
+        lua_pushliteral(L, "v");
+        lua_setfield(L, -2, "__mode");
+        lua_setmetatable(L, -2);
+        lua_pushvalue(L, -1);
+        lua_setfield(L, LUA_REGISTRYINDEX, joined_hosts);
+    }
+    lua_pushlightuserdata(L, host);
+    lua_pushvalue(L, -3);
+    lua_rawset(L, -3);
+    lua_pop(L, 1);
+}
+
 // Runs the chunks of lua/ with the native functions and a table, which they fill: what `reg` names. `embedded`: the state is
 // a program's, whose globals are left alone.
 Result<void> load_lua_side(LuaHost::Impl& impl, bool embedded) {
@@ -32,7 +54,7 @@ Result<void> load_lua_side(LuaHost::Impl& impl, bool embedded) {
     lua_setfield(L, -2, "embedded");
     lua_newtable(L);
     lua_pushvalue(L, -1);
-    impl.names = luaL_ref(L, LUA_REGISTRYINDEX);
+    impl.names = impl.keep(L);
     for (const auto chunk : lua_sides) {
         if (luaL_loadbuffer(L, reinterpret_cast<const char*>(chunk.data()), chunk.size() - 1, "=kprobe") != 0) return pop_error(L);
         lua_pushvalue(L, -3);
@@ -111,8 +133,44 @@ LuaHost::Impl::~Impl() {
         lua_close(L);
         return;
     }
-    luaL_unref(L, LUA_REGISTRYINDEX, names);
-    luaL_unref(L, LUA_REGISTRYINDEX, thread);
+    // In its own thread still: that is dropped last.
+    drop(names);
+    lua_getfield(L, LUA_REGISTRYINDEX, joined_hosts);
+    lua_pushlightuserdata(L, this);
+    lua_pushnil(L);
+    lua_rawset(L, -3);
+    lua_pop(L, 1);
+}
+
+void LuaHost::Impl::push_values(lua_State* on) const {
+    if (owns_state) {
+        lua_pushvalue(on, LUA_REGISTRYINDEX);
+        return;
+    }
+    lua_getfield(on, LUA_REGISTRYINDEX, joined_hosts);
+    lua_pushlightuserdata(on, const_cast<Impl*>(this));
+    lua_rawget(on, -2);
+    lua_remove(on, -2);
+}
+
+int LuaHost::Impl::keep(lua_State* from) {
+    push_values(from);
+    lua_insert(from, -2);
+    const int number = luaL_ref(from, -2);
+    lua_pop(from, 1);
+    return number;
+}
+
+void LuaHost::Impl::push_kept(lua_State* to, int number) const {
+    push_values(to);
+    lua_rawgeti(to, -1, number);
+    lua_remove(to, -2);
+}
+
+void LuaHost::Impl::drop(int number) {
+    push_values(L);
+    luaL_unref(L, -1, number);
+    lua_pop(L, 1);
 }
 
 LuaHost::LuaHost(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -136,8 +194,9 @@ Result<LuaHost> LuaHost::create(ScriptApi& api) {
 Result<LuaHost> LuaHost::join(ScriptApi& api, lua_State* L) {
     auto impl = std::make_unique<Impl>();
     impl->api = &api;
+    add_joined(L, impl.get());
     impl->L = lua_newthread(L);
-    impl->thread = luaL_ref(L, LUA_REGISTRYINDEX);
+    impl->thread = impl->keep(L);
     impl->opcodes = TRY(running_opcodes(impl->L));
     TRY(load_lua_side(*impl, true));
     return LuaHost(std::move(impl));
@@ -187,10 +246,10 @@ Result<void> LuaHost::run_string(const std::string& code, const std::string& nam
 }
 
 Result<void> LuaHost::call(CallbackId callback) {
-    lua_rawgeti(impl_->L, LUA_REGISTRYINDEX, callback);
+    impl_->push_kept(impl_->L, callback);
     return protected_call(impl_->L, 0, 0, traceback_handler);
 }
 
-void LuaHost::forget(CallbackId callback) { luaL_unref(impl_->L, LUA_REGISTRYINDEX, callback); }
+void LuaHost::forget(CallbackId callback) { impl_->drop(callback); }
 
 }  // namespace kpl

@@ -17,28 +17,6 @@
 
 namespace kpl {
 
-// The one owner of a value in the registry. Outlives nothing: the state closes last. `home` is the host's own thread: that
-// of `L` may be a coroutine, which ends.
-class LuaRef {
-  public:
-    LuaRef(lua_State* home, lua_State* L, int index) : L_(home) {
-        lua_pushvalue(L, index);
-        ref_ = luaL_ref(L, LUA_REGISTRYINDEX);
-    }
-    LuaRef(LuaRef&& other) noexcept : L_(other.L_), ref_(std::exchange(other.ref_, LUA_NOREF)) {}
-    LuaRef(const LuaRef&) = delete;
-    LuaRef& operator=(const LuaRef&) = delete;
-    ~LuaRef() {
-        if (ref_ != LUA_NOREF) luaL_unref(L_, LUA_REGISTRYINDEX, ref_);
-    }
-    void push() const { lua_rawgeti(L_, LUA_REGISTRYINDEX, ref_); }
-    lua_State* state() const { return L_; }
-
-  private:
-    lua_State* L_;
-    int ref_;
-};
-
 // Restores the stack's height.
 class StackGuard {
   public:
@@ -63,8 +41,8 @@ struct LuaHost::Impl {
     std::vector<Chunk> chunks;
     lua_State* L = nullptr;   // of its own, or a thread in the state of the program
     bool owns_state = false;
-    int thread = LUA_NOREF;   // of a thread, in the registry
-    int names = LUA_NOREF;    // the table of what `reg` names, in the registry
+    int thread = LUA_NOREF;   // of a thread
+    int names = LUA_NOREF;    // the table of what `reg` names
     Impl** box = nullptr;     // what native functions find it by; null in it: closed
     bool in_chunk = false;    // a chunk's main part runs
     LuaHost::KeptErrors kept;
@@ -75,12 +53,38 @@ struct LuaHost::Impl {
     ~Impl();
     // Of the native function that runs; null: its session is closed.
     static Impl* of(lua_State* L) { return *static_cast<Impl**>(lua_touserdata(L, lua_upvalueindex(1))); }
+
+    // Values that the host keeps, by number: in the registry of its own state; in a program's, in the table that join() was
+    // given. A registry that held a function of the program's, which holds the session, would keep both for ever.
+    void push_values(lua_State* on) const;
+    int keep(lua_State* from);  // the value on top, which is popped
+    void push_kept(lua_State* to, int number) const;
+    void drop(int number);
+
     // Pushes a value of `reg`.
     void push(lua_State* to, const char* name) const {
-        lua_rawgeti(to, LUA_REGISTRYINDEX, names);
+        push_kept(to, names);
         lua_getfield(to, -1, name);
         lua_remove(to, -2);
     }
+};
+
+// The one owner of a value that a host keeps. Outlives nothing: the host ends last.
+class LuaRef {
+  public:
+    LuaRef(LuaHost::Impl& host, lua_State* L, int index) : host_(host) {
+        lua_pushvalue(L, index);
+        number_ = host.keep(L);
+    }
+    LuaRef(const LuaRef&) = delete;
+    LuaRef& operator=(const LuaRef&) = delete;
+    ~LuaRef() { host_.drop(number_); }
+    void push() const { host_.push_kept(host_.L, number_); }
+    lua_State* state() const { return host_.L; }  // the host's own thread: that of a call may be a coroutine, which ends
+
+  private:
+    LuaHost::Impl& host_;
+    int number_;
 };
 
 // What the chunks of lua/ leave for luahost. Each host has its own: one state may have several.

@@ -21,9 +21,7 @@ enum { text_at, note_at, lost_at, nr_callbacks };
 // What a session's functions have as their upvalue.
 struct Box {
     klua_session* session;
-    lua_State* thread;  // that the program's callbacks run in
-    int refs[nr_callbacks];
-    int thread_ref;
+    lua_State* thread;  // that the program's callbacks run in; its stack begins with them, nil where there is none
 };
 
 Box* box_of(lua_State* L) { return static_cast<Box*>(lua_touserdata(L, lua_upvalueindex(1))); }
@@ -31,7 +29,7 @@ Box* box_of(lua_State* L) { return static_cast<Box*>(lua_touserdata(L, lua_upval
 // Calls a callback of the program; an error in it is as if it had wanted no more.
 int call_back(Box* box, int which, int args) {
     lua_State* L = box->thread;
-    lua_rawgeti(L, LUA_REGISTRYINDEX, box->refs[which]);
+    lua_pushvalue(L, which + 1);
     lua_insert(L, -1 - args);
     const bool done = lua_pcall(L, args, 1, 0) == 0;
     const bool no_more = !done || (lua_isboolean(L, -1) && !lua_toboolean(L, -1));
@@ -150,8 +148,6 @@ int close_box(lua_State* L, Box* box) {
     const int result = klua_close(s);
     if (result < 0) return raise(L, s, result);  // from a callback of its own
     box->session = nullptr;
-    for (const int ref : box->refs) luaL_unref(L, LUA_REGISTRYINDEX, ref);
-    luaL_unref(L, LUA_REGISTRYINDEX, box->thread_ref);
     return 0;
 }
 
@@ -218,7 +214,11 @@ void take_callbacks(lua_State* L, Box* box) {
             lua_getfield(L, -1, "write");
             lua_remove(L, -2);
         }
-        box->refs[i] = lua_isfunction(L, -1) ? luaL_ref(L, LUA_REGISTRYINDEX) : (lua_pop(L, 1), LUA_NOREF);
+        if (!lua_isfunction(L, -1)) {
+            lua_pop(L, 1);
+            lua_pushnil(L);
+        }
+        lua_xmove(L, box->thread, 1);
     }
 }
 
@@ -226,13 +226,13 @@ klua_callbacks callbacks_of(Box* box) {
     klua_callbacks callbacks{};
     callbacks.size = sizeof callbacks;
     callbacks.user = box;
-    if (box->refs[text_at] != LUA_NOREF) callbacks.text = on_text;
-    if (box->refs[note_at] != LUA_NOREF) callbacks.note = on_note;
-    if (box->refs[lost_at] != LUA_NOREF) callbacks.lost = on_lost;
+    if (!lua_isnil(box->thread, text_at + 1)) callbacks.text = on_text;
+    if (!lua_isnil(box->thread, note_at + 1)) callbacks.note = on_note;
+    if (!lua_isnil(box->thread, lost_at + 1)) callbacks.lost = on_lost;
     return callbacks;
 }
 
-// Makes the session in the state L. 0, or an error that it has noted.
+// Makes the session in the state L, whose stack has the table for its values on top. 0, or an error that it has noted.
 int open_in(klua_session* s, lua_State* L) {
     s->lua = L;
     return kpl::api::call(s, kpl::api::From::Outside, [&]() -> kpl::Result<int> {
@@ -249,12 +249,17 @@ int session(lua_State* L) {
     std::memset(static_cast<void*>(box), 0, sizeof *box);
     luaL_getmetatable(L, session_class);
     lua_setmetatable(L, 2);
+    // What the session refers to lives as long as its box, and does not keep it: a session that nobody has is collected.
+    lua_newtable(L);
+    lua_pushvalue(L, -1);
+    lua_setfenv(L, 2);
     box->thread = lua_newthread(L);
-    box->thread_ref = luaL_ref(L, LUA_REGISTRYINDEX);
+    lua_setfield(L, 3, "thread");
     take_callbacks(L, box);
     const klua_callbacks callbacks = callbacks_of(box);
     int result = klua_open(&callbacks, &box->session);
     if (result == 0 && lua_istable(L, 1)) result = set_options(L, box->session);
+    lua_settop(L, 3);
     if (result == 0) result = open_in(box->session, L);
     if (result < 0) {
         lua_pushstring(L, klua_error_text(box->session));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the Lua consumer takes for an event: rings in memory, filled with events of time, pid and comm, go the way that a
-// session's events go, into a callback that adds one field to a sum, counts by comm, or keeps the event.
+// What a consumer takes for an event: rings in memory, filled with events of time, pid and comm, go the way that a session's
+// events go, into a callback that adds one field to a sum, counts by comm, or keeps the event: in Lua, or of the C API.
 // usage: bench_consumer [CPUS [MILLIONS OF EVENTS]]
 #include <fmt/format.h>
 
@@ -9,6 +9,7 @@
 
 #include "../unit/lab.hpp"
 #include "../unit/made_rings.hpp"
+#include "api/handle.hpp"
 #include "session/delivery.hpp"
 
 using namespace kpl;
@@ -17,10 +18,31 @@ namespace {
 
 constexpr uint32_t ring_bytes = 1 << 20;
 
-// What the callback does with each event. All of them print the sum of the pids.
+// The sum of the pids, and something that takes the string.
+struct Sums {
+    int64_t pids = 0;
+    uint64_t letters = 0;
+};
+
+int add_pid(void* user, const klua_record* record) {
+    static_cast<Sums*>(user)->pids += klua_record_int(record, 1);
+    return 0;
+}
+
+int add_pid_and_comm(void* user, const klua_record* record) {
+    auto* sums = static_cast<Sums*>(user);
+    size_t length = 0;
+    const char* comm = klua_record_string(record, 0, &length);
+    sums->pids += klua_record_int(record, 1);
+    sums->letters += length + static_cast<unsigned char>(comm[0]);
+    return 0;
+}
+
+// What the callback does with each event: the script's or, where there is a function, that. All give the sum of the pids.
 struct Job {
     const char* name;
     const char* script;
+    klua_record_fn fn = nullptr;
 };
 constexpr Job jobs[] = {
     {"each", R"(seen:each(function(e) sum = sum + e.pid end))"},
@@ -29,6 +51,8 @@ constexpr Job jobs[] = {
         seen:each(function(e) sum = sum + e.pid; by[e.comm] = (by[e.comm] or 0) + 1 end))"},
     {"keep", R"(local kept, n = {}, 0
         seen:each(function(e) sum = sum + e.pid; n = n % 1000 + 1; kept[n] = e end))"},
+    {"C", "do end", add_pid},
+    {"C, comm", "do end", add_pid_and_comm},
 };
 
 struct BenchScript : test::LabScript {
@@ -86,7 +110,12 @@ bool measure(const Job& job, size_t cpus, uint64_t wanted) {
         rings.push_back(std::make_unique<test::MadeRing>(ring_bytes));
         memory.push_back(rings.back()->memory());
     }
-    Delivery delivery(Rings(std::move(memory), ring_bytes), {host, script.unit, script.values, [](std::string_view) {}});
+    Sums sums;
+    api::Callbacks callbacks;
+    callbacks.unit = &script.unit;
+    callbacks.decoder = &script.values;
+    if (job.fn) callbacks.subscribe({0, job.fn, &sums});
+    Delivery delivery(Rings(std::move(memory), ring_bytes), {host, script.unit, script.values, [](std::string_view) {}, {}, &callbacks});
 
     uint64_t events = 0, time = 1, expected = 0;
     double seconds = 0;
@@ -102,6 +131,7 @@ bool measure(const Job& job, size_t cpus, uint64_t wanted) {
         events += sent;
     }
     for (const CallbackId end : script.ends) (void)host.call(end);
+    if (job.fn) script.output = std::to_string(sums.pids) + "\n";
     if (script.output != std::to_string(expected) + "\n") {
         fmt::print(stderr, "the sum is {}, not {}\n", script.output, expected);
         return false;

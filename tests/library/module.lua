@@ -79,7 +79,11 @@ function tests.coroutines()
   for _ = 1, 1000 do if ticks < 3 then polls() end end
   assert(ticks >= 3)
   assert(s.fd() > 2)
-  fails("callback", function() s.every(0.001, function() s.close() end) s.arm() s.poll(1) end)
+  fails("callback", function()
+    s.every(0.001, function() s.close() end)
+    s.arm()
+    for _ = 1, 1000 do s.poll(1) end
+  end)
   s.close()
 end
 
@@ -91,21 +95,29 @@ function tests.errors_in_callbacks()
   s.close()
 end
 
+-- A session that nobody has is collected, whatever it refers to.
 function tests.collected()
-  for _ = 1, 20 do
-    local s = kprobe.session {}
-    local n = s.count()
-    assert(n)
+  local seen = setmetatable({}, { __mode = "v" })
+  local function make(i)
+    local s = kprobe.session { text = function() end }
+    local n, e = s.count(), s.event()
+    s.kprobe("vfs_read", function() n:add() e { cpu = s.cpu() } end)
+    e:each(function() s.print(n) end)
+    s.every(60, function() s.print(i) end)
+    assert(#s.check() == 1)
+    seen[i] = s
   end
+  for i = 1, 20 do coroutine.wrap(make)(i) end -- on stacks of their own, which keep nothing
   collectgarbage()
   collectgarbage()
+  for i = 1, 20 do assert(not seen[i], "session " .. i .. " is still there") end
 end
 
 local armed = {}
+ffi.cdef "int getpriority(int which, unsigned who);"
 
 -- The process's own functions as callbacks of events that the kernel sends.
 function armed.events()
-  ffi.cdef "int getpriority(int which, unsigned who);"
   local s = kprobe.session {}
   local seen, n = s.event(), s.count()
   s.kprobe("__x64_sys_getpriority", function(p)
@@ -128,6 +140,91 @@ function armed.events()
   ffi.C.getpriority(0, 1)
   assert(n:value() == 21)
   s.close()
+end
+
+-- In a loop of coroutines: one polls, others call what is probed, each record wakes its reader.
+function armed.coroutines()
+  local s = kprobe.session {}
+  local seen = s.event()
+  s.kprobe("__x64_sys_getpriority", function(p)
+    seen { who = ffi.cast("struct pt_regs *", p.arg[1]).si }
+  end)
+  local queue, got, done = {}, {}, 0
+  seen:each(function(e) queue[#queue + 1] = e.who end)
+  local tasks = {
+    coroutine.wrap(function() s.arm() while true do s.poll(0.01) coroutine.yield() end end),
+    coroutine.wrap(function() while true do
+      for _, who in ipairs(queue) do got[#got + 1] = who end
+      queue = {}
+      coroutine.yield()
+    end end),
+  }
+  for caller = 1, 3 do
+    tasks[#tasks + 1] = coroutine.wrap(function()
+      for i = 1, 10 do ffi.C.getpriority(0, caller * 100 + i) coroutine.yield() end
+      done = done + 1
+      while true do coroutine.yield() end
+    end)
+  end
+  for _ = 1, 500 do
+    for _, task in ipairs(tasks) do task() end
+    if done == 3 and #got == 30 then break end
+  end
+  local sum = 0
+  for _, who in ipairs(got) do sum = sum + who end
+  assert(#got == 30 and sum == 6000 + 3 * 55, #got .. " records, sum " .. sum)
+  s.close()
+end
+
+-- lua-luv watches the descriptor.
+function armed.luv()
+  local uv = require "luv"
+  local s = kprobe.session {}
+  local seen, got = s.event(), 0
+  s.kprobe("__x64_sys_getpriority", function() seen { comm = s.comm() } end)
+  seen:each(function() got = got + 1 end)
+  s.arm()
+  local watch, calls, limit = uv.new_poll(s.fd()), uv.new_timer(), uv.new_timer()
+  local sent = 0
+  watch:start("r", function()
+    s.poll(0)
+    if got == 20 then uv.stop() end
+  end)
+  calls:start(1, 5, function()
+    if sent < 20 then sent = sent + 1 ffi.C.getpriority(0, sent) end
+  end)
+  limit:start(60000, 0, function() uv.stop() end)
+  uv.run()
+  assert(got == 20, got)
+  watch:stop()
+  s.close()
+  for _, handle in ipairs { watch, calls, limit } do handle:close() end
+  uv.run()
+end
+
+-- A session that nobody closes is closed when it is collected: its probes count no more.
+function armed.collected()
+  local probed = io.open("/sys/kernel/debug/kprobes/list")
+  if not probed then return end
+  probed:close()
+  local function count()
+    local n = 0
+    for line in io.lines("/sys/kernel/debug/kprobes/list") do
+      if line:find("vfs_fsync_range", 1, true) then n = n + 1 end
+    end
+    return n
+  end
+  local function make()
+    local s = kprobe.session {}
+    local n = s.count()
+    s.kprobe { "vfs_fsync_range", via = "kprobe", pre = function() n:add() end }
+    s.arm()
+    assert(count() == 1)
+  end
+  coroutine.wrap(make)()
+  collectgarbage()
+  collectgarbage()
+  assert(count() == 0, "its probe is still there")
 end
 
 local names, ran = {}, 0

@@ -4,6 +4,7 @@
 
 #include <catch2/catch.hpp>
 #include <memory>
+#include <set>
 
 #include "lab.hpp"
 #include "made_rings.hpp"
@@ -34,7 +35,7 @@ struct Fixture {
     std::optional<LuaHost> host;
     std::optional<Delivery> delivery;
 
-    explicit Fixture(size_t cpus = 2) {
+    explicit Fixture(size_t cpus = 2, RecordTaker* taker = nullptr) {
         host.emplace(LuaHost::create(script).value());
         std::vector<Rings::Memory> memory;
         for (size_t i = 0; i < cpus; i++) {
@@ -42,7 +43,7 @@ struct Fixture {
             memory.push_back(rings.back()->memory());
         }
         delivery.emplace(Rings(std::move(memory), ring_bytes),
-                         Delivery::Parts{*host, script.unit, script.values, [this](std::string_view text) { script.write(text); }});
+                         Delivery::Parts{*host, script.unit, script.values, [this](std::string_view text) { script.write(text); }, {}, taker});
         script.delivery = &*delivery;
     }
     ~Fixture() { delivery.reset(); }
@@ -70,6 +71,39 @@ struct Fixture {
 };
 
 }  // namespace
+
+namespace {
+
+// A program's consumer that wants the drain to end behind some records.
+struct Taker : RecordTaker {
+    std::vector<uint64_t> times;
+    std::set<uint64_t> halts;
+    bool take(const kpl_rec& record, uint32_t) override {
+        times.push_back(record.time);
+        return !halts.contains(record.time);
+    }
+};
+
+}  // namespace
+
+// The script's error ends the drain behind its record; the program, which is ahead of it, gets nothing twice.
+TEST_CASE("a program and a script both get each record once") {
+    Taker taker;
+    taker.halts = {6};
+    Fixture f(2, &taker);
+    f.run("e = event(); e:each(function(r) print(r.n); if r.n % 3 == 0 then error 'third' end end)");
+    for (uint64_t n = 1; n <= 10; n++) f.send(n % 2, 0, n, n);
+    size_t errors = 0;
+    for (int turn = 0; turn < 10; turn++) {
+        const auto drained = f.delivery->drain_all();
+        errors += !drained;
+    }
+    CHECK(errors == 3);
+    CHECK(taker.times == std::vector<uint64_t>{1, 2, 3, 4, 5, 6, 7, 8, 9, 10});
+    CHECK(f.script.output == "1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n");
+    CHECK(f.delivery->delivered() == 10);
+    CHECK(f.left() == 0);
+}
 
 TEST_CASE_METHOD(Fixture, "records come in time order across CPUs") {
     run("e = event(); e:each(function(r) print(r.n, r.time, r.cpu) end)");
