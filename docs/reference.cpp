@@ -11,7 +11,7 @@
 #include <string>
 
 #include "main/command_line.hpp"
-#include "main/inspect.hpp"
+#include "main/commands.hpp"
 
 namespace {
 
