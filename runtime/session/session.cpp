@@ -5,6 +5,7 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <utility>
 
@@ -13,6 +14,16 @@
 
 namespace kpl {
 namespace {
+
+// "file:line: text" as an error that knows its place.
+Error placed(const Error& error) {
+    const size_t end = error.text.find(": "), colon = error.text.rfind(':', end == error.text.npos ? end : end - 1);
+    int line = 0;
+    if (!error.at.file.empty() || end == error.text.npos || colon == error.text.npos) return error;
+    const char* const last = error.text.data() + end;
+    if (std::from_chars(error.text.data() + colon + 1, last, line).ptr != last || line == 0) return error;
+    return {error.code, error.text.substr(end + 2), {error.text.substr(0, colon), line}};
+}
 
 constexpr uint64_t ms = 1000000;
 constexpr uint64_t report_period = 1000 * ms;
@@ -78,7 +89,7 @@ Result<uint32_t> Session::declare_probe(ProbeDecl probe) {
     options.verbose = false;
     if (auto tried = try_pending(options, silent); !tried) {
         declared_.fail_last();
-        return tried.error();
+        return placed(tried.error());
     }
     return number;
 }
@@ -114,8 +125,8 @@ Result<Armed::Outcome> Session::arm_pending() {
     // First: without the module, nothing else is worth saying.
     if (!options_.check && !armed_) armed_ = TRY(Armed::open({options_, client_, kernel_, paths_, declared_}));
     const std::optional<uint32_t> pid = armed_ ? armed_->pid() : std::nullopt;
-    Plan plan = TRY(plan_pending({options_, client_, kernel_, paths_, pid, armed_ ? armed_->attached() : 0}, declared_));
-    auto handlers = TRY(compile(options_, client_));
+    auto plan = plan_pending({options_, client_, kernel_, paths_, pid, armed_ ? armed_->attached() : 0}, declared_);
+    auto handlers = TRY(compile(options_, client_, plan));
     if (options_.check) return Armed::Outcome::Armed;
     if (!delivery_ && !(declared_.unit().events.empty() && declared_.unit().printfs.empty()))
         delivery_.emplace(TRY(make_rings()),
@@ -123,7 +134,15 @@ Result<Armed::Outcome> Session::arm_pending() {
                                           [this](std::string_view text) { write(text); },
                                           [this](uint32_t printf) { return declared_.is_dead_printf(printf); },
                                           client_.record_taker()});
-    return armed_->arm(std::move(plan), std::move(handlers));
+    return armed_->arm(std::move(*plan), std::move(handlers));
+}
+
+// What could not be planned leaves the others to be compiled: their errors are told in the same round.
+Result<std::vector<CompiledHandler>> Session::compile(const Options& options, Client& client, const Result<Plan>& plan) {
+    if (plan) return compile(options, client);
+    if (plan.error().code != Errc::script) return plan.error();
+    const auto others = compile(options, client);
+    return others ? plan.error() : Error{Errc::script, plan.error().message() + "\n" + others.error().message()};
 }
 
 Result<std::vector<CompiledHandler>> Session::compile(const Options& options, Client& client) {
@@ -154,8 +173,8 @@ Result<std::vector<CompiledHandler>> Session::check() {
 Result<std::vector<CompiledHandler>> Session::try_pending(const Options& options, Client& client) {
     Unit before = declared_.unit();
     const std::optional<uint32_t> pid = armed_ ? armed_->pid() : std::nullopt;
-    auto plan = plan_pending({options, client, kernel_, paths_, pid, armed_ ? armed_->attached() : 0}, declared_);
-    auto handlers = plan ? compile(options, client) : Result<std::vector<CompiledHandler>>(plan.error());
+    const auto plan = plan_pending({options, client, kernel_, paths_, pid, armed_ ? armed_->attached() : 0}, declared_);
+    auto handlers = compile(options, client, plan);
     if (handlers) declared_.keep_names(before);
     declared_.undo_compile(std::move(before));
     return handlers;

@@ -125,6 +125,7 @@ class Session final : public ScriptApi {
     Result<Armed::Outcome> arm_pending();
     // Plans and compiles what is pending, and leaves it as it was. Says nothing on the way with a client of its own.
     Result<std::vector<CompiledHandler>> try_pending(const Options& options, Client& client);
+    Result<std::vector<CompiledHandler>> compile(const Options& options, Client& client, const Result<Plan>& plan);
     Result<std::vector<CompiledHandler>> compile(const Options& options, Client& client);
     Result<Rings> make_rings() const;
     Result<std::optional<uint64_t>> deliver(uint64_t limit_ns);

@@ -30,7 +30,7 @@ local steps = {
   function() print("compile", pcall(kprobe, "vfs_write", function(p) late:add(p.nothing) end)) end,
   function()
     refused = kretprobe { { "vfs_read", "vfs_write", "vfs_open", "vfs_fsync", "vfs_getattr", "vfs_statx" },
-      maxactive = 16384, data = 4096, ret = function(p) late:add(big()) end }
+      maxactive = 16384, data = 4096, entry = function(p) p.data.at = 1 end, ret = function(p) late:add(big()) end }
     print("pending", refused.state)
   end,
   function()
