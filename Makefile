@@ -6,7 +6,7 @@ KERNEL ?= newest
 
 workload = for file in /etc/hostname /nonexistent /etc/passwd /no/such/file; do cat $$file; sleep 0.3; done >/dev/null 2>&1
 
-.PHONY: all packages configure demo check lint sanitize bench fuzz install clean
+.PHONY: all packages configure demo check lint sanitize threads bench soak fuzz install clean
 
 all: configure
 	@echo "==> building kprobe-lua, its tests, and the module for each kernel whose headers are installed"
@@ -38,6 +38,12 @@ sanitize: packages
 	@ninja -C $(BUILD) sanitized_test
 	@tests/check $(BUILD) -L sanitize
 
+# Four threads, each with sessions of its own that compile and check, under ThreadSanitizer.
+threads: packages
+	@cmake --preset thread > /dev/null
+	@ninja -C build/thread library_test
+	@TSAN_OPTIONS=halt_on_error=1 build/thread/tests/library/library_test host "sessions in threads"
+
 # Style, includes, what linters find; a part of `make check`.
 lint: packages
 	@tests/lint/run
@@ -45,6 +51,12 @@ lint: packages
 # The figures of docs/performance.md; KERNELS="6.1" for one kernel only.
 bench: all
 	@tests/bench/run $(BUILD) $(KERNELS)
+
+# A thousand sessions of the library in one process, on both kernels.
+SESSIONS ?= 1000
+
+soak: all
+	@tests/bench/soak $(BUILD) $(SESSIONS) $(KERNELS)
 
 # Long: random functions against LuaJIT, and programs that are nearly right against the verifier.
 FUNCTIONS ?= 100000

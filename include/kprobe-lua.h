@@ -5,7 +5,7 @@
  * A session takes scripts, arms what they declare and hands records to your functions, in your event loop:
  *
  *	klua_session *s;
- *	int event, comm, path;
+ *	int event;
  *
  *	klua_open(NULL, &s);
  *	if (klua_load_file(s, "opens.lua", 0, NULL) || klua_arm(s))
@@ -26,7 +26,8 @@
  *   klua_interrupt                                    yes              yes, at any time     no               yes
  *   klua_poll, klua_arm, klua_load_*, klua_check,
  *     klua_stop, klua_close                           no               yes                  no (d)           yes
- *   klua_record_*, klua_value_*                       yes, of its record only
+ *   klua_record_*                                     of its record    no                   no               yes
+ *   klua_list_next, klua_rows_*                       yes              yes                  yes              yes
  *   all else                                          yes              yes                  no               yes
  *
  *   (a) One at a time: calls on one session at the same time are refused (KLUA_ERR_BUSY). Several sessions, each in its own
@@ -35,6 +36,8 @@
  *   (c) A step that fails leaves the session as it was before: what could not be loaded or armed is forgotten, what is
  *       armed goes on. After an error of a callback of the script, klua_poll goes on behind its record.
  *   (d) klua_close in a child frees the child's copy and leaves the parent's session alone.
+ *
+ * A callback returns: it must not leave by longjmp(). What one of C++ throws is caught and is an error of the call.
  *
  * A call from the wrong place or with an argument out of its range returns an error; a session that was closed is told
  * (KLUA_ERR_HANDLE) as long as its memory has no other use.
@@ -277,15 +280,15 @@ KLUA_API const char *klua_record_string(const klua_record *record, int position,
 /* ---------------------------------------------------------------------- maps */
 
 enum klua_map_kind {
-	KLUA_MAP_COUNT = 0,
-	KLUA_MAP_SUM = 1,
-	KLUA_MAP_AVG = 2,
-	KLUA_MAP_MIN = 3,
-	KLUA_MAP_MAX = 4,
-	KLUA_MAP_STATS = 5,
-	KLUA_MAP_HIST = 6,	/* powers of two */
-	KLUA_MAP_LHIST = 7,
-	KLUA_MAP_SHARED = 8,	/* map(): values that handlers and user space set */
+	KLUA_MAP_SHARED = 0,	/* map(): values that handlers and user space set; all others are aggregations */
+	KLUA_MAP_COUNT = 1,
+	KLUA_MAP_SUM = 2,
+	KLUA_MAP_AVG = 3,
+	KLUA_MAP_MIN = 4,
+	KLUA_MAP_MAX = 5,
+	KLUA_MAP_STATS = 6,
+	KLUA_MAP_HIST = 7,	/* powers of two */
+	KLUA_MAP_LHIST = 8,
 };
 
 struct klua_map_info {

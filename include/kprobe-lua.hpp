@@ -55,19 +55,63 @@ class Value {
     klua_type type() const { return static_cast<klua_type>(raw_.type); }
     bool is_nil() const { return raw_.type == KLUA_NIL; }
     // 0, or empty, where it is of another type.
-    int64_t integer() const { return raw_.type >= KLUA_BOOL && raw_.type <= KLUA_SYMBOL ? raw_.as.number : 0; }
+    int64_t integer() const {
+        return (raw_.type >= KLUA_BOOL && raw_.type <= KLUA_SYMBOL) || raw_.type == KLUA_NAMED ? raw_.as.number : 0;
+    }
     uint64_t address() const { return static_cast<uint64_t>(integer()); }
     std::string_view string() const {
         return raw_.type == KLUA_STRING ? std::string_view(raw_.as.bytes, raw_.length) : std::string_view();
     }
     const uint64_t* begin() const { return is_stack() ? raw_.as.frames : nullptr; }  // of a stack's addresses
     const uint64_t* end() const { return is_stack() ? raw_.as.frames + raw_.length : nullptr; }
+    class List;
+    List list() const;  // its elements; none where it is of another type
     const klua_value& raw() const { return raw_; }
 
   private:
     bool is_stack() const { return raw_.type == KLUA_KSTACK || raw_.type == KLUA_USTACK; }
     klua_value raw_{};
 };
+
+// for (const Value element : value.list()) …
+class Value::List {
+  public:
+    class Iterator {
+      public:
+        explicit Iterator(const klua_value* list) : list_(list) { ++*this; }
+        Value operator*() const { return Value(element_); }
+        Iterator& operator++() {
+            if (list_ && klua_list_next(list_, &at_, &element_) <= 0) list_ = nullptr;
+            return *this;
+        }
+        bool operator!=(const Iterator& other) const { return list_ != other.list_; }
+
+      private:
+        const klua_value* list_;  // null: at its end
+        uint32_t at_ = 0;
+        klua_value element_{};
+    };
+    explicit List(const klua_value& raw) : raw_(raw) {}
+    Iterator begin() const { return Iterator(&raw_); }
+    Iterator end() const { return Iterator(nullptr); }
+
+  private:
+    klua_value raw_;
+};
+inline Value::List Value::list() const { return List(raw_); }
+
+// The text that `get` writes into room of its own.
+template <class Get>
+std::string text_from(Get&& get) {
+    std::string text(64, 0);
+    for (;;) {
+        const int length = get(text.data(), text.size());
+        if (length < 0) return {};
+        const bool fits = static_cast<size_t>(length) < text.size();
+        text.resize(static_cast<size_t>(length) + !fits);
+        if (fits) return text;
+    }
+}
 
 // Positions from 0 on as a range of what `Owner::operator[]` gives.
 template <class Owner>
@@ -95,6 +139,10 @@ class Record {
         klua_record_value(record_, position, &value);
         return Value(value);
     }
+    // As the script's print() shows it.
+    std::string text(int position) const {
+        return text_from([&](char* to, size_t size) { return klua_record_text(record_, position, to, size); });
+    }
     int event() const { return klua_record_event(record_); }
     uint64_t time() const { return klua_record_time(record_); }
     uint32_t cpu() const { return klua_record_cpu(record_); }
@@ -116,6 +164,13 @@ class Row {
     Row(const klua_rows* rows, int at) : rows_(rows), at_(at) {}
     Value key(int position = 0) const { return get(klua_rows_key, position); }
     Value value(int position = 0) const { return get(klua_rows_value, position); }  // of a shared map
+    // As the script's print() shows them.
+    std::string key_text(int position = 0) const {
+        return text_from([&](char* to, size_t size) { return klua_rows_key_text(rows_, at_, position, to, size); });
+    }
+    std::string value_text(int position = 0) const {
+        return text_from([&](char* to, size_t size) { return klua_rows_value_text(rows_, at_, position, to, size); });
+    }
     klua_aggregate aggregate() const {
         klua_aggregate aggregate{};
         aggregate.size = sizeof aggregate;
@@ -225,8 +280,7 @@ class Session {
     Rows take(int map) { return rows(klua_map_take, map); }
 
     std::string symbol(uint64_t address) const {
-        char text[256];
-        return klua_symbol(raw(), address, text, sizeof text) < 0 ? std::string() : text;
+        return text_from([&](char* to, size_t size) { return klua_symbol(raw(), address, to, size); });
     }
     std::string error() const { return klua_error_text(raw()); }
     klua_session* raw() const { return state_->session; }

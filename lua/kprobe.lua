@@ -539,7 +539,11 @@ function registry.cdata_kind(value)
 end
 
 registry.vocabulary = kprobe
+if not core.embedded then
+  for name, value in pairs(kprobe) do _G[name] = value end
+end
+-- Asked for as members alone: require("kprobe").api_version, s.api_version.
+kprobe.version, kprobe.api_version = core.version, core.api_version
 if core.embedded then return end
-for name, value in pairs(kprobe) do _G[name] = value end
 _G.ffi, _G.bit = ffi, bit
 package.loaded.kprobe = kprobe

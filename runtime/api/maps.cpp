@@ -20,6 +20,14 @@ const MapDecl* find(klua_session* s, int map) {
     return nullptr;
 }
 
+// enum klua_map_kind: numbers that stay when aggs.def gets more rows.
+uint32_t kind_of(const MapDecl& map) {
+    static_assert(KPL_MAP_COUNT + 1 == KLUA_MAP_COUNT && KPL_MAP_SUM + 1 == KLUA_MAP_SUM && KPL_MAP_AVG + 1 == KLUA_MAP_AVG &&
+                  KPL_MAP_MIN + 1 == KLUA_MAP_MIN && KPL_MAP_MAX + 1 == KLUA_MAP_MAX && KPL_MAP_STATS + 1 == KLUA_MAP_STATS &&
+                  KPL_MAP_HIST + 1 == KLUA_MAP_HIST && KPL_MAP_LHIST + 1 == KLUA_MAP_LHIST);
+    return map.kind == KPL_MAP_HASH ? uint32_t{KLUA_MAP_SHARED} : static_cast<uint32_t>(map.kind) + 1;
+}
+
 // What a value of the program's is in a map.
 Result<Datum> datum_of(const klua_value& value) {
     switch (value.type) {
@@ -105,7 +113,7 @@ int klua_map(klua_session* s, int map, klua_map_info* info) {
         const bool there = armed && armed->maps().has(number);
         const uint64_t lost = there ? TRY(armed->maps().losses(number)).full : 0;
         const bool shared = decl->kind == KPL_MAP_HASH;
-        TRY(give(info, klua_map_info{0, decl->name.c_str(), static_cast<uint32_t>(decl->kind), decl->keyed || shared, there,
+        TRY(give(info, klua_map_info{0, decl->name.c_str(), kind_of(*decl), decl->keyed || shared, there,
                                      static_cast<int>(decl->key.fields.size()),
                                      shared ? static_cast<int>(decl->value.fields.size()) : 0, lost}));
         return 0;

@@ -8,6 +8,7 @@
 #include <climits>
 
 #include "api/handle.hpp"
+#include "base/version.hpp"
 #include "session/option_table.hpp"
 
 using namespace kpl;
@@ -16,7 +17,10 @@ using namespace kpl::api;
 extern "C" {
 
 const char* klua_version(void) { return KPL_VERSION; }
-unsigned klua_api_version(void) { return KLUA_API_VERSION; }
+unsigned klua_api_version(void) {
+    static_assert(KLUA_API_VERSION == api_version);  // which scripts see
+    return KLUA_API_VERSION;
+}
 
 const char* klua_strerror(int error) {
     static constexpr const char* texts[] = {
@@ -208,6 +212,7 @@ int klua_poll(klua_session* s, int wait_ms, int deliver_ms) {
 
 int klua_interrupt(klua_session* s) {
     if (!s || s->magic != klua_session::live) return KLUA_ERR_HANDLE;
+    if (s->owner != ::getpid()) return KLUA_ERR_FORKED;
     const int saved = errno;
     const uint64_t one = 1;
     const bool done = ::write(s->wake.get(), &one, sizeof one) > 0 || errno == EAGAIN;

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <utility>
 
+#include "base/version.hpp"
 #include "luahost/errors.hpp"
 #include "luahost/lua_impl.hpp"
 
@@ -52,6 +53,10 @@ Result<void> load_lua_side(LuaHost::Impl& impl, bool embedded) {
     push_core(L);
     lua_pushboolean(L, embedded);
     lua_setfield(L, -2, "embedded");
+    lua_pushliteral(L, KPL_VERSION);
+    lua_setfield(L, -2, "version");
+    lua_pushnumber(L, api_version);
+    lua_setfield(L, -2, "api_version");
     lua_newtable(L);
     lua_pushvalue(L, -1);
     impl.names = impl.keep(L);

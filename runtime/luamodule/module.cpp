@@ -16,24 +16,29 @@ namespace {
 
 constexpr const char* session_class = "kprobe.session";
 constexpr const char* callback_names[] = {"text", "note", "lost"};
-enum { text_at, note_at, lost_at, nr_callbacks };
+enum { text_at = 1, note_at, lost_at, error_at };
+constexpr int nr_callbacks = error_at - text_at;
 
 // What a session's functions have as their upvalue.
 struct Box {
     klua_session* session;
-    lua_State* thread;  // that the program's callbacks run in; its stack begins with them, nil where there is none
+    lua_State* thread;  // that the program's callbacks run in; its stack begins with them (nil: there is none), and the error of one
 };
 
 Box* box_of(lua_State* L) { return static_cast<Box*>(lua_touserdata(L, lua_upvalueindex(1))); }
 
-// Calls a callback of the program; an error in it is as if it had wanted no more.
+// Calls a callback of the program. An error in it ends the session's text, as if it had wanted no more; what was called last
+// raises it (see raise_kept).
 int call_back(Box* box, int which, int args) {
     lua_State* L = box->thread;
-    lua_pushvalue(L, which + 1);
+    lua_pushvalue(L, which);
     lua_insert(L, -1 - args);
     const bool done = lua_pcall(L, args, 1, 0) == 0;
     const bool no_more = !done || (lua_isboolean(L, -1) && !lua_toboolean(L, -1));
-    lua_pop(L, 1);
+    if (done)
+        lua_pop(L, 1);
+    else
+        lua_replace(L, error_at);
     return no_more;
 }
 
@@ -70,7 +75,18 @@ klua_session* session_of(lua_State* L) {
     return box->session;
 }
 
+// Raises what a callback of the program's has raised within the call that was made.
+void raise_kept(lua_State* L, Box* box) {
+    if (lua_isnil(box->thread, error_at)) return;
+    lua_pushvalue(box->thread, error_at);
+    lua_xmove(box->thread, L, 1);
+    lua_pushnil(box->thread);
+    lua_replace(box->thread, error_at);
+    lua_error(L);
+}
+
 int done(lua_State* L, klua_session* s, int result) {
+    raise_kept(L, box_of(L));
     if (result < 0) return raise(L, s, result);
     lua_pushnumber(L, result);
     return 1;
@@ -208,7 +224,7 @@ void take_callbacks(lua_State* L, Box* box) {
             lua_getfield(L, 1, callback_names[i]);
         else
             lua_pushnil(L);
-        if (i == text_at && lua_isnil(L, -1)) {
+        if (i + 1 == text_at && lua_isnil(L, -1)) {
             lua_pop(L, 1);
             lua_getglobal(L, "io");
             lua_getfield(L, -1, "write");
@@ -220,15 +236,16 @@ void take_callbacks(lua_State* L, Box* box) {
         }
         lua_xmove(L, box->thread, 1);
     }
+    lua_pushnil(box->thread);
 }
 
 klua_callbacks callbacks_of(Box* box) {
     klua_callbacks callbacks{};
     callbacks.size = sizeof callbacks;
     callbacks.user = box;
-    if (!lua_isnil(box->thread, text_at + 1)) callbacks.text = on_text;
-    if (!lua_isnil(box->thread, note_at + 1)) callbacks.note = on_note;
-    if (!lua_isnil(box->thread, lost_at + 1)) callbacks.lost = on_lost;
+    if (!lua_isnil(box->thread, text_at)) callbacks.text = on_text;
+    if (!lua_isnil(box->thread, note_at)) callbacks.note = on_note;
+    if (!lua_isnil(box->thread, lost_at)) callbacks.lost = on_lost;
     return callbacks;
 }
 

@@ -51,6 +51,7 @@ static void loading(void)
 
 	DO(s, klua_load_string(s, "print(#arg, arg[2], ...)", 24, "args.lua", 2, words));
 	OK(!strcmp(heard.text, "2\ttwo words\tone\ttwo words\n"));
+	DO(s, load(s, "local k = require 'kprobe'; assert(k.api_version == 1 and #k.version > 2 and not version)"));
 	FAILS(s, KLUA_ERR_SCRIPT, "test.lua:1: no", load(s, "error 'no'"));
 	FAILS(s, KLUA_ERR_SCRIPT, "test.lua:2:", load(s, "\n)"));
 	FAILS(s, KLUA_ERR_SYSTEM, "/no/such/file", klua_load_file(s, "/no/such/file", 0, NULL));
@@ -122,7 +123,7 @@ static void after_fork(void)
 
 	EQ(load(s, opens), 0);
 	if (!fork()) {
-		int right = klua_arm(s) == KLUA_ERR_FORKED && klua_check(s) == KLUA_ERR_FORKED && !klua_close(s);
+		int right = klua_arm(s) == KLUA_ERR_FORKED && klua_interrupt(s) == KLUA_ERR_FORKED && klua_check(s) == KLUA_ERR_FORKED && !klua_close(s);
 
 		_exit(right ? 0 : 1);
 	}
@@ -236,12 +237,31 @@ static void in_threads(void)
 		pthread_join(threads[i], NULL);
 }
 
+/* Each call says that the session is closed. */
+static void closed(void)
+{
+	klua_session *s = opened(NULL);
+	klua_rows *rows = NULL;
+
+	EQ(klua_close(s), 0);
+	EQ(load(s, ""), KLUA_ERR_HANDLE);
+	EQ(klua_arm(s), KLUA_ERR_HANDLE);
+	EQ(klua_poll(s, 0, 0), KLUA_ERR_HANDLE);
+	EQ(klua_fd(s), KLUA_ERR_HANDLE);
+	EQ(klua_interrupt(s), KLUA_ERR_HANDLE);
+	EQ(klua_map_read(s, 0, &rows), KLUA_ERR_HANDLE);
+	EQ(klua_stop(s), KLUA_ERR_HANDLE);
+	EQ(klua_close(s), KLUA_ERR_HANDLE);
+	OK(!strcmp(klua_error_text(s), klua_strerror(KLUA_ERR_HANDLE)));
+}
+
 const struct test host_tests[] = {
 	{ "versions", versions },
 	{ "options", options },
 	{ "loading", loading },
 	{ "checking", checking },
 	{ "misuse", misuse },
+	{ "closed", closed },
 	{ "after fork", after_fork },
 	{ "interrupted", interrupted },
 	{ "reentered", reentered },

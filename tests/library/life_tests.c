@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "kit.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -90,6 +91,37 @@ static void exit_in_handler(void)
 	EQ(klua_close(s), 0);
 }
 
+static int write_to_full_disk(void *user, const char *text, size_t length)
+{
+	int full = *(int *)user;
+
+	return write(full, text, length) < 0;	/* ENOSPC */
+}
+
+/* The text callback wants no more: the session ends, and all that was counted can be read. */
+static void full_disk(void)
+{
+	int full = open("/dev/full", O_WRONLY), i, code = 1;
+	struct klua_callbacks callbacks = { .size = sizeof(callbacks), .user = &full, .text = write_to_full_disk };
+	struct klua_record_stats stats = { .size = sizeof(stats) };
+	klua_session *s = NULL;
+
+	EQ(klua_open(&callbacks, &s), 0);
+	arm(s, "n = count(); kprobe(" CALLED ", function() n:add() printf('line %d\\n', cpu()) end)");
+	call(100);
+	for (i = 0; i < 50 && !klua_ended(s, NULL); i++)
+		EQ(klua_poll(s, 100, 10) < 0, 0);
+	EQ(klua_ended(s, &code), 1);
+	EQ(code, 0);
+	EQ(total(s, "n"), 100);
+	DO(s, klua_stop(s));
+	DO(s, klua_stats(s, &stats));
+	EQ(stats.sent, 100);
+	EQ(stats.sent, stats.delivered + stats.lost + stats.left);
+	EQ(klua_close(s), 0);
+	close(full);
+}
+
 static int fail_on(void *user, const klua_record *record)
 {
 	(void)record;
@@ -157,6 +189,7 @@ const struct test life_tests[] = {
 	{ "reports", reports },
 	{ "stopped", stopped },
 	{ "exit in a handler", exit_in_handler },
+	{ "a full disk", full_disk },
 	{ "errors in callbacks", errors_in_callbacks },
 	{ "under signals", under_signals },
 	{ "a child closes", child_closes },

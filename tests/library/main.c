@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The C API. usage: library_test host|all [NAME]; library_test armed|checked COUNT: so many sessions, one after the other */
+/* The C API. usage: library_test host|all [NAME]; library_test armed|checked COUNT: so many sessions, one after the other;
+ * library_test refused TEXT: arming fails with that text, and the session goes on */
 #define _GNU_SOURCE
 #include "kit.h"
 
@@ -118,6 +119,23 @@ uint64_t total(klua_session *s, const char *name)
 	return value.count;
 }
 
+/* Where nothing can be armed: an error that says why, and the session is as it was. */
+static void refused(const char *why)
+{
+	klua_session *s = opened(NULL);
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		DO(s, load(s, "n = count(); kprobe('vfs_read', function() n:add() end)"));
+		FAILS(s, KLUA_ERR_SYSTEM, why, klua_arm(s));
+		EQ(klua_poll(s, 0, 0), 0);
+		EQ(klua_ended(s, NULL), 0);
+	}
+	DO(s, load(s, "n = count(); kprobe('vfs_read', function() n:add() end)"));
+	EQ(klua_check(s), 1);
+	EQ(klua_close(s), 0);
+}
+
 static int run(const struct test *tests, const char *only)
 {
 	int ran = 0;
@@ -146,6 +164,10 @@ int main(int argc, char **argv)
 
 	if (only && (!strcmp(argv[1], "armed") || !strcmp(argv[1], "checked"))) {
 		cycles(atoi(only), !strcmp(argv[1], "armed"));
+		return failed_checks != 0;
+	}
+	if (only && !strcmp(argv[1], "refused")) {
+		refused(only);
 		return failed_checks != 0;
 	}
 	ran = run(host_tests, only);

@@ -13,6 +13,7 @@ end
 
 function tests.names()
   assert(type(kprobe.version) == "string" and kprobe.api_version == 1)
+  assert(kprobe.session {}.api_version == kprobe.api_version)
   fails("belong to a session", function() return kprobe.kretprobe end)
   assert(_G.kretprobe == nil and _G.comm == nil, "globals of the program are its own")
   fails("no option 'bufer'", kprobe.session, { bufer = "4M" })
@@ -93,6 +94,12 @@ function tests.errors_in_callbacks()
   s.arm()
   fails("mine", function() for _ = 1, 100 do s.poll(0.1) end end)
   s.close()
+  local t = kprobe.session { text = function(text) error("no room for " .. text) end }
+  t.every(0.001, function() t.print "this" end)
+  t.arm()
+  fails("no room for this", function() for _ = 1, 1000 do t.poll(0.1) end end)
+  assert(t.ended() == 0, "nobody takes its text")
+  t.close()
 end
 
 -- A session that nobody has is collected, whatever it refers to.

@@ -12,6 +12,8 @@ run kprobe-lua doctor
 mv out doctor_out
 run table_rows_in_module
 rows=$status && mv out rows_out
+library_test refused 'built from other sources' > library_out
+library=$?
 run kprobe-lua -e 'kprobe("vfs_read", function() end)'
 rmmod kprobe_lua && insmod "$KPL_MODULE" || fail "the module can't be loaded again"
 status 1
@@ -19,6 +21,9 @@ one_error
 reload="load the one built with this program: rmmod kprobe_lua; insmod build/kmod/$(uname -r | sed "s|[.+]|\\\\&|g")/kprobe_lua.ko"
 err "the loaded kprobe_lua module was built from other sources than this program: build both \(make\), then $reload$"
 grep -q 'built from other sources' doctor_out || fail "doctor does not tell"
+
+cat library_out
+[ "$library" = 0 ] || fail "the library does not tell"
 
 cat rows_out
 [ "$rows" = 0 ] || fail "the rows for tests do not work in the module"
