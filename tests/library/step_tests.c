@@ -169,7 +169,7 @@ void cycles(int count, int armed)
 	int i, fds = descriptors(), settled = count < 100 ? 10 : count / 10;
 	long before = 0;
 
-	prctl(PR_SET_THP_DISABLE, 1);	/* else the kernel makes large pages of sparse ones at times of its own */
+	EQ(prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0), 0);	/* else the kernel makes large pages of sparse ones at times of its own */
 	for (i = 0; i < count; i++) {
 		klua_session *s = opened(NULL);
 
