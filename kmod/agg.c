@@ -14,8 +14,9 @@
 #include "core/agg.h"
 #include "map.h"
 #include "probe.h"
+#include "words.h"
 
-#define KPL_MAX_STEPS	128	/* of a search in the index, which is at most half full */
+#define KPL_MAX_STEPS	48	/* of a search in the index, which is at most a quarter full */
 
 /* ------------------------------------------------------------------- update */
 
@@ -37,7 +38,7 @@ static noinline struct kpl_agg_cell *kpl_cell_new(const struct kpl_map *map,
 		return NULL;
 	}
 	cell = kpl_cell(map, view, used);
-	memcpy(cell + 1, key, map->key_size);
+	kpl_words_copy((u64 *)(cell + 1), key, map->key_size / 8);
 	*slot = (hash >> 32) << 32 | (used + 1);
 	/* The reader sees the key of each cell that it takes for used. */
 	smp_store_release(&cell->hash, (u32)(hash >> 32));
@@ -177,7 +178,7 @@ u64 kpl_agg_memory(struct kpl_map *map)
 	if (pages * PAGE_SIZE > KPL_MAP_STRIDE)
 		return U64_MAX;
 	if (map->key_size)
-		agg->index_size = roundup_pow_of_two(2 * max(map->max_entries, 4u));
+		agg->index_size = roundup_pow_of_two(4 * max(map->max_entries, 4u));
 	plan = kpl_agg_plan(map);
 	return kpl_area_memory(&plan) +
 	       (u64)agg->index_size * sizeof(u64) * KPL_BANKS * nr_cpu_ids;

@@ -11,9 +11,10 @@
 #include <linux/vmalloc.h>
 
 #include "map.h"
+#include "words.h"
 
-#define KPL_MAX_SPINS	2000	/* tries for a lock */
-#define KPL_MAX_CHAIN	64	/* entries looked at */
+#define KPL_MAX_SPINS	2000	/* tries for what another CPU holds: a lock, the free list */
+#define KPL_MAX_CHAIN	16	/* entries looked at: with a bucket for each, more do not come */
 
 struct kpl_bucket {
 	u32 locked;
@@ -45,10 +46,7 @@ static __always_inline u64 *kpl_entry_value(const struct kpl_map *map, struct kp
 
 static __always_inline void kpl_copy(u64 *to, const u64 *from, u32 size)
 {
-	u32 i;
-
-	for (i = 0; i < size / 8; i++)
-		to[i] = from[i];
+	kpl_words_copy(to, from, size / 8);
 }
 
 static bool kpl_lock(struct kpl_map *map, struct kpl_bucket *bucket)
@@ -154,7 +152,7 @@ static struct kpl_entry *kpl_insert(struct kpl_map *map, const u64 *key, struct 
 	WRITE_ONCE(entry->next, 0);
 	entry->hash = p->hash >> 32;
 	kpl_copy(kpl_entry_key(entry), key, map->key_size);
-	memset(kpl_entry_value(map, entry), 0, map->value_size);
+	kpl_words_zero(kpl_entry_value(map, entry), map->value_size / 8);
 	WRITE_ONCE(entry->bucket, p->hash & map->hash.mask);
 	/* Whoever sees it in use sees its bucket: kpl_hash_entry(). */
 	smp_store_release(&entry->used, 1);
@@ -284,7 +282,7 @@ u64 kpl_h_map_get(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 
 	if (kpl_hash_read(map, (const u64 *)r3, (u64 *)r4) == KPL_HASH_DONE)
 		return 1;
-	memset((void *)r4, 0, map->value_size);
+	kpl_words_zero((u64 *)r4, map->value_size / 8);
 	return 0;
 }
 

@@ -45,7 +45,7 @@ struct kpl_ctx *kpl_guard_get(void)
 
 	preempt_disable();
 	ctx = this_cpu_ptr(&kpl_ctx);
-	ctx->busy = 1;
+	ctx->begun = 1;
 	barrier();
 	return ctx;
 }
@@ -127,7 +127,7 @@ static __always_inline bool kpl_begin(struct kpl_ctx *ctx, const struct kpl_prob
 		kpl_count(pr, side, KPL_C_MISSED);
 		return false;
 	}
-	ctx->busy = 1;
+	ctx->begun = 1;
 	barrier();
 	return true;
 }
@@ -298,7 +298,7 @@ static __always_inline void kpl_handle_traced(const struct kpl_probe *pr, struct
 		kpl_count_sides(pr, KPL_C_MISSED);
 		return;
 	}
-	ctx->busy = 1;
+	ctx->begun = 1;
 	barrier();
 	ctx->hit.regs = (unsigned long)regs;
 	if (unlikely(pr->around)) {

@@ -51,11 +51,19 @@ struct kpl_outcomes {
  * whatever interrupts between them leaves the guard as it found it.
  */
 struct kpl_ctx {
-	bool busy;
-	bool entered;			/* this return instance's entry handler ran */
+	union {
+		u32 begun;		/* 1, in one store: busy, and nothing else yet */
+		struct {
+			u8 busy;
+			u8 reads_user;	/* user memory was read: its tables are there */
+			u16 faults;	/* bad addresses that this handler has met */
+		};
+	};
 	s32 until;			/* hits to the next one that is timed: overload.c */
+	bool entered;			/* this return instance's entry handler ran */
 	const struct kpl_probe *probe;	/* for handlers that look */
 	struct kpl_ring *ring;		/* that has the pending record */
+	u64 span;			/* of kernel addresses that are read: memory.c */
 	struct kpl_hit hit;
 };
 

@@ -5,18 +5,16 @@
  * preemption off.
  */
 #include <linux/minmax.h>
-#include <linux/string.h>
 
 #include "hit.h"
 #include "memory.h"
 #include "words.h"
 
-/* Where the next element of `size` bytes goes, its last word cleared; NULL: cut. */
-static u8 *kpl_list_room(u64 hit, struct kpl_str *list, u64 limit, u32 size)
+/* Where the next element of `size` bytes goes; NULL: cut. */
+static u64 *kpl_list_room(u64 hit, struct kpl_str *list, u64 limit, u32 size)
 {
 	u32 room = round_down(limit, 8), len = min_t(u32, round_down(list->len, 8), room);
 	u16 count = list->reserved, max = list->reserved >> 16;
-	u8 *to = (u8 *)list->bytes + len;
 
 	if (count >= max || size > room - len) {
 		list->reserved = count | (u32)min(count, max) << 16;
@@ -25,28 +23,37 @@ static u8 *kpl_list_room(u64 hit, struct kpl_str *list, u64 limit, u32 size)
 	}
 	list->len = len + size;
 	list->reserved = (count + 1) | (u32)max << 16;
-	memset(to + size - 8, 0, 8);
-	return to;
+	return (u64 *)(list->bytes + len);
 }
 
 u64 kpl_h_list_num(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 {
-	u8 *to = kpl_list_room(r1, (struct kpl_str *)r2, r3, sizeof(r4));
+	u64 *to = kpl_list_room(r1, (struct kpl_str *)r2, r3, sizeof(r4));
 
 	if (to)
-		memcpy(to, &r4, sizeof(r4));
+		*to = r4;
 	return 0;
 }
 
 u64 kpl_h_list_str(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 {
 	const struct kpl_str *str = (const struct kpl_str *)r4;
-	u32 len = min_t(u32, str->len, r5);
-	u8 *to = kpl_list_room(r1, (struct kpl_str *)r2, r3, round_up(sizeof(len) + len, 8));
+	u32 len = min_t(u32, str->len, r5), size = round_up(sizeof(len) + len, 8), i;
+	const u64 *words = (const u64 *)str->bytes;
+	u64 *to = kpl_list_room(r1, (struct kpl_str *)r2, r3, size);
+	u64 before = len, word;
 
 	if (!to)
 		return 0;
-	memcpy(to, &len, sizeof(len));
-	memcpy(to + sizeof(len), str->bytes, len);
+	/* The length takes the first half of a word: each of the string's lies across two. */
+	for (i = 0; i < len / 8; i++) {
+		word = words[i];
+		WRITE_ONCE(to[i], before | word << 32);
+		before = word >> 32;
+	}
+	word = len % 8 ? kpl_first_bytes(words[i], len % 8) : 0;
+	to[i] = before | word << 32;
+	if (len % 8 > 4)
+		to[i + 1] = word >> 32;
 	return 0;
 }

@@ -16,32 +16,62 @@
 #include "probe.h"
 #include "words.h"
 
-#ifdef CONFIG_X86_64
 u64 kpl_kernel_first __ro_after_init, kpl_kernel_span __ro_after_init;
 
 void kpl_memory_init(void)
 {
+#ifdef CONFIG_X86_64
 	kpl_kernel_first = -(1ull << (boot_cpu_data.x86_virt_bits - 1));
 	kpl_kernel_span = VSYSCALL_ADDR - 8 - kpl_kernel_first;
-}
 #else
-void kpl_memory_init(void)
-{
-}
+	kpl_kernel_first = TASK_SIZE_MAX;
+	kpl_kernel_span = -8 - kpl_kernel_first;
 #endif
+}
+
+/* -------------------------------------------------------------------- faults */
+
+void kpl_fault_count(struct kpl_ctx *ctx)
+{
+	if (!kpl_faults_spent(ctx))
+		ctx->faults++;
+	/* Numbers of the kernel are read where the address is within the span. */
+	if (kpl_faults_spent(ctx))
+		ctx->span = 0;
+}
 
 /* ------------------------------------------------------------------- numbers */
+
+/*
+ * A number could not be read, or was not: no kernel address, a bad one, or the
+ * span is still that of an earlier hit, which had too many of these.
+ */
+static noinline u64 kpl_read_again(struct kpl_ctx *ctx, u64 addr, u32 size)
+{
+	u32 reason = kpl_fault_reason(ctx, KPL_STOP_READ);
+	u64 value = 0;
+
+	if (kpl_kernel_address(addr) && !kpl_faults_spent(ctx)) {
+		ctx->span = kpl_kernel_span;
+		if (!copy_from_kernel_nofault(&value, (void *)addr, size))
+			return value;
+		kpl_fault_count(ctx);
+	}
+	kpl_fail((unsigned long)&ctx->hit, reason, addr);
+	return 0;
+}
 
 #define KPL_READ(name, type)						\
 u64 kpl_h_##name(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)		\
 {									\
 	type value;							\
 									\
-	kpl_read_kernel(value, type, r2, fault);			\
+	if (unlikely(r2 - kpl_kernel_first > kpl_ctx_of(r1)->span))	\
+		goto fault;						\
+	kpl_load_kernel(value, type, r2, fault);			\
 	return value;							\
 fault:									\
-	kpl_fail(r1, KPL_STOP_READ, r2);				\
-	return 0;							\
+	return kpl_read_again(kpl_ctx_of(r1), r2, sizeof(type));	\
 }
 
 KPL_READ(read8, u8)
@@ -49,27 +79,45 @@ KPL_READ(read16, u16)
 KPL_READ(read32, u32)
 KPL_READ(read64, u64)
 
+/* -------------------------------------------------------------------- blocks */
+
+/* False: the status says why. */
+static __always_inline bool kpl_read_block(u64 hit, void *to, u64 addr, u32 size, bool user)
+{
+	struct kpl_ctx *ctx = kpl_ctx_of(hit);
+	u32 reason = kpl_fault_reason(ctx, user ? KPL_STOP_USER_READ : KPL_STOP_READ);
+
+	if (!kpl_faults_spent(ctx) &&
+	    !(user ? copy_from_user_nofault(to, (void __user *)addr, size) :
+		     copy_from_kernel_nofault(to, (void *)addr, size)))
+		return true;
+	kpl_fault_count(ctx);
+	kpl_fail(hit, reason, addr);
+	return false;
+}
+
 /* Little-endian: the bytes that are not read are the upper ones. */
 u64 kpl_h_uread(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 {
 	u64 value = 0;
 
-	if (r3 <= sizeof(value) && !copy_from_user_nofault(&value, (void __user *)r2, r3))
-		return value;
-	kpl_fail(r1, KPL_STOP_USER_READ, r2);
+	if (r3 <= sizeof(value)) {
+		if (kpl_read_block(r1, &value, r2, r3, true))
+			return value;
+	} else {
+		kpl_fail(r1, KPL_STOP_USER_READ, r2);
+	}
 	return 0;
 }
 
-/* -------------------------------------------------------------------- blocks */
-
 u64 kpl_h_read_mem(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 {
-	if (!copy_from_kernel_nofault((void *)r2, (void *)r4, r3))
+	if (kpl_read_block(r1, (void *)r2, r4, r3, false))
 		return 0;
 	/* The verifier takes the destination for written. */
-	memset((void *)r2, 0, r3);
-	kpl_fail(r1, KPL_STOP_READ, r4);
-	return KPL_STOP_READ;
+	kpl_words_zero((u64 *)r2, r3 / 8);
+	memset((void *)r2 + r3 / 8 * 8, 0, r3 % 8);
+	return ((struct kpl_hit *)r1)->status;
 }
 
 void kpl_count_cut(u64 hit)
@@ -85,114 +133,161 @@ u64 kpl_no_string(u64 hit, struct kpl_str *str, u32 reason, u64 addr)
 	return 0;
 }
 
+static __always_inline u64 kpl_buf(u64 hit, struct kpl_str *str, u64 limit, u64 addr, u64 size,
+				   bool user)
+{
+	u64 len = min(size, limit);
+
+	if (!kpl_read_block(hit, str->bytes, addr, len, user)) {
+		str->len = 0;
+		str->reserved = 0;
+		return 0;
+	}
+	if (size > limit)
+		kpl_count_cut(hit);
+	return kpl_str_end(str, len);
+}
+
 u64 kpl_h_buf(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 {
-	struct kpl_str *str = (struct kpl_str *)r2;
-	u64 len = min(r5, r3);
-
-	if (copy_from_kernel_nofault(str->bytes, (void *)r4, len))
-		return kpl_no_string(r1, str, KPL_STOP_READ, r4);
-	if (r5 > r3)
-		kpl_count_cut(r1);
-	return kpl_str_end(str, len);
+	return kpl_buf(r1, (struct kpl_str *)r2, r3, r4, r5, false);
 }
 
 u64 kpl_h_ubuf(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 {
-	struct kpl_str *str = (struct kpl_str *)r2;
-	u64 len = min(r5, r3);
-
-	if (copy_from_user_nofault(str->bytes, (void __user *)r4, len))
-		return kpl_no_string(r1, str, KPL_STOP_USER_READ, r4);
-	if (r5 > r3)
-		kpl_count_cut(r1);
-	return kpl_str_end(str, len);
+	return kpl_buf(r1, (struct kpl_str *)r2, r3, r4, r5, true);
 }
 
 /* ------------------------------------------------------------------- strings */
 
-/*
- * Reads words that don't cross a page, so that a string which ends on the last
- * page before a hole can be read.  The length, `limit` included when it has no
- * end before; negative: bad address.
- */
-static int kpl_scan_kernel(char *to, u32 limit, u64 addr)
+/* What a scan has found. */
+struct kpl_scan {
+	int len;	/* negative: a bad address */
+	bool cut;	/* the string goes on behind the limit */
+};
+
+/* `type` at `addr`, of the user's or the kernel's memory. */
+#define kpl_scan_read(value, type, addr, user, label)				\
+do {										\
+	if (user)								\
+		unsafe_get_user(value, (type __user *)(addr), label);		\
+	else									\
+		kpl_load_kernel(value, type, addr, label);			\
+} while (0)
+
+/* How many bytes from `addr` on may be asked for, a word at each; 0: none. */
+static __always_inline u64 kpl_scan_room(u64 addr, bool user)
 {
-	u32 skip = addr % 8, len = 0;
+	if (user)
+		return kpl_user_address(addr) ? TASK_SIZE_MAX - sizeof(u64) - addr : 0;
+	return kpl_kernel_address(addr) ? kpl_kernel_first + kpl_kernel_span - addr : 0;
+}
 
-	while (len < limit) {
-		u64 word;
-		u32 n;
+/*
+ * Copies a string up to its end or the limit.  It is read by aligned words,
+ * which don't cross a page, so that one which ends on the last page before a
+ * hole can be read.  `to` has room for the limit, rounded up to words.
+ */
+static __always_inline struct kpl_scan kpl_scan(char *to, u32 limit, u64 addr, bool user)
+{
+	u64 room = kpl_scan_room(addr, user), word, zeros;
+	u32 skip = addr % 8, len = 0, end = min_t(u64, limit, room);
+	u8 byte;
 
-		kpl_read_kernel(word, u64, addr - skip, fault);
-		/* Zeros come in behind: they don't end the string before its last byte. */
+	if (!room)
+		goto fault;
+	if (skip && limit) {
+		kpl_scan_read(word, u64, addr - skip, user, fault);
+		/* Zeros come in behind: they don't end it before its last byte. */
 		word >>= 8 * skip;
-		n = min(kpl_word_len(word), 8 - skip);
-		if (n > limit - len)
-			n = limit - len;
-		if (likely(n == 8))
-			memcpy(to + len, &word, 8);
-		else
-			memcpy(to + len, &word, n);
-		len += n;
-		if (n < 8 - skip)
-			break;
-		addr += n;
-		skip = 0;
+		memcpy(to, &word, sizeof(word));
+		len = min(kpl_word_len(word), 8 - skip);
+		if (len < 8 - skip && len <= limit)
+			return (struct kpl_scan) { .len = len };
+		len = min(len, limit);
 	}
-	return len;
+	for (; len + 8 <= end; len += 8) {
+		kpl_scan_read(word, u64, addr + len, user, fault);
+		memcpy(to + len, &word, sizeof(word));
+		zeros = kpl_zero_bits(word);
+		if (zeros)
+			return (struct kpl_scan) { .len = len + kpl_bytes_before(zeros) };
+	}
+	for (; len < limit; len++) {
+		if (len >= room)
+			goto fault;
+		kpl_scan_read(byte, u8, addr + len, user, fault);
+		if (!byte)
+			return (struct kpl_scan) { .len = len };
+		to[len] = byte;
+	}
+	/* Where what follows can't be read, nothing does. */
+	if (len >= room)
+		goto alone;
+	kpl_scan_read(byte, u8, addr + len, user, alone);
+	return (struct kpl_scan) { .len = len, .cut = byte };
+alone:
+	return (struct kpl_scan) { .len = len };
 fault:
-	return -EFAULT;
+	return (struct kpl_scan) { .len = -EFAULT };
+}
+
+int kpl_scan_kernel(char *to, u32 limit, u64 addr)
+{
+	return kpl_scan(to, limit, addr, false).len;
+}
+
+static __always_inline u64 kpl_scanned(u64 hit, struct kpl_str *str, struct kpl_scan scan,
+				       u32 reason, u64 addr)
+{
+	struct kpl_ctx *ctx = kpl_ctx_of(hit);
+
+	if (unlikely(scan.len < 0)) {
+		reason = kpl_fault_reason(ctx, reason);
+		kpl_fault_count(ctx);
+		return kpl_no_string(hit, str, reason, addr);
+	}
+	if (scan.cut)
+		kpl_count_cut(hit);
+	return kpl_str_end(str, scan.len);
 }
 
 u64 kpl_h_str(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 {
 	struct kpl_str *str = (struct kpl_str *)r2;
-	int len = kpl_scan_kernel(str->bytes, r3, r4);
-	u8 next = 0;
+	struct kpl_scan scan = { .len = -EFAULT };
 
-	if (len < 0)
-		return kpl_no_string(r1, str, KPL_STOP_READ, r4);
-	if (len == r3) {
-		kpl_read_kernel(next, u8, r4 + len, fault);
-		if (next)
-			kpl_count_cut(r1);
-	}
-	return kpl_str_end(str, len);
-fault:
-	return kpl_no_string(r1, str, KPL_STOP_READ, r4 + len);
+	if (!kpl_faults_spent(kpl_ctx_of(r1)))
+		scan = kpl_scan(str->bytes, r3, r4, false);
+	return kpl_scanned(r1, str, scan, KPL_STOP_READ, r4);
 }
 
-#define KPL_USER_CHUNK	64	/* bytes; never crosses a page */
-
-static int kpl_scan_user(char *to, u32 limit, u64 addr)
+bool kpl_user_ready(struct kpl_ctx *ctx, u64 addr)
 {
-	u32 len = 0;
+	u8 byte;
 
-	while (len < limit) {
-		u32 chunk = min_t(u32, KPL_USER_CHUNK - addr % KPL_USER_CHUNK, limit - len), n;
-
-		if (copy_from_user_nofault(to + len, (void __user *)addr, chunk))
-			return -EFAULT;
-		n = kpl_bytes_len(to + len, chunk);
-		len += n;
-		if (n < chunk)
-			break;
-		addr += chunk;
+	if (kpl_faults_spent(ctx))
+		return false;
+	if (likely(ctx->reads_user))
+		return true;
+	if (copy_from_user_nofault(&byte, (void __user *)addr, sizeof(byte))) {
+		kpl_fault_count(ctx);
+		return false;
 	}
-	return len;
+	ctx->reads_user = 1;
+	return true;
 }
 
 u64 kpl_h_ustr(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 {
 	struct kpl_str *str = (struct kpl_str *)r2;
-	int len = kpl_scan_user(str->bytes, r3, r4);
-	u8 next;
+	struct kpl_ctx *ctx = kpl_ctx_of(r1);
+	u32 reason = kpl_fault_reason(ctx, KPL_STOP_USER_READ);
+	struct kpl_scan scan;
 
-	if (len < 0)
-		return kpl_no_string(r1, str, KPL_STOP_USER_READ, r4);
-	/* Whether something follows; where that can't be known, nothing does. */
-	if (len == r3 && !copy_from_user_nofault(&next, (void __user *)(r4 + len), 1) && next)
-		kpl_count_cut(r1);
-	return kpl_str_end(str, len);
+	if (!kpl_user_begin(ctx, r4, 1))
+		return kpl_no_string(r1, str, reason, r4);
+	scan = kpl_scan(str->bytes, r3, r4, true);
+	kpl_user_end();
+	return kpl_scanned(r1, str, scan, KPL_STOP_USER_READ, r4);
 }

@@ -6,10 +6,11 @@
 #include <linux/types.h>
 #include <linux/uaccess.h>
 
-#ifdef CONFIG_X86_64
+#include "hit.h"
+
 /*
- * Kernel addresses: canonical, in the upper half, below the vsyscall page,
- * above which there is nothing.  For these a fault of any kind ends in the
+ * Kernel addresses, on x86: canonical, in the upper half, below the vsyscall
+ * page, above which there is nothing.  For these a fault of any kind ends in the
  * exception table.  The ends are for reads of up to 8 bytes.
  */
 extern u64 kpl_kernel_first, kpl_kernel_span;
@@ -19,20 +20,25 @@ static __always_inline bool kpl_kernel_address(u64 addr)
 	return addr - kpl_kernel_first <= kpl_kernel_span;
 }
 
-/* `type` at `addr` to the variable `value`, or to the label. */
-#define kpl_read_kernel(value, type, addr, label)			\
-do {									\
-	if (unlikely(!kpl_kernel_address(addr)))			\
-		goto label;						\
-	__get_kernel_nofault(&(value), (type *)(addr), type, label);	\
-} while (0)
+/* `type` at `addr`, which is a kernel address, to the variable `value`, or to the label. */
+#ifdef CONFIG_X86_64
+#define kpl_load_kernel(value, type, addr, label)			\
+	__get_kernel_nofault(&(value), (type *)(addr), type, label)
 #else
-#define kpl_read_kernel(value, type, addr, label)				\
+#define kpl_load_kernel(value, type, addr, label)				\
 do {										\
 	if (copy_from_kernel_nofault(&(value), (type *)(addr), sizeof(type)))	\
 		goto label;							\
 } while (0)
 #endif
+
+/* The same, whatever the address. */
+#define kpl_read_kernel(value, type, addr, label)			\
+do {									\
+	if (unlikely(!kpl_kernel_address(addr)))			\
+		goto label;						\
+	kpl_load_kernel(value, type, addr, label);			\
+} while (0)
 
 void kpl_memory_init(void);
 
@@ -42,5 +48,58 @@ struct kpl_str;
 void kpl_count_cut(u64 hit);
 /* A read failed: an empty string, and 0. */
 u64 kpl_no_string(u64 hit, struct kpl_str *str, u32 reason, u64 addr);
+
+/*
+ * Copies a string of the kernel up to its end or the limit; `to` has room for
+ * the limit, rounded up to words.  Its length, or -EFAULT.
+ */
+int kpl_scan_kernel(char *to, u32 limit, u64 addr);
+
+/*
+ * User memory, from kpl_user_begin() to kpl_user_end(): words by
+ * unsafe_get_user(), no calls.  The first of a hit is asked for in the kernel's
+ * own careful way, which knows whether the user's page tables are there at all:
+ * that does not change while preemption is off.
+ */
+static __always_inline bool kpl_user_address(u64 addr)
+{
+	return addr < TASK_SIZE_MAX - sizeof(u64);
+}
+
+bool kpl_user_ready(struct kpl_ctx *ctx, u64 addr);
+
+static __always_inline bool kpl_user_begin(struct kpl_ctx *ctx, u64 addr, u32 size)
+{
+	if (!kpl_user_ready(ctx, addr))
+		return false;
+	pagefault_disable();
+	if (user_access_begin((void __user *)addr, size))
+		return true;
+	pagefault_enable();
+	return false;
+}
+
+static __always_inline void kpl_user_end(void)
+{
+	user_access_end();
+	pagefault_enable();
+}
+
+/*
+ * A bad address takes a trap.  A handler may meet KPL_MAX_FAULTS of them; then
+ * every read fails at once, for the reason that the cost bound is reached.
+ */
+void kpl_fault_count(struct kpl_ctx *ctx);
+
+static __always_inline bool kpl_faults_spent(const struct kpl_ctx *ctx)
+{
+	return unlikely(ctx->faults >= KPL_MAX_FAULTS);
+}
+
+/* Why a read fails that is not tried any more, or that is tried now. */
+static inline u32 kpl_fault_reason(const struct kpl_ctx *ctx, u32 reason)
+{
+	return kpl_faults_spent(ctx) ? KPL_STOP_BUDGET : reason;
+}
 
 #endif

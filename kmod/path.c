@@ -16,18 +16,25 @@
 #include "memory.h"
 #include "words.h"
 
+/* A name, with room before and behind it for the rest of its first and last word. */
+struct kpl_name {
+	char before[8];
+	char bytes[NAME_MAX + 1 + 8];
+};
+
 /* The path grows from the end of dst to its beginning. */
 struct kpl_walk {
 	char *bytes;
 	u32 at;			/* where it begins */
 	bool cut;
 	u64 mnt, dentry;	/* struct vfsmount, struct dentry */
+	struct kpl_name name;	/* here it is cleared once, not at each step */
 };
 
 #define KPL_FIELD(to, type, base, member, label)				\
 	kpl_read_kernel(to, typeof(to), (base) + offsetof(type, member), label)
 
-static void kpl_prepend(struct kpl_walk *w, const char *text, u32 len)
+static __always_inline void kpl_prepend(struct kpl_walk *w, const char *text, u32 len)
 {
 	if (len > w->at) {
 		text += len - w->at;
@@ -38,19 +45,45 @@ static void kpl_prepend(struct kpl_walk *w, const char *text, u32 len)
 	memcpy(w->bytes + w->at, text, len);
 }
 
-/* The dentry's own name; false: it can't be read. */
-static bool kpl_prepend_name(struct kpl_walk *w)
+/*
+ * Word by word, the last one first: what is written before the beginning, up to
+ * seven bytes, is written again, or is the string's header.
+ */
+static void kpl_prepend_words(struct kpl_walk *w, u32 len)
 {
-	char name[NAME_MAX + 1];
-	u32 len;
-	u64 from;
+	const char *from = w->name.bytes + len;
+	char *to = w->bytes + w->at;
+	u32 room = w->at;
+	u64 word;
 
-	KPL_FIELD(len, struct dentry, w->dentry, d_name.len, fault);
+	w->cut |= len > room;
+	len = min(len, room);
+	w->at = room - len;
+	while ((s32)len > 0) {
+		from -= 8;
+		to -= 8;
+		len -= 8;
+		memcpy(&word, from, sizeof(word));
+		memcpy(to, &word, sizeof(word));
+	}
+}
+
+/* '/' and the dentry's own name, or the name alone; false: it can't be read. */
+static bool kpl_prepend_name(struct kpl_walk *w, bool slash)
+{
+	u32 limit;
+	u64 from;
+	int len;
+
+	w->name.bytes[0] = '/';
+	KPL_FIELD(limit, struct dentry, w->dentry, d_name.len, fault);
 	KPL_FIELD(from, struct dentry, w->dentry, d_name.name, fault);
-	len = min_t(u32, len, NAME_MAX);
-	if (copy_from_kernel_nofault(name, (void *)from, len))
+	/* It ends with a zero byte, or where its length says. */
+	limit = min_t(u32, limit, NAME_MAX);
+	len = kpl_scan_kernel(w->name.bytes + slash, round_up(limit, 8), from);
+	if (len < 0)
 		return false;
-	kpl_prepend(w, name, kpl_bytes_len(name, len));
+	kpl_prepend_words(w, slash + min_t(u32, len, limit));
 	return true;
 fault:
 	return false;
@@ -68,7 +101,7 @@ static bool kpl_prepend_pseudo(struct kpl_walk *w)
 	KPL_FIELD(magic, struct super_block, sb, s_magic, fault);
 	switch (magic) {
 	case ANON_INODE_FS_MAGIC:
-		if (!kpl_prepend_name(w))
+		if (!kpl_prepend_name(w, false))
 			return false;
 		kpl_prepend(w, "anon_inode:", 11);
 		return true;
@@ -89,10 +122,7 @@ static bool kpl_prepend_pseudo(struct kpl_walk *w)
 		return true;
 	}
 	kpl_prepend(w, " (deleted)", 10);
-	if (!kpl_prepend_name(w))
-		return false;
-	kpl_prepend(w, "/", 1);
-	return true;
+	return kpl_prepend_name(w, true);
 fault:
 	return false;
 }
@@ -120,22 +150,38 @@ static int kpl_step_up(struct kpl_walk *w, u64 offsets, bool first)
 		if (!hashed)
 			kpl_prepend(w, " (deleted)", 10);
 	}
-	if (!kpl_prepend_name(w))
+	if (!kpl_prepend_name(w, true))
 		return -EFAULT;
-	kpl_prepend(w, "/", 1);
 	w->dentry = parent;
 	return 1;
 fault:
 	return -EFAULT;
 }
 
+/* `len` bytes from `at` to the start. */
+static void kpl_move_down(char *bytes, u32 at, u32 len)
+{
+	u32 i = 0;
+	u64 word;
+
+	for (; i + 8 <= len; i += 8) {
+		memcpy(&word, bytes + at + i, sizeof(word));
+		memcpy(bytes + i, &word, sizeof(word));
+	}
+	for (; i < len; i++)
+		WRITE_ONCE(bytes[i], bytes[at + i]);
+}
+
 u64 kpl_h_path(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 {
 	struct kpl_str *str = (struct kpl_str *)r2;
 	struct kpl_walk w = { .bytes = (char *)str->bytes, .at = r3 };
+	u32 reason = kpl_fault_reason(kpl_ctx_of(r1), KPL_STOP_READ);
 	u64 fs, root_mnt = 0, root_dentry = 0;
 	int steps = 0, more = 1;
 
+	if (kpl_faults_spent(kpl_ctx_of(r1)))
+		goto fault;
 	KPL_FIELD(w.mnt, struct path, r4, mnt, fault);
 	KPL_FIELD(w.dentry, struct path, r4, dentry, fault);
 	/* A task that ends has none: then the root of all mounts is the end. */
@@ -156,8 +202,9 @@ u64 kpl_h_path(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 		kpl_prepend(&w, "/", 1);
 	if (w.cut)
 		kpl_count_cut(r1);
-	memmove(str->bytes, w.bytes + w.at, r3 - w.at);
+	kpl_move_down(str->bytes, w.at, r3 - w.at);
 	return kpl_str_end(str, r3 - w.at);
 fault:
-	return kpl_no_string(r1, str, KPL_STOP_READ, r4);
+	kpl_fault_count(kpl_ctx_of(r1));
+	return kpl_no_string(r1, str, reason, r4);
 }

@@ -14,6 +14,7 @@
 #include "hit.h"
 #include "probe.h"
 #include "ring.h"
+#include "words.h"
 
 /* ---------------------------------------------------------------- producing */
 
@@ -84,15 +85,14 @@ u64 kpl_h_rec_str(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 	struct kpl_ring *ring = kpl_ctx_of(r1)->ring;
 	const struct kpl_str *str = (const struct kpl_str *)r4;
 	struct kpl_rec_str *slot = (void *)r2 + r3;
-	u32 len = min_t(u32, str->len, r5), i;
+	u32 len = min_t(u32, str->len, r5);
 	u64 *to = (void *)ring->rec + ring->used;
 
 	if (unlikely(r3 + sizeof(*slot) > ring->fixed || ring->used + ALIGN(len, 8) > ring->room)) {
 		kpl_fail(r1, KPL_STOP_TOO_LONG, 0);
 		return 0;
 	}
-	for (i = 0; i < DIV_ROUND_UP(len, 8); i++)
-		to[i] = ((const u64 *)str->bytes)[i];
+	kpl_words_copy(to, (const u64 *)str->bytes, DIV_ROUND_UP(len, 8));
 	slot->off = ring->used;
 	slot->len = len;
 	ring->used += ALIGN(len, 8);

@@ -11,7 +11,9 @@
 #endif
 
 #include "hit.h"
+#include "memory.h"
 #include "probe.h"
+#include "words.h"
 
 /*
  * Where the probed code stands: the probe's address before and at the
@@ -26,6 +28,19 @@ static u64 kpl_stack_top(const struct kpl_hit *hit, struct pt_regs *regs)
 }
 
 #ifdef CONFIG_X86
+/*
+ * What the unwinder has found in its own tables is text: to ask for it again
+ * would take as long as the step.
+ */
+static __always_inline unsigned long kpl_frame_address(struct unwind_state *state)
+{
+#ifdef CONFIG_UNWINDER_ORC
+	if (likely(!unwind_error(state)))
+		return state->ip;
+#endif
+	return unwind_get_return_address(state);
+}
+
 /* From the registers of the hit on: nothing of ours is in it. */
 static u32 kpl_unwind(struct pt_regs *regs, unsigned long *out, u32 room)
 {
@@ -34,7 +49,7 @@ static u32 kpl_unwind(struct pt_regs *regs, unsigned long *out, u32 room)
 
 	for (unwind_start(&state, current, regs, NULL); nr < room && !unwind_done(&state);
 	     unwind_next_frame(&state)) {
-		unsigned long addr = unwind_get_return_address(&state);
+		unsigned long addr = kpl_frame_address(&state);
 
 		if (!addr)
 			break;
@@ -49,6 +64,13 @@ static u32 kpl_unwind(struct pt_regs *regs, unsigned long *out, u32 room)
 }
 #endif
 
+/* Zeros behind the last address, to the last byte of the memory. */
+static void kpl_stack_end(u64 *out, u32 nr, u32 size)
+{
+	kpl_words_zero(out + nr, size / 8 - nr);
+	memset(out + size / 8, 0, size % 8);
+}
+
 u64 kpl_h_kstack(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 {
 	const struct kpl_hit *hit = (const struct kpl_hit *)r1;
@@ -60,7 +82,36 @@ u64 kpl_h_kstack(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 		out[0] = kpl_stack_top(hit, regs);
 		nr = 1 + kpl_unwind(regs, out + 1, room - 1);
 	}
-	memset(out + nr, 0, r3 - nr * 8);
+	kpl_stack_end((u64 *)out, nr, r3);
+	return nr;
+}
+
+/*
+ * The caller's frames, from the frame pointer on.  A program that sets it to
+ * anything else ends the walk.
+ */
+static u32 kpl_user_frames(struct kpl_ctx *ctx, unsigned long fp, u64 *out, u32 room)
+{
+	unsigned long next, addr;
+	u32 nr = 0;
+
+	if (!room || !kpl_user_begin(ctx, fp, sizeof(next)))
+		return 0;
+	while (nr < room && fp % sizeof(fp) == 0 && kpl_user_address(fp + sizeof(fp))) {
+		unsafe_get_user(next, (unsigned long __user *)fp, fault);
+		unsafe_get_user(addr, (unsigned long __user *)fp + 1, fault);
+		if (!addr)
+			break;
+		out[nr++] = addr;
+		if (next <= fp)
+			break;
+		fp = next;
+	}
+	kpl_user_end();
+	return nr;
+fault:
+	kpl_user_end();
+	kpl_fault_count(ctx);
 	return nr;
 }
 
@@ -68,24 +119,13 @@ u64 kpl_h_kstack(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 u64 kpl_h_ustack(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 {
 	struct pt_regs *regs = task_pt_regs(current);
-	unsigned long *out = (unsigned long *)r2;
 	u32 room = r3 / 8, nr = 0;
-	unsigned long fp, frame[2];
+	u64 *out = (u64 *)r2;
 
 	if (current->mm && user_mode(regs) && room) {
 		out[nr++] = instruction_pointer(regs);
-		fp = frame_pointer(regs);
-		while (nr < room && fp && fp % sizeof(fp) == 0) {
-			if (copy_from_user_nofault(frame, (void __user *)fp, sizeof(frame)))
-				break;
-			if (!frame[1])
-				break;
-			out[nr++] = frame[1];
-			if (frame[0] <= fp)
-				break;
-			fp = frame[0];
-		}
+		nr += kpl_user_frames(kpl_ctx_of(r1), frame_pointer(regs), out + 1, room - 1);
 	}
-	memset(out + nr, 0, r3 - nr * 8);
+	kpl_stack_end(out, nr, r3);
 	return nr;
 }

@@ -67,8 +67,8 @@ u64 kpl_h_str_copy(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 		out[i] = kpl_first_bytes(kpl_str_words(from)[i], len % 8);
 		i++;
 	}
-	for (; i < words; i++)
-		out[i] = 0;
+	if (i < words)
+		kpl_words_zero(out + i, words - i);
 	to->len = len;
 	to->reserved = (u16)from->reserved;	/* how many elements a list has; 0 in strings */
 	return len;
@@ -80,7 +80,7 @@ static noinline u64 kpl_comm_odd(struct kpl_str *to, u32 limit, u64 first, u64 s
 	const u64 name[2] = { first, second };
 
 	len = min(len, limit);
-	memset(to->bytes, 0, KPL_STR_SIZE(limit) - sizeof(*to));
+	kpl_words_zero((u64 *)to->bytes, (KPL_STR_SIZE(limit) - sizeof(*to)) / 8);
 	memcpy(to->bytes, name, len);
 	to->len = len;
 	to->reserved = 0;

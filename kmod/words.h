@@ -13,6 +13,26 @@
 
 #define KPL_ONES	0x0101010101010101ull
 
+/*
+ * By words, at a few instructions each.  Volatile stores: the compiler must not
+ * make a memset() or memcpy() of them, which some CPUs do byte by byte.
+ */
+static __always_inline void kpl_words_zero(u64 *to, u32 n)
+{
+	u32 i;
+
+	for (i = 0; i < n; i++)
+		WRITE_ONCE(to[i], 0);
+}
+
+static __always_inline void kpl_words_copy(u64 *to, const u64 *from, u32 n)
+{
+	u32 i;
+
+	for (i = 0; i < n; i++)
+		WRITE_ONCE(to[i], from[i]);
+}
+
 /* The lowest bit set is the top bit of the first zero byte; 0: there is none. */
 static __always_inline u64 kpl_zero_bits(u64 word)
 {
@@ -43,25 +63,6 @@ static __always_inline u32 kpl_word_len(u64 word)
 	u64 bits = kpl_zero_bits(word);
 
 	return bits ? kpl_bytes_before(bits) : 8;
-}
-
-/* The length of the string in `n` bytes, which need no end nor alignment. */
-static __always_inline u32 kpl_bytes_len(const char *bytes, u32 n)
-{
-	u32 len = 0;
-
-	for (; len + 8 <= n; len += 8) {
-		u64 word;
-		u32 at;
-
-		memcpy(&word, bytes + len, 8);
-		at = kpl_word_len(word);
-		if (at < 8)
-			return len + at;
-	}
-	while (len < n && bytes[len])
-		len++;
-	return len;
 }
 
 /* Completes a string value: the rest of its last word is zero. */

@@ -108,7 +108,7 @@ u32 kpl_ending(u32 kind, u32 nr_insns, u64 r0);
 enum kpl_arg {
 	KPL_A_UNUSED = 0,
 	KPL_A_NUM, KPL_A_CONST, KPL_A_HIT, KPL_A_AGG, KPL_A_HASH, KPL_A_KEY, KPL_A_VAL, KPL_A_OUT,
-	KPL_A_RMEM, KPL_A_WMEM, KPL_A_STR, KPL_A_WSTR, KPL_A_REC,
+	KPL_A_RMEM, KPL_A_WMEM, KPL_A_STR, KPL_A_WSTR, KPL_A_LIST, KPL_A_REC,
 	KPL_A_END_
 };
 
@@ -138,6 +138,7 @@ struct kpl_helper_desc {
 	u8 effect;		/* enum kpl_effect */
 	u8 bits;		/* of the result that may be set */
 	u16 cost;
+	u16 word;		/* for each 8 bytes */
 };
 
 /* A row of hit.def. */

@@ -43,10 +43,11 @@ const u8 kpl_insn_forms[256] = {
 #define WMEM(x)		KPL_A_WMEM
 #define STR(x)		KPL_A_STR
 #define WSTR(x)		KPL_A_WSTR
+#define LIST(x)		KPL_A_LIST
 #define REC(x)		KPL_A_REC
 
 const struct kpl_helper_desc kpl_helper_descs[KPL_H_END_] = {
-#define HELPER(id, name_, result_, a1, a2, a3, a4, a5, cost_, looks_, effect_, bits_)	\
+#define HELPER(id, name_, result_, a1, a2, a3, a4, a5, cost_, word_, looks_, effect_, bits_)	\
 	[id] = {							\
 		.name = #name_,						\
 		.result = KPL_R_##result_,				\
@@ -55,6 +56,7 @@ const struct kpl_helper_desc kpl_helper_descs[KPL_H_END_] = {
 		.effect = KPL_EFFECT_##effect_,				\
 		.bits = bits_,						\
 		.cost = cost_,						\
+		.word = word_,						\
 	},
 #include "../uapi/helpers.def"
 #undef HELPER
@@ -72,6 +74,7 @@ const struct kpl_helper_desc kpl_helper_descs[KPL_H_END_] = {
 #undef WMEM
 #undef STR
 #undef WSTR
+#undef LIST
 #undef REC
 
 const struct kpl_hit_desc kpl_hit_descs[] = {

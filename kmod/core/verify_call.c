@@ -8,6 +8,7 @@
 #define WRITE	4u	/* the helper writes all of it, whatever happens */
 #define KEY	8u	/* size: the preceding map's keys */
 #define VALUE	16u	/* size: the preceding map's values */
+#define PART	32u	/* the helper goes through little of it */
 
 static const u8 arg_flags[KPL_A_END_] = {
 	[KPL_A_KEY]	= MEM | KEY,
@@ -17,13 +18,14 @@ static const u8 arg_flags[KPL_A_END_] = {
 	[KPL_A_WMEM]	= MEM | WRITE,
 	[KPL_A_STR]	= MEM | STR,
 	[KPL_A_WSTR]	= MEM | STR | WRITE,
+	[KPL_A_LIST]	= MEM | STR | WRITE | PART,
 };
 
 /* One call while it is checked. */
 struct call {
 	const struct kpl_helper_desc *desc;
 	const struct kpl_map_desc *map;	/* the AGG or HASH argument */
-	u32 units;			/* 8 bytes each, of all memory arguments */
+	u32 units;			/* 8 bytes each, of the memory arguments */
 	s32 stack_off[5];		/* stack that the helper writes, per argument */
 	u32 stack_size[5];		/* 0: none */
 };
@@ -77,7 +79,8 @@ static int check_memory(struct kpl_verify *v, struct call *call, u32 nr)
 	if (reg->val % 8)
 		return kpl_refuse(v, KPL_REJECT_ALIGN);
 
-	call->units += (size + 7) / 8;
+	if (!(flags & PART))
+		call->units += (size + 7) / 8;
 	if (reg->type != KPL_T_STACK)
 		return 0;
 	if (flags & WRITE) {
@@ -226,6 +229,8 @@ int kpl_check_call(struct kpl_verify *v, const struct bpf_insn *insn, u32 *cost)
 	}
 	apply_result(s, call.desc->result, rec_size);
 	kpl_looks_at(v, call.desc->looks);
-	*cost += call.desc->cost + call.units;
+	*cost += call.desc->cost + call.units * call.desc->word;
+	if (call.map && call.map->key_size)
+		*cost += KPL_SEARCH_COST;
 	return 0;
 }

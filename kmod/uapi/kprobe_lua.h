@@ -54,8 +54,12 @@
 #define KPL_MAX_PROBES		65536	/* attached in a session's life */
 #define KPL_MAX_RING		(64u << 20)	/* data bytes for each CPU */
 #define KPL_MAX_ACTIVE		16384	/* return instances of a probe */
-#define KPL_DEFAULT_BUDGET	10000
+#define KPL_DEFAULT_BUDGET	30000	/* fit: kstack(), ustack() and a key of both; 20 strings in a loop */
 #define KPL_MAX_BUDGET		1000000
+#define KPL_SEARCH_COST		350	/* for a key, in a map or an aggregation */
+#define KPL_USER_COST		200	/* for the first read of user memory in a hit, beside its helper's cost */
+#define KPL_MAX_FAULTS		16	/* bad addresses that a hit may meet; then its reads fail at once */
+#define KPL_FAULT_COST		2500	/* what each takes beside its helper's cost */
 
 /* ------------------------------------------------------------------ the hit */
 

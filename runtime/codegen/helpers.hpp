@@ -16,7 +16,7 @@ inline uint32_t helper_args(kpl_helper helper) {
 // Does it write to the memory that argument `index` (from 0) points to?
 inline bool helper_writes(kpl_helper helper, size_t index) {
     u8 kind = kpl_helper_descs[helper].arg[index];
-    return kind == KPL_A_WMEM || kind == KPL_A_WSTR || kind == KPL_A_OUT;
+    return kind == KPL_A_WMEM || kind == KPL_A_WSTR || kind == KPL_A_LIST || kind == KPL_A_OUT;
 }
 
 inline bool helper_has_result(kpl_helper helper) {

@@ -37,13 +37,13 @@ struct Edge {
 };
 
 bool is_string(unsigned kind) {
-    return kind == KPL_A_STR || kind == KPL_A_WSTR;
+    return kind == KPL_A_STR || kind == KPL_A_WSTR || kind == KPL_A_LIST;
 }
 bool is_block(unsigned kind) {
     return kind == KPL_A_RMEM || kind == KPL_A_WMEM;
 }
 bool is_written(unsigned kind) {
-    return kind == KPL_A_WMEM || kind == KPL_A_WSTR || kind == KPL_A_OUT;
+    return kind == KPL_A_WMEM || kind == KPL_A_WSTR || kind == KPL_A_LIST || kind == KPL_A_OUT;
 }
 
 class Calls {

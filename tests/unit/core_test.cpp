@@ -72,15 +72,15 @@ std::string kinds(unsigned mask) {
 
 TEST_CASE("the document lists all helpers as helpers.def does") {
     std::vector<std::string> rows;
-#define HELPER(id, name, result, a1, a2, a3, a4, a5, cost, ...)          \
-    rows.push_back(fmt::format("| {} | {} | {} | {} | {} | ", id, #name, \
-                               arguments({#a1, #a2, #a3, #a4, #a5}), #result, cost));
+#define HELPER(id, name, result, a1, a2, a3, a4, a5, cost, word, ...)    \
+    rows.push_back(fmt::format("| {} | {} | {} | {} | {} | {} | ", id, #name, \
+                               arguments({#a1, #a2, #a3, #a4, #a5}), #result, cost, word));
 #include "uapi/helpers.def"
 #undef HELPER
 #ifdef KPL_TEST_ROWS
     rows.pop_back();  // not for the document
 #endif
-    check_rows("| id | name | arguments | result | cost | |", rows);
+    check_rows("| id | name | arguments | result | cost | word | |", rows);
 }
 
 TEST_CASE("the document lists the hit's fields as hit.def does") {
@@ -116,7 +116,8 @@ TEST_CASE("tables of the core") {
     CHECK(get.arg[2] == KPL_A_KEY);
     CHECK(get.arg[3] == KPL_A_OUT);
     CHECK(get.arg[4] == KPL_A_UNUSED);
-    CHECK(get.cost == 200);
+    CHECK(get.cost == 100);
+    CHECK(get.word == 10);
     CHECK(kpl_helper_descs[KPL_H_rec_begin].result == KPL_R_REC_OR_NULL);
     CHECK(kpl_helper_descs[0].name == nullptr);
 }

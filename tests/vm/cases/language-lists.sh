@@ -2,7 +2,7 @@
 # Lists that handlers gather: in events, keys, values; the arguments of execve in one event.
 script exec.lua <<'LUA'
 local execs = event()
-kprobe { "__x64_sys_execve", budget = 20000, pre = function(p, regs)
+kprobe { "__x64_sys_execve", pre = function(p, regs)
   local argv = ffi.cast("const char user *const user *", regs.si)
   local e = { pid = pid(), comm = comm(), file = try(ustr(regs.di), ""), args = {} }
   for i = 0, 19 do

@@ -14,6 +14,7 @@
  *	irq N US		kpl_t_irq(i), from its hard one, each so many microseconds (1000)
  *	outer N			kpl_t_outer(i), which calls kpl_t_inner(i)
  *	open PATH		opens a file from a kernel thread: 0 or the error
+ *	path LEN		makes kpl_t_path a way of 64 directories, each name so long
  *	kprobes N, kretprobes N	registers N of them on kpl_t_f000 and so on, and unregisters them
  *	foreign 1, foreign 2	arms a kprobe with a post handler on kpl_t_plain, or on kpl_t_outer
  *	foreign 0		takes it away; the kernel may fail to, and keep it
@@ -23,6 +24,7 @@
  * code calls kpl_t_starting(i) until held is 0.
  */
 #include <linux/completion.h>
+#include <linux/dcache.h>
 #include <linux/fs.h>
 #include <linux/hrtimer.h>
 #include <linux/kprobes.h>
@@ -30,6 +32,7 @@
 #include <linux/delay.h>
 #include <linux/ktime.h>
 #include <linux/module.h>
+#include <linux/mount.h>
 #include <linux/slab.h>
 
 #include "kpl_target.h"
@@ -43,6 +46,28 @@ static long nr_sleepers;
 static atomic_t inside, left;
 static bool awake = true;
 static DECLARE_WAIT_QUEUE_HEAD(moved);
+/* 8 KB without a zero byte, and one behind them. */
+static char __used kpl_t_long[8192 + 1] = { [0 ... 8191] = 'x' };
+
+/* The path of a directory that is not there, 64 deep. */
+static struct dentry kpl_t_dentries[64 + 1];
+static struct vfsmount kpl_t_mount;
+static struct path __used kpl_t_path = { .mnt = &kpl_t_mount, .dentry = &kpl_t_dentries[0] };
+
+static int name_dentries(long len)
+{
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(kpl_t_dentries); i++) {
+		struct dentry *d = &kpl_t_dentries[i];
+
+		d->d_parent = i + 1 < ARRAY_SIZE(kpl_t_dentries) ? d + 1 : d;
+		d->d_hash.pprev = &d->d_hash.next;
+		d->d_name.name = kpl_t_long;
+		d->d_name.len = len;
+	}
+	return 0;
+}
 
 /* The empty statement keeps calls from being merged. */
 #define KEEP() asm volatile("" ::: "memory")
@@ -351,6 +376,8 @@ static int run_set(const char *text, const struct kernel_param *kp)
 		return -EINVAL;
 	if (sscanf(text, "open %31s", path) == 1)
 		return run_opener(path);
+	if (!strcmp(what, "path"))
+		return name_dentries(a);
 	if (!strcmp(what, "sleep"))
 		return run_sleepers(a, max(b, 0L));
 	if (!strcmp(what, "hold"))

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Measures what each helper takes at its worst, by the VM's clock that counts
+ * instructions, against what helpers.def declares.
+ *
+ *	helper_costs LONG_STRING PATH	their addresses: 8 KB without a zero byte, then one;
+ *					a struct path that the target's `path` changes
+ *
+ * A program calls the helper many times in a row; what its calls add to the
+ * time of a run must be no more than what they add to the program's cost.
+ * A line for each measurement: helper, case, declared, measured.
+ */
+#define _GNU_SOURCE
+#include "costs.h"
+
+#include <asm/ptrace.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+static int failures;
+static unsigned char measured[KPL_H_END_];
+
+/* The frames that ustack walks: each points to the next, all are readable. */
+static unsigned long frames[2 * 512];
+
+/* The run, with the frame pointer at the first of `frames`. */
+static long run_framed(int fd, struct kpl_prog_run *run)
+{
+	long ret;
+
+	asm volatile("mov %%rbp, %%rbx\n\tmov %[fp], %%rbp\n\tsyscall\n\tmov %%rbx, %%rbp"
+		     : "=a"(ret)
+		     : "0"(SYS_ioctl), "D"((long)fd), "S"((long)KPL_IOC_PROG_RUN), "d"(run),
+		       [fp] "r"(frames)
+		     : "rbx", "rcx", "r11", "memory");
+	return ret;
+}
+
+static long long now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000000ll + t.tv_nsec;
+}
+
+/* The fastest of some runs: the others were interrupted. */
+static long long time_of(int fd, struct kpl_prog_run *run)
+{
+	long long best = -1;
+	int i;
+
+	for (i = 0; i < 15; i++) {
+		long long began = now(), took;
+
+		if (run_framed(fd, run)) {
+			printf("FAILED: run\n");
+			exit(1);
+		}
+		took = now() - began;
+		if (best < 0 || took < best)
+			best = took;
+	}
+	return best;
+}
+
+static unsigned load_copies(const struct measurement *m, unsigned copies, unsigned *cost)
+{
+	static struct code code;
+	struct kpl_prog_load load = {
+		.kind = KPL_PROG_RET, .data_size = KPL_MAX_DATA, .scratch_size = KPL_MAX_SCRATCH,
+		.budget = KPL_MAX_BUDGET,
+	};
+	unsigned i;
+	int id;
+
+	code.nr = 0;
+	put(&code, MOV(6, 1));
+	put(&code, LD(7, 1, HIT(scratch)));
+	put(&code, LD(8, 1, HIT(data)));
+	if (m->prepare)
+		m->prepare(&code, m);
+	for (i = 0; i < copies; i++)
+		m->call(&code, m, i);
+	put(&code, MOVI(0, 0));
+	put(&code, EXIT);
+	id = load_with(m->fd, &load, code.insns, code.nr);
+	if (id < 0) {
+		printf("FAILED: %s, %s: refused (reason %u at %u)\n", m->helper, m->what, load.reject,
+		       load.reject_pc);
+		exit(1);
+	}
+	*cost = load.cost;
+	return id;
+}
+
+/* The deepest of 100 calls runs the program, all others only begin it. */
+static unsigned attach_copies(const struct measurement *m, int fd, unsigned copies, unsigned *cost)
+{
+	static struct code code;
+	struct kpl_prog_load load = {
+		.kind = KPL_PROG_PRE, .scratch_size = KPL_MAX_SCRATCH, .budget = KPL_MAX_BUDGET,
+	};
+	unsigned i, skip;
+	int id;
+
+	code.nr = 0;
+	put(&code, MOV(6, 1));
+	put(&code, LD(7, 1, HIT(scratch)));
+	put(&code, LD(2, 1, HIT(regs)));
+	put(&code, LD(3, 2, offsetof(struct pt_regs, rdi)));
+	skip = code.nr;
+	put(&code, JNEI(3, 0, 0));
+	for (i = 0; i < copies; i++)
+		m->call(&code, m, i);
+	code.insns[skip].off = code.nr - skip - 1;
+	put(&code, MOVI(0, 0));
+	put(&code, EXIT);
+	id = load_with(fd, &load, code.insns, code.nr);
+	*cost = load.cost;
+	return attach_one(fd, probe_at("kpl_t_recurse", KPL_PROBE_KPROBE, id, KPL_NO_PROG));
+}
+
+static long long time_of_recursion(void)
+{
+	int fd = open("/sys/module/kpl_target/parameters/run", O_WRONLY), i;
+	long long best = -1;
+
+	for (i = 0; i < 15; i++) {
+		long long began = now(), took;
+
+		if (write(fd, "recurse 100", 11) != 11)
+			exit(1);
+		took = now() - began;
+		if (best < 0 || took < best)
+			best = took;
+	}
+	close(fd);
+	return best;
+}
+
+static long long total_deep(const struct measurement *m, unsigned copies, unsigned *cost)
+{
+	int fd = session();
+	long long took;
+
+	attach_copies(m, fd, copies, cost);
+	took = time_of_recursion();
+	close(fd);
+	return took;
+}
+
+static long long total_of(const struct measurement *m, unsigned copies, unsigned *cost)
+{
+	static uint64_t data[KPL_MAX_DATA / 8];
+	struct kpl_prog_run run = {
+		.id = load_copies(m, copies, cost), .data = (uintptr_t)data, .data_size = sizeof(data),
+	};
+
+	return time_of(m->fd, &run);
+}
+
+void measure(const struct measurement *m)
+{
+	long long (*total)(const struct measurement *, unsigned, unsigned *) = m->deep ? total_deep : total_of;
+	unsigned copies = m->copies ? m->copies : 16, none, all;
+	long long base = total(m, 0, &none), took = total(m, copies, &all);
+	double per_call = (double)(took - base) / copies, declared = (double)(all - none) / copies;
+	int fits;
+
+	declared += (double)m->extra / copies;
+	fits = per_call <= declared;
+	printf("%-13s %-28s declared %7.0f measured %9.1f%s\n", m->helper, m->what, declared, per_call,
+	       fits ? "" : "  FAILED");
+	failures += !fits;
+	measured[m->id] = 1;
+}
+
+static void chain_frames(void)
+{
+	unsigned i;
+
+	for (i = 0; i + 1 < sizeof(frames) / sizeof(frames[0]) / 2; i++) {
+		frames[2 * i] = (uintptr_t)&frames[2 * i + 2];
+		frames[2 * i + 1] = 0x400000 + i;
+	}
+	frames[2 * i] = 0;
+	frames[2 * i + 1] = 0x400000 + i;
+}
+
+/* Rows that no measurement has named. */
+static void check_all(void)
+{
+#define HELPER(id, name, ...)						\
+	if (!measured[id]) {						\
+		printf("FAILED: %s is not measured\n", #name);		\
+		failures++;						\
+	}
+#include "helpers.def"
+#undef HELPER
+}
+
+int main(int argc, char **argv)
+{
+	if (argc != 3)
+		return 2;
+	chain_frames();
+	measure_simple();
+	measure_memory(strtoull(argv[1], NULL, 16), strtoull(argv[2], NULL, 16));
+	measure_maps();
+	measure_records();
+	check_all();
+	printf("%d failed\n", failures);
+	return failures != 0;
+}
