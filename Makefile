@@ -6,7 +6,7 @@ KERNEL ?= newest
 
 workload = for file in /etc/hostname /nonexistent /etc/passwd /no/such/file; do cat $$file; sleep 0.3; done >/dev/null 2>&1
 
-.PHONY: all packages configure demo check lint sanitize threads bench soak fuzz install clean
+.PHONY: all packages configure demo check lint sanitize threads bench soak fuzz sweep install clean
 
 all: configure
 	@echo "==> building kprobe-lua, its tests, and the module for each kernel whose headers are installed"
@@ -70,6 +70,10 @@ fuzz: packages
 	@KPL_FUNCTIONS=$(FUNCTIONS) KPL_SEED=$(SEED) $(BUILD)/tests/unit/differential_test
 	@echo "==> 5,000,000 programs through the verifier"
 	@$(BUILD)/tests/fuzz/verifier_fuzz 5000000 $(SEED)
+
+# Hours: a return probe on every function of both kernels, or of KERNELS.
+sweep: all
+	@for kernel in $(or $(KERNELS),6.1 6.12); do tests/sweep/run $(BUILD) $$kernel || exit 1; done
 
 # Command, library, headers, manual pages, udev rule: below DESTDIR, if it is given.
 PREFIX ?= /usr/local
