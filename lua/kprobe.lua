@@ -95,6 +95,7 @@ local options = {
 for _, own in pairs(options) do
   for name, kind in pairs(common) do own[name] = kind end
 end
+registry.options = options
 local when_options = { pid = "count", tid = "count", comm = "string", cpu = "count", cgroup = "cgroup" }
 
 local function names_of(allowed)
@@ -170,7 +171,9 @@ local function declare(what, spec)
     enabled = spec.enabled ~= false, optional = spec.optional == true,
     budget = spec.budget or 0, maxactive = spec.maxactive or 0, data = spec.data, via = spec.via or "auto",
   }
-  return setmetatable({ id = id, what = what, targets = targets }, Probe)
+  local probe = setmetatable({ id = id, what = what, targets = targets }, Probe)
+  if registry.objects then registry.objects[id + 1] = probe end -- a prompt lists them
+  return probe
 end
 
 -- kprobe("symbol", fn) is kprobe{ "symbol", pre = fn }; jprobe likewise.

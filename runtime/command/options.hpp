@@ -26,6 +26,7 @@ struct RunOptions : Options {
     bool dry_run = false;                    // --dry-run: end as soon as the probes are armed
     Color color = Color::Auto;               // --color, of messages
     bool strict = false;                     // --strict
+    bool prompt = false;                     // -i, or no script on a terminal
 };
 
 }  // namespace kpl

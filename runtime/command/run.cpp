@@ -53,7 +53,7 @@ void Run::on_signal(int signal) {
         return;
     }
     for (uint32_t i = 0; i < session_->declared().unit().maps.size(); i++)  // a look on the way is not the print at the end
-        if (auto rows = session_->look(i)) sink_.write(formatted(session_->map(i), std::move(*rows)));
+        if (auto rows = session_->look(i)) show(formatted(session_->map(i), std::move(*rows)));
     sink_.flush();
 }
 

@@ -18,7 +18,7 @@
 
 namespace kpl {
 
-class Run final : public Client {
+class Run : public Client {
   public:
     // Runs a script to its end. The exit status is the script's; errors are for the caller to print.
     static Result<int> script(const RunOptions& options);
@@ -33,20 +33,12 @@ class Run final : public Client {
     bool attaching(const Device& device) override;
     void attached() override { progress_.reset(); }
 
-  private:
+  protected:  // of a run with a prompt
     Run(const RunOptions& options, Sink sink)
         : options_(options), color_(uses_color(options.color, STDERR_FILENO)), sink_(std::move(sink)) {}
 
-    Result<int> main();
-    Result<void> declare();
-    Result<int> list();  // list.cpp
-    Result<void> events();
     Result<void> finish();
-    Result<void> start_child();
-    Result<void> print_unshown();
-    Result<void> account();
     void on_signal(int signal);
-    void tell_child(int status);
     std::string formatted(const MapDecl& map, std::vector<KeyedValue> rows) const;
     bool wants_more() const { return !failure_ && !sink_.broken(); }
     bool done() const { return !wants_more() || ended_ || session_->ended(); }
@@ -55,13 +47,24 @@ class Run final : public Client {
     const bool color_;  // of messages
     Sink sink_;
     std::unique_ptr<Session> session_;
-    std::optional<Loop> loop_;  // from the end of the main chunk on: until then signals act as in any program
-    std::optional<Child> child_;
-    std::optional<Progress> progress_;
     std::optional<Error> failure_;
     bool ended_ = false;    // a signal, the end of -c's program, the time limit
     bool running_ = false;  // armed, and not yet at the end
     bool lost_ = false;
+
+  private:
+    Result<int> main();
+    Result<void> declare();
+    Result<int> list();  // list.cpp
+    Result<void> events();
+    Result<void> start_child();
+    Result<void> print_unshown();
+    Result<void> account();
+    void tell_child(int status);
+
+    std::optional<Loop> loop_;  // from the end of the main chunk on: until then signals act as in any program
+    std::optional<Child> child_;
+    std::optional<Progress> progress_;
 };
 
 }  // namespace kpl

@@ -90,6 +90,7 @@ std::string guest_variable(const std::string& variable) {
 // What the program sees as terminals inside is what is a terminal here.
 void configure_streams(const GuestSpec& spec, GuestImage& image) {
     if (spec.on_output) return;
+    if (spec.keyboard) image.configure(KPL_KEY_KEYBOARD, "1");
     if (same_file(spec.out_fd, spec.err_fd)) image.configure(KPL_KEY_ONE_STREAM, "1");
     if (isatty(spec.out_fd)) image.configure(KPL_KEY_TTY, "1");
     if (isatty(spec.err_fd)) image.configure(KPL_KEY_TTY, "2");
@@ -170,7 +171,7 @@ Result<GuestReport> run_guest_report(const GuestSpec& spec) {
     const UniqueFd initramfs = TRY(in_memory_file(image));
     GuestReport report;
     report.release = kernel.release;
-    VmConfig config{kernel.image, spec.cpus, memory_for(spec, image.size()), spec.icount, spec.parallel};
+    VmConfig config{kernel.image, spec.cpus, memory_for(spec, image.size()), spec.icount, spec.parallel, spec.keyboard};
     tell(spec, fmt::format("vm: booting {} ({}, {} MiB)\n", kernel.release,
                            uses_kvm(config) ? "KVM" : "software emulation", config.memory_mib));
     Qemu qemu = TRY(Qemu::start(config, initramfs));

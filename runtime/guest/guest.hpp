@@ -35,6 +35,7 @@ struct GuestSpec {
     std::vector<std::pair<std::string, std::string>>
         bytes;                         // path in the VM and contents, for what is in no file
     std::optional<std::string> input;  // its stdin; /dev/null without
+    bool keyboard = false;  // instead: our terminal, byte by byte, which is the program's
     std::string module_dir;  // holds <release>/kprobe_lua.ko, loaded before the program; "" is no module
     std::vector<std::string> fetch;  // files that it writes and the host wants, at the same path (`-o FILE`)
 

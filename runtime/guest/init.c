@@ -51,6 +51,7 @@ struct config {
     int args_count, env_count, modules_count, fetch_count;
     bool tty[3];  // by file descriptor
     bool merge;
+    bool keyboard;  // stdout's terminal is stdin, too, and the program's own
 };
 
 // One of the program's output streams. `from` is the pipe's read end, or -1: the program writes to the port
@@ -177,6 +178,8 @@ static void take_item(struct config* c, char* item) {
         c->input = v;
     else if ((v = value_of(item, KPL_KEY_WINDOW)))
         c->window = v;
+    else if ((v = value_of(item, KPL_KEY_KEYBOARD)))
+        c->keyboard = *v == '1';
     else if ((v = value_of(item, KPL_KEY_ONE_STREAM)))
         c->merge = *v == '1';
     else if ((v = value_of(item, KPL_KEY_TTY)) && (*v == '1' || *v == '2'))
@@ -235,6 +238,16 @@ static int open_tty(const char* path, const char* window) {
     return fd;
 }
 
+// As terminals are before a program changes them.
+static void make_sane(int fd) {
+    struct termios modes;
+    if (tcgetattr(fd, &modes) < 0) return;
+    modes.c_iflag = ICRNL | IXON | IUTF8;
+    modes.c_oflag = OPOST | ONLCR;
+    modes.c_lflag = ISIG | ICANON | ECHO | ECHOE | ECHOK | ECHOCTL | ECHOKE | IEXTEN;
+    tcsetattr(fd, TCSANOW, &modes);
+}
+
 // The end that the program writes to; `stream` gets the other one.
 static int open_stream(struct stream* stream, const char* port, bool tty, const char* window) {
     int ends[2];
@@ -254,6 +267,12 @@ static void run_child(const struct config* c, int out, int err) {
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     setsid();
+    if (c->keyboard) {
+        close(in);
+        in = dup(out);
+        make_sane(in);
+        ioctl(in, TIOCSCTTY, 0);  // ^C and the window's changes are for the program
+    }
     if (in != 0) dup2(in, 0), close(in);
     dup2(out, 1);
     dup2(err, 2);
@@ -305,10 +324,31 @@ static void drop(struct stream* s) {
     s->from = -1;
 }
 
+// "ROWS COLUMNS" byte by byte, up to a newline. True while it goes on.
+static bool take_window(char byte, int tty) {
+    static char text[16];
+    static size_t size;
+    struct winsize window = {0};
+    if (byte == KPL_ASK_WINDOW) {
+        size = 1;
+        return true;
+    }
+    if (size == 0) return false;
+    if (byte != '\n') {
+        if (size < sizeof(text)) text[size++ - 1] = byte;
+        return true;
+    }
+    text[size - 1] = '\0';
+    size = 0;
+    if (sscanf(text, "%hu %hu", &window.ws_row, &window.ws_col) == 2) ioctl(tty, TIOCSWINSZ, &window);
+    return true;
+}
+
 static void obey(pid_t program, struct stream* streams) {
     char asked[64];
     ssize_t n = read(control, asked, sizeof(asked));
     for (ssize_t i = 0; i < n; i++) {
+        if (take_window(asked[i], streams[0].to)) continue;
         switch (asked[i]) {
             case KPL_ASK_INT:
                 kill(-program, SIGINT);

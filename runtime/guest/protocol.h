@@ -8,7 +8,7 @@
  *
  * Guest to host on control, one line each; a line starts with one of the KPL_SAY_* words. After KPL_SAY_FILE
  * ("file SIZE PATH") follow exactly SIZE raw bytes. KPL_SAY_DONE is the final marker: all streams are
- * drained. Host to guest on control: single bytes, KPL_ASK_*.
+ * drained. Host to guest on control: single bytes, KPL_ASK_*; text behind one of them where it says so.
  *
  * KPL_CONFIG_PATH holds NUL-terminated "key=value" items, keys KPL_KEY_*; order matters for arguments alone.
  */
@@ -34,6 +34,7 @@
 #define KPL_ASK_CLOSE_STDOUT 'o' /* the host's stdout is gone: let the program see a broken pipe */
 #define KPL_ASK_CLOSE_STDERR 'e'
 #define KPL_ASK_ALIVE 'p'
+#define KPL_ASK_WINDOW 'w' /* and "ROWS COLUMNS\n": the terminal has this size now */
 
 #define KPL_COMMANDS "/.kpl/bin" /* first in PATH: links to the programs that were added */
 #define KPL_CONFIG_PATH "/.kpl/config"
@@ -45,6 +46,7 @@
 #define KPL_KEY_ADDED "added"      /* repeated: a kernel module of the user's to load after these; it stays */
 #define KPL_KEY_STDIN "stdin"      /* a file to read from; default /dev/null */
 #define KPL_KEY_TTY "tty"          /* "1": stdout is a terminal; "2": stderr is one; repeated */
+#define KPL_KEY_KEYBOARD "keyboard" /* "1": what comes in by the port of stdout is the program's stdin, its terminal */
 #define KPL_KEY_WINDOW "window"    /* "ROWS COLUMNS" of those terminals */
 #define KPL_KEY_ONE_STREAM "merge" /* "1": stderr goes where stdout goes, so their order is kept */
 #define KPL_KEY_FETCH "fetch"      /* repeated: a file to hand back when the program has ended */

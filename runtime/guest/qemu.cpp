@@ -59,6 +59,11 @@ std::vector<std::string> accelerator(const VmConfig& config) {
     return {"-accel", emulation};
 }
 
+// A terminal's keys come in where its output goes out.
+bool is_both_ways(Port port, const VmConfig& config) {
+    return port == Port::control || port == Port::monitor || (port == Port::out && config.keyboard);
+}
+
 std::vector<std::string> command_line(const VmConfig& config, int initramfs, const int (&ports)[port_count]) {
     std::vector<std::string> argv{qemu_program, "-M", "pc", "-cpu", "max", "-nodefaults", "-no-user-config"};
     const auto add = [&argv](std::initializer_list<std::string> more) { argv.insert(argv.end(), more); };
@@ -68,7 +73,7 @@ std::vector<std::string> command_line(const VmConfig& config, int initramfs, con
          fmt::format("{}M", config.memory_mib)});
     for (std::size_t i = 0; i < port_count; i++) {
         const bool is_monitor = static_cast<Port>(i) == Port::monitor;
-        const bool both_ways = is_monitor || static_cast<Port>(i) == Port::control;
+        const bool both_ways = is_both_ways(static_cast<Port>(i), config);
         const auto backend = both_ways ? fmt::format("socket,id=port{0},fd={1}", i, ports[i])
                                        : fmt::format("file,id=port{0},path=/proc/self/fd/{1}", i, ports[i]);
         add({"-chardev", backend});
@@ -84,8 +89,8 @@ std::vector<std::string> command_line(const VmConfig& config, int initramfs, con
 
 // ends[0] is ours and does not block, ends[1] is the machine's. Output comes byte by byte: a pipe merges
 // these, a socket would keep a buffer for each.
-bool open_port(Port port, int (&ends)[2]) {
-    if (port == Port::control || port == Port::monitor)
+bool open_port(bool both_ways, int (&ends)[2]) {
+    if (both_ways)
         return socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0 &&
                fcntl(ends[0], F_SETFL, O_NONBLOCK) == 0;
     return pipe2(ends, O_CLOEXEC) == 0 && fcntl(ends[0], F_SETFL, O_NONBLOCK) == 0;
@@ -125,7 +130,7 @@ Result<Qemu> Qemu::start(const VmConfig& config, const UniqueFd& initramfs) {
     int numbers[port_count];
     for (std::size_t i = 0; i < port_count; i++) {
         int ends[2];
-        if (!open_port(static_cast<Port>(i), ends)) return system_error("a port of the VM", errno);
+        if (!open_port(is_both_ways(static_cast<Port>(i), config), ends)) return system_error("a port of the VM", errno);
         qemu.ports_[i].reset(ends[0]);
         theirs[i].reset(ends[1]);
         numbers[i] = ends[1];

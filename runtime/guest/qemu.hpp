@@ -18,6 +18,7 @@ struct VmConfig {
     int memory_mib = 1024;
     bool icount = false;
     bool parallel = false;  // see GuestSpec
+    bool keyboard = false;  // likewise
 };
 
 enum class Port { console, out, err, control, monitor };

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -36,6 +37,7 @@ constexpr Forward forwards[] = {
     {SIGTERM, KPL_ASK_TERM, true},
     {SIGHUP, KPL_ASK_TERM, true},
     {SIGUSR1, KPL_ASK_USR1, false},
+    {SIGWINCH, KPL_ASK_WINDOW, false},
 };
 
 std::size_t number_at(std::string_view text) {
@@ -75,6 +77,18 @@ int SignalsAsReads::next() {
     return read(fd_.get(), &info, sizeof(info)) == sizeof(info) ? static_cast<int>(info.ssi_signo) : 0;
 }
 
+RawTerminal::RawTerminal() {
+    termios raw;
+    if (tcgetattr(STDIN_FILENO, &before_) < 0) return;
+    raw = before_;
+    cfmakeraw(&raw);
+    changed_ = tcsetattr(STDIN_FILENO, TCSANOW, &raw) == 0;
+}
+
+RawTerminal::~RawTerminal() {
+    if (changed_) tcsetattr(STDIN_FILENO, TCSADRAIN, &before_);
+}
+
 Relay::Relay(const GuestSpec& spec, Qemu& qemu, GuestReport& report)
     : spec_(spec),
       qemu_(qemu),
@@ -88,17 +102,20 @@ Relay::Relay(const GuestSpec& spec, Qemu& qemu, GuestReport& report)
 void Relay::run() {
     while (!over_ && step()) continue;
     drain();
+    raw_.reset();
     qemu_.end();
 }
 
 // One round of poll(); false when the VM has ended by itself.
 bool Relay::step() {
-    enum { ended, signals, console, control, first_stream };
+    enum { ended, signals, console, control, keys, keys_port, first_stream };
     pollfd fds[first_stream + 2 * stream_count] = {
         {qemu_.ended(), POLLIN, 0},
         {signals_.fd(), POLLIN, 0},
         {qemu_.port(Port::console), POLLIN, 0},
         {qemu_.port(Port::control), POLLIN, 0},
+        {raw_ && keys_.empty() && !no_more_keys_ ? STDIN_FILENO : -1, POLLIN, 0},
+        {keys_.empty() ? -1 : qemu_.port(Port::out), POLLOUT, 0},
     };
     for (std::size_t i = 0; i < stream_count; i++) {
         const Stream& s = streams_[i];
@@ -110,6 +127,8 @@ bool Relay::step() {
     if (poll(fds, std::size(fds), tick_ms) < 0) return errno == EINTR;
     if (fds[signals].revents) take_signal();
     if (fds[console].revents) take_console();
+    if (fds[keys].revents) take_keys();
+    if (fds[keys_port].revents) send_keys();
     for (std::size_t i = 0; i < stream_count; i++)
         pump(streams_[i], fds[first_stream + 2 * i].revents != 0, fds[first_stream + 2 * i + 1].revents != 0);
     if (fds[control].revents) take_control();
@@ -173,6 +192,11 @@ void Relay::pump(Stream& s, bool readable, bool writable) {
         std::string bytes;
         s.ended = !read_port(s.port, bytes);
         if (!bytes.empty()) output_ = heard_;
+        // Until there is something to type at, ^C ends the VM.
+        if (spec_.keyboard && !bytes.empty() && !raw_) {
+            raw_.emplace();
+            send_window();
+        }
         deliver(s, bytes);
     }
     if (!writable) return;
@@ -255,8 +279,28 @@ void Relay::take_file_bytes() {
     if (!out && report_.failure.empty()) report_.failure = fmt::format("can't write {}", path);
 }
 
+void Relay::take_keys() {
+    char bytes[write_size];
+    const ssize_t n = read(STDIN_FILENO, bytes, sizeof(bytes));
+    if (n > 0) keys_.append(bytes, static_cast<std::size_t>(n));
+    no_more_keys_ = n == 0 || (n < 0 && errno != EINTR && errno != EAGAIN);
+    if (no_more_keys_) ask(KPL_ASK_TERM);  // the terminal is gone
+}
+
+void Relay::send_keys() {
+    const ssize_t n = send(qemu_.port(Port::out), keys_.data(), keys_.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (n > 0) keys_.erase(0, static_cast<std::size_t>(n));
+}
+
+void Relay::send_window() {
+    winsize window;
+    if (!up_ || ioctl(STDIN_FILENO, TIOCGWINSZ, &window) != 0) return;
+    for (const char c : fmt::format("{}{} {}\n", KPL_ASK_WINDOW, window.ws_row, window.ws_col)) ask(c);
+}
+
 void Relay::take_signal() {
     const int signal = signals_.next();
+    if (signal == SIGWINCH) return spec_.keyboard ? send_window() : void();
     for (const Forward& forward : forwards) {
         if (forward.signal != signal) continue;
         // Before the program runs there is nothing to drain.

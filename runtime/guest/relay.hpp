@@ -4,8 +4,10 @@
 #pragma once
 
 #include <signal.h>
+#include <termios.h>
 
 #include <chrono>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -31,6 +33,18 @@ class SignalsAsReads {
     UniqueFd fd_;
     sigset_t before_{};
     struct sigaction pipe_before_ {};
+};
+
+// While it lives, our terminal passes each key on as it is. Of what is no terminal, nothing.
+class RawTerminal {
+  public:
+    RawTerminal();
+    ~RawTerminal();
+    RawTerminal(const RawTerminal&) = delete;
+
+  private:
+    bool changed_ = false;
+    termios before_{};
 };
 
 class Relay {
@@ -63,6 +77,9 @@ class Relay {
     void take_line(std::string_view line);
     void take_file_bytes();
     void take_signal();
+    void take_keys();
+    void send_keys();
+    void send_window();
     void ask(char what);
     void ask_where(Clock::time_point now);
     void fail(std::string text);
@@ -82,6 +99,9 @@ class Relay {
     Clock::time_point interrupted_;  // when the machine was asked where it hangs
     bool up_ = false, asked_alive_ = false, hangs_ = false, over_ = false;
     int end_signals_ = 0;
+    std::optional<RawTerminal> raw_;  // from the program's first output on
+    std::string keys_;                // on their way to it
+    bool no_more_keys_ = false;
 };
 
 }  // namespace kpl

@@ -227,6 +227,8 @@ int state(lua_State* L) {
     });
 }
 
+}  // namespace
+
 void push_counts(lua_State* L, const kpl_counts& counts) {
     lua_createtable(L, 0, 10);
     const std::pair<const char*, uint64_t> fields[] = {
@@ -238,6 +240,8 @@ void push_counts(lua_State* L, const kpl_counts& counts) {
         lua_setfield(L, -2, name);
     }
 }
+
+namespace {
 
 int stats(lua_State* L) {
     return guarded(L, [&](LuaHost::Impl& host) -> Result<int> {
@@ -505,8 +509,9 @@ constexpr luaL_Reg functions[] = {
     {"layout", record_layout}, {"symbol", symbol_name}, {"frame", frame_name}, {"batch_room", batch_room},
     {"named", named_number}, {"inet", inet_name},
     {"every", every},         {"at_exit", at_exit},     {"exit", exit_script}, {"write", write},
-    {"now", now}, {"in_chunk", in_chunk}, {"keep", keep},         {"probes", list_probes},  {"blacklist", list_blacklist}, {"functions", list_functions},
-    {"instructions", list_instructions}, {nullptr, nullptr},
+    {"now", now},         {"in_chunk", in_chunk},  {"keep", keep},
+    {"probes", list_probes}, {"blacklist", list_blacklist}, {"functions", list_functions}, {"instructions", list_instructions},
+    {"ask", prompt_ask},  {"declared", prompt_declared}, {"describe", prompt_describe}, {nullptr, nullptr},
 };
 
 }  // namespace

@@ -43,8 +43,7 @@ void add_joined(lua_State* L, LuaHost::Impl* host) {
     lua_pop(L, 1);
 }
 
-// Runs the chunks of lua/ with the native functions and a table, which they fill: what `reg` names. `embedded`: the state is
-// a program's, whose globals are left alone.
+// Runs what all scripts need of lua/. `embedded`: the state is a program's, whose globals are left alone.
 Result<void> load_lua_side(LuaHost::Impl& impl, bool embedded) {
     lua_State* L = impl.L;
     StackGuard guard(L);
@@ -57,15 +56,11 @@ Result<void> load_lua_side(LuaHost::Impl& impl, bool embedded) {
     lua_setfield(L, -2, "version");
     lua_pushnumber(L, api_version);
     lua_setfield(L, -2, "api_version");
+    impl.core = impl.keep(L);
     lua_newtable(L);
     lua_pushvalue(L, -1);
     impl.names = impl.keep(L);
-    for (const auto chunk : lua_sides) {
-        if (luaL_loadbuffer(L, reinterpret_cast<const char*>(chunk.data()), chunk.size() - 1, "=kprobe") != 0) return pop_error(L);
-        lua_pushvalue(L, -3);
-        lua_pushvalue(L, -3);
-        TRY(protected_call(L, 2, 0));
-    }
+    for (const auto chunk : lua_sides) TRY(run_side(impl, chunk));
     for (const char* name : {reg::int64, reg::uint64, reg::cdata_kind, reg::stack_class}) {
         lua_getfield(L, -1, std::strchr(name, '.') + 1);
         lua_setfield(L, LUA_REGISTRYINDEX, name);
@@ -121,6 +116,14 @@ Result<void> run_chunk(LuaHost::Impl& impl, const std::string& name, std::span<c
 
 }  // namespace
 
+Result<void> run_side(LuaHost::Impl& impl, std::span<const unsigned char> chunk) {
+    lua_State* L = impl.L;
+    if (luaL_loadbuffer(L, reinterpret_cast<const char*>(chunk.data()), chunk.size() - 1, "=kprobe") != 0) return pop_error(L);
+    impl.push_kept(L, impl.core);
+    impl.push_kept(L, impl.names);
+    return protected_call(L, 2, 0);
+}
+
 Result<void> protected_call(lua_State* L, int args, int results, int (*handler)(lua_State*)) {
     const int base = lua_gettop(L) - args;
     lua_pushcfunction(L, handler ? handler : message_handler);
@@ -139,6 +142,7 @@ LuaHost::Impl::~Impl() {
         return;
     }
     // In its own thread still: that is dropped last.
+    drop(core);
     drop(names);
     lua_getfield(L, LUA_REGISTRYINDEX, joined_hosts);
     lua_pushlightuserdata(L, this);

@@ -15,6 +15,7 @@ struct lua_State;
 namespace kpl {
 
 struct RecordBatch;
+class PromptApi;
 
 class LuaHost {
   public:
@@ -54,6 +55,22 @@ class LuaHost {
     void attach(RecordBatch& batch);
     // Hands the records [from, to) to the callbacks of their events, until batch.stop is set; counts batch.delivered.
     Result<void> consume(uint32_t from, uint32_t to);
+
+    // A prompt's inputs (prompt.cpp). `api` outlives the host.
+    Result<void> open_prompt(PromptApi& api);
+    // It can't be compiled, and more of it might make it whole.
+    bool is_unfinished(const std::string& input);
+    // "=x", a bare expression, or a chunk. Its values are kept until input_done().
+    Result<void> run_input(const std::string& input, const std::string& name);
+    // Whether it ran and what it declared is armed. What it shows; without success, globals hold what they held.
+    Result<std::string> input_done(bool well);
+    // The names behind "ffi" or "p.targets", or all globals and keywords; what a variable is, or nothing.
+    std::vector<std::string> names_behind(const std::string& path);
+    std::string about_variable(const std::string& name);
+    bool is_expression(const std::string& input);
+    // From a signal handler: what runs in Lua, or will next, ends with the error "interrupted", until calm().
+    void interrupt() noexcept;
+    void calm() noexcept;
 
     struct Impl;
 

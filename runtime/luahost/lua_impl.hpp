@@ -9,6 +9,7 @@
 #include <lua.hpp>
 
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -37,12 +38,14 @@ struct LuaHost::Impl {
         std::shared_ptr<const Proto> proto;  // decoded when first needed
     };
     ScriptApi* api = nullptr;
+    PromptApi* prompt = nullptr;  // null: there is none
     OpcodeMap opcodes{};
     std::vector<Chunk> chunks;
     lua_State* L = nullptr;   // of its own, or a thread in the state of the program
     bool owns_state = false;
     int thread = LUA_NOREF;   // of a thread
     int names = LUA_NOREF;    // the table of what `reg` names
+    int core = LUA_NOREF;     // the table of native functions
     Impl** box = nullptr;     // what native functions find it by; null in it: closed
     bool in_chunk = false;    // a chunk's main part runs
     LuaHost::KeptErrors kept;
@@ -97,6 +100,10 @@ inline constexpr const char* probe_class = "Probe";
 inline constexpr const char* attach = "attach";        // of lua/events.lua
 inline constexpr const char* consume = "consume";
 inline constexpr const char* unsubscribe = "unsubscribe";
+inline constexpr const char* prompt_run = "prompt_run";  // of lua/prompt.lua
+inline constexpr const char* prompt_done = "prompt_done";
+inline constexpr const char* prompt_names = "prompt_names";
+inline constexpr const char* prompt_about = "prompt_about";
 inline constexpr const char* vocabulary = "vocabulary";  // the names that scripts have
 // These are the same for all hosts of a state, and in the registry itself, as "kpl.int64".
 inline constexpr const char* int64 = "kpl.int64";      // (high, low) → int64_t cdata
@@ -131,6 +138,17 @@ int list_probes(lua_State* L);
 int list_blacklist(lua_State* L);
 int list_functions(lua_State* L);
 int list_instructions(lua_State* L);
+
+// prompt.cpp: native functions for lua/prompt.lua
+int prompt_ask(lua_State* L);
+int prompt_declared(lua_State* L);
+int prompt_describe(lua_State* L);
+
+// host.cpp: runs a chunk of lua/ with the native functions and the table of what `reg` names.
+Result<void> run_side(LuaHost::Impl& impl, std::span<const unsigned char> chunk);
+
+// api.cpp: counts as a table.
+void push_counts(lua_State* L, const kpl_counts& counts);
 
 // api.cpp: pushes the table of native functions that lua/kprobe.lua is given. The box of their host is on top of the
 // stack, and stays there.

@@ -2,6 +2,7 @@
 #include "main/command_line.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -94,6 +95,7 @@ void define(CLI::App& app, Parsed& p) {
     app.add_flag("--info", p.info, "kernel, module and ABI, as a report for bug trackers")->option_text(" ");
     app.add_flag("-l", p.list, "list what can be probed, by name or glob; with a script: what it would attach. -lv: with types");
     env(app.add_option("-e", p.code, "run this code instead of a script"), "CODE")->option_text("CODE");
+    app.add_flag("-i", p.options.prompt, "a prompt, behind the script if there is one; without arguments on a terminal, too")->option_text(" ");
     env(app.add_option("-c", p.command, "run this command once the probes are armed, and end with it"), "COMMAND")->option_text("CMD");
     env(app.add_option("--timeout", p.timeout, "end after so many seconds"), "TIMEOUT")->option_text("SECONDS")->check(positive("a number of seconds"));
     env(app.add_option("-o", p.options.output, "write the script's output to a file"), "OUTPUT")->option_text("FILE");
@@ -129,6 +131,8 @@ void fail(CommandLine& line, std::string why) {
     line.text = std::move(why);
 }
 
+bool on_terminal() { return ::isatty(STDIN_FILENO) && ::isatty(STDOUT_FILENO); }
+
 bool is_file(const std::string& name) {
     std::error_code error;
     return name == "-" || std::filesystem::is_regular_file(name, error);
@@ -163,8 +167,16 @@ void settle(const CLI::App& app, CommandLine& line, Parsed& p, int argc, char** 
     if (o.check && o.dry_run) return fail(line, "--check places no probes, --dry-run does: leave one out");
     auto& rest = p.positionals;
     const bool command_alone = app.count("--vm") && o.command;
-    if (const bool shows = take_command(line, p); !shows && !o.code && rest.empty() && !command_alone)
-        return fail(line, "no script given");
+    const bool shows = take_command(line, p);
+    if (!shows && !o.code && rest.empty() && !command_alone) {
+        if (!o.prompt && !on_terminal()) return fail(line, "no script given");
+        o.prompt = true;
+    }
+    if (o.prompt) {
+        if (!on_terminal()) return fail(line, "-i takes a terminal; - reads a script from standard input");
+        for (const char* other : {"-c", "-l", "--check", "--cost", "--dry-run", "--timeout"})
+            if (app.count(other)) return fail(line, fmt::format("-i does not go with {}", other));
+    }
     if (!o.code && !rest.empty()) {
         o.script = rest.front();
         rest.erase(rest.begin());

@@ -8,6 +8,7 @@
 #include "main/command_line.hpp"
 #include "main/commands.hpp"
 #include "main/vm.hpp"
+#include "repl/repl.hpp"
 
 namespace {
 
@@ -37,7 +38,8 @@ int main(int argc, char** argv) {
         case kpl::CommandLine::Action::Version: std::puts("kprobe-lua " KPL_VERSION); return 0;
         case kpl::CommandLine::Action::Inspect: return report(kpl::run_command(line), line.options.color);
         case kpl::CommandLine::Action::Vm: return report(kpl::run_in_vm(line), line.options.color);
-        case kpl::CommandLine::Action::Run: return report(kpl::Run::script(line.options), line.options.color);
+        case kpl::CommandLine::Action::Run:
+            return report(line.options.prompt ? kpl::Repl::prompt(line.options) : kpl::Run::script(line.options), line.options.color);
     }
     return 2;
 }

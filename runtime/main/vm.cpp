@@ -2,6 +2,7 @@
 #include "main/vm.hpp"
 
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -30,6 +31,16 @@ std::vector<std::string> luajit_directories() {
     return found;
 }
 
+// What our terminal can do, for libraries that look it up; empty: the database has no such terminal.
+std::string terminfo_entry() {
+    const char* term = std::getenv("TERM");
+    if (!term || !*term || std::strchr(term, '/')) return {};
+    std::error_code error;
+    for (const char* database : {"/etc/terminfo", "/lib/terminfo", "/usr/share/terminfo"})
+        if (const fs::path entry = fs::path(database) / std::string(1, *term) / term; fs::exists(entry, error)) return entry;
+    return {};
+}
+
 }  // namespace
 
 std::string module_directory() {
@@ -42,7 +53,10 @@ Result<int> run_in_vm(const CommandLine& line) {
     GuestSpec spec;
     spec.kernel = line.vm_kernel;
     // A command alone runs in a shell, with this program in its PATH: for several scripts in one boot.
-    const bool command_alone = options.script.empty() && !options.code && line.inspect.empty();
+    const bool command_alone = options.script.empty() && !options.code && line.inspect.empty() && !options.prompt;
+    spec.keyboard = options.prompt;
+    if (options.prompt)
+        if (const std::string entry = terminfo_entry(); !entry.empty()) spec.files.push_back(entry);
     spec.program = command_alone ? fs::path("/bin/sh") : own_path();
     spec.argv = command_alone ? std::vector<std::string>{"-c", *options.command} : line.vm_argv;
     spec.module_dir = module_directory();

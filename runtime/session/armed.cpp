@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <set>
 #include <utility>
 
 #include "inspect/functions.hpp"
@@ -52,6 +53,15 @@ size_t Armed::attached() const {
     for (size_t i = 0; i < ranges_.size(); i++)
         if (!parts_.declared.probes()[i].detached) count += ranges_[i].count;
     return count;
+}
+
+std::vector<const ArmedProgram*> Armed::programs_of(uint32_t declaration) const {
+    std::set<int> handlers;
+    for (const Probe& probe : probes_of(declaration)) handlers.insert(std::begin(probe.plan.handlers), std::end(probe.plan.handlers));
+    std::vector<const ArmedProgram*> programs;
+    for (const int handler : handlers)
+        if (handler >= 0) programs.push_back(&programs_[static_cast<size_t>(handler)]);
+    return programs;
 }
 
 // ---- attaching

@@ -55,6 +55,8 @@ class Armed {
     // "vfs_read", "vfs_read and 9 more": the probes of a declaration; empty: it has none.
     std::string name_of(uint32_t declaration) const;
     size_t places_of(uint32_t declaration) const { return probes_of(declaration).size(); }
+    // What runs at its probes, each once.
+    std::vector<const ArmedProgram*> programs_of(uint32_t declaration) const;
     // All probes, for the session's end.
     Result<void> detach_all();
 

@@ -49,6 +49,8 @@ class Client {
     // not to be made.
     virtual bool attaching(const Device&) { return true; }
     virtual void attached() {}
+    // The session does not end when attaching was interrupted: that step has failed.
+    virtual bool goes_on() { return false; }
 };
 
 }  // namespace kpl

@@ -66,6 +66,15 @@ Result<void> Session::require_module(const std::string& name) {
     return run([&] { return host_->require_module(name); });
 }
 
+Result<void> Session::run_input(const std::string& input, const std::string& name) {
+    return run([&] { return host_->run_input(input, name); });
+}
+
+size_t Session::asked() const {
+    const Mark m = mark();
+    return m.declared.maps + m.declared.events + m.declared.probes + m.declared.sets + m.timers + m.at_exit + m.subscriptions;
+}
+
 void Session::forget(const Mark& mark) {
     declared_.forget(mark.declared);
     for (const CallbackId callback : timers_.cut(mark.timers)) host_->forget(callback);
@@ -115,7 +124,9 @@ Result<void> Session::arm_all() {
     }
     declared_.undo_compile(std::move(before));
     if (!outcome) return outcome.error();
-    client_.note(Note::Warning, "interrupted: none of these probes is armed");
+    constexpr const char* text = "interrupted: none of these probes is armed";
+    if (client_.goes_on()) return Error{Errc::script, text};
+    client_.note(Note::Warning, text);
     ended_ = true;  // what was declared stays: at_exit functions may name it
     return {};
 }

@@ -31,6 +31,7 @@ class Session final : public ScriptApi {
     // `lua`: the state of a program, to be in; null: one of its own.
     static Result<std::unique_ptr<Session>> open(Options options, Client& client, lua_State* lua = nullptr);
     const LuaHost& host() const { return *host_; }
+    LuaHost& host() { return *host_; }
     Session(const Session&) = delete;
     Session& operator=(const Session&) = delete;
 
@@ -38,6 +39,9 @@ class Session final : public ScriptApi {
     Result<void> require_module(const std::string& name);
     Result<void> run_file(const std::string& path, std::span<const std::string> args);
     Result<void> run_string(const std::string& code, const std::string& name, std::span<const std::string> args);
+
+    // Of a prompt: as LuaHost::run_input().
+    Result<void> run_input(const std::string& input, const std::string& name);
 
     // Arms all that is declared and not yet armed: all of it or, with an error, none: those declarations are forgotten, and
     // everything that is armed goes on. With Options::check, compiles and verifies it.
@@ -70,6 +74,8 @@ class Session final : public ScriptApi {
     const Options& options() const { return options_; }
     const Declared& declared() const { return declared_; }
     KernelView& kernel() { return kernel_; }
+    // Grows with all that scripts ask for: what they declare, timers, callbacks.
+    size_t asked() const;
     size_t probes() const { return armed_ ? armed_->probes() : 0; }
     Account::Events events() const;  // so far
     uint64_t delivered() const { return delivery_ ? delivery_->delivered() : 0; }

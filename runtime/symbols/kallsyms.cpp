@@ -332,6 +332,16 @@ Result<std::vector<Symbol>> Kallsyms::glob(std::string_view pattern, std::string
     return found;
 }
 
+Result<void> Kallsyms::each_function(std::string_view begin, std::string_view module,
+                                     const std::function<void(std::string_view)>& visit) {
+    TRY(impl_->load());
+    impl_->each_line([&](const Line& line, uint32_t) {
+        if (line.name.starts_with(begin) && line.is_function() && line.is_in(module)) visit(line.name);
+        return true;
+    });
+    return {};
+}
+
 Result<std::vector<std::string>> Kallsyms::near(std::string_view name) {
     TRY(impl_->load());
     Nearest nearest{std::string(name)};

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -32,6 +33,8 @@ class Kallsyms {
     Result<std::vector<Symbol>> find(std::string_view name, std::string_view module = {});
     // Glob with * ? [a-z], text symbols, ascending by name.
     Result<std::vector<Symbol>> glob(std::string_view pattern, std::string_view module = {});
+    // Each text symbol whose name begins so, in no order, with repetitions. Names live until the next call of anything.
+    Result<void> each_function(std::string_view begin, std::string_view module, const std::function<void(std::string_view)>& visit);
     // The symbol that covers the address; offset = addr - symbol.addr. nullopt-like: empty name.
     Result<Symbol> at(uint64_t addr);
     // Where the next symbol of any kind begins, of the same part of the kernel; 0 if none follows.

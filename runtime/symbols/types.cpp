@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <unordered_map>
 
 #include "symbols/c_decl.hpp"
@@ -82,6 +83,7 @@ struct Types::Impl {
     Result<uint32_t> size_of(TypeId id, int depth = 0);
     Result<std::optional<Field>> field(TypeId outer, std::string_view name, uint32_t base_bits,
                                        uint32_t outer_size, int depth);
+    Result<void> list_members(TypeId type, uint32_t base_bits, int depth, std::vector<MemberInfo>& into);
     void offer_members(TypeId type, Nearest& nearest, int depth);
     Result<std::optional<Signature>> signature(TypeId function);
     void collect_constants();
@@ -188,6 +190,38 @@ Result<std::optional<Field>> Types::field(TypeId type, std::string_view name) {
     if (name.empty() || (info.kind != TypeKind::Struct && info.kind != TypeKind::Union))
         return std::optional<Field>();
     return impl_->field(info.id, name, 0, info.size, 0);
+}
+
+Result<void> Types::Impl::list_members(TypeId type, uint32_t base_bits, int depth, std::vector<MemberInfo>& into) {
+    if (depth > 16) return {};
+    for (const Member& member : graph.members(type)) {
+        const uint32_t first = base_bits + member.bit_offset;
+        into.push_back({std::string(member.name), member.type, first, member.bit_size,
+                        TRY(spell_type(graph, member.type, std::string(member.name))), depth});
+        if (!member.name.empty()) continue;
+        if (auto inner = graph.strip(member.type)) TRY(list_members(inner->first, first, depth + 1, into));
+    }
+    return {};
+}
+
+Result<std::vector<std::string>> Types::names(std::string_view begin) {
+    TRY(impl_->graph.load());
+    constexpr std::pair<NameKinds, const char*> kinds[] = {
+        {name_struct, "struct "}, {name_union, "union "}, {name_enum, "enum "}, {name_type, ""}};
+    std::set<std::string> found;
+    for (const auto& [kind, tag] : kinds)
+        for (const TypeId id : impl_->graph.all(kind)) {
+            const Node node = TRY(impl_->graph.node(id));
+            if (std::string name = tag + std::string(node.name); !node.name.empty() && name.starts_with(begin)) found.insert(std::move(name));
+        }
+    return std::vector<std::string>(found.begin(), found.end());
+}
+
+Result<std::vector<MemberInfo>> Types::members(TypeId type) {
+    std::vector<MemberInfo> found;
+    const TypeInfo info = TRY(impl_->resolve(type));
+    if (info.kind == TypeKind::Struct || info.kind == TypeKind::Union) TRY(impl_->list_members(info.id, 0, 0, found));
+    return found;
 }
 
 void Types::Impl::offer_members(TypeId type, Nearest& nearest, int depth) {

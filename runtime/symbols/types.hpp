@@ -45,6 +45,15 @@ struct Declaration {
     bool user = false;  // a pointer into the process's memory: "struct timespec user *"
 };
 
+// A member as it stands in its struct or union.
+struct MemberInfo {
+    std::string name;       // empty: of an unnamed struct or union, whose members follow
+    TypeId type = 0;
+    uint32_t bit_offset = 0, bit_size = 0;
+    std::string text;       // "struct dentry *dentry"
+    int depth = 0;          // in unnamed ones
+};
+
 struct Param {
     std::string name;
     TypeId type = 0;
@@ -81,6 +90,10 @@ class Types {
     Result<TypeId> parse(std::string_view c_declaration);
     Result<Declaration> parse_declaration(std::string_view c_declaration);
     Result<TypeId> pointer_to(TypeId type);
+    // "struct file", "union …", "enum …", typedefs of vmlinux that begin so, ascending.
+    Result<std::vector<std::string>> names(std::string_view begin);
+    // In their order, with those of unnamed structs and unions behind these; none of what is no struct or union.
+    Result<std::vector<MemberInfo>> members(TypeId type);
     // An enum constant by name, searched in all enums of vmlinux and of the modules that were asked for; nullopt if
     // there is none, an Error if two enums give it different values.
     Result<std::optional<int64_t>> enumerator(std::string_view name);

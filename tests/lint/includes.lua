@@ -19,6 +19,7 @@ end
 local libraries = {
   ["bpf/"] = "PkgConfig::LIBBPF", ["lua"] = "PkgConfig::LUAJIT", ["capstone/"] = "${CMAKE_DL_LIBS}",
   ["fmt/"] = "fmt::fmt", ["zlib"] = "ZLIB::ZLIB",
+  ["histedit"] = "PkgConfig::LIBEDIT",
 }
 
 local links = {} -- target: { public = set, private = set }

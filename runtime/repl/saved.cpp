@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+#include "repl/saved.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <regex>
+#include <span>
+
+namespace kpl {
+namespace {
+
+// What a script does not have.
+const std::regex prompts_own(R"((^|[^\w.:"'])(probes|pause|resume|help|save|detach_all|_)\b)");
+const std::regex has_local(R"(\blocal\b)");
+
+// Before inputs whose probes are not all on: it declares those that are, in the order in which they were declared.
+constexpr const char* picker = R"(
+-- Stands in for kprobe, kretprobe and jprobe where not all of the probes were on: "on", "off" or "gone".
+local declare = { kprobe, kretprobe, jprobe }
+local function pick(states)
+  local n = 0
+  local none = setmetatable({}, { __index = function() return function() end end })
+  local function picked(declarator)
+    return function(...)
+      n = n + 1
+      if states[n] == "gone" then return none end
+      if states[n] ~= "off" then return declarator(...) end
+      local probe = declarator(...)
+      probe:disable()
+      return probe
+    end
+  end
+  kprobe, kretprobe, jprobe = picked(declare[1]), picked(declare[2]), picked(declare[3])
+end
+)";
+
+bool all_on(std::span<const Saved::State> states) {
+    return std::all_of(states.begin(), states.end(), [](Saved::State s) { return s == Saved::State::On; });
+}
+
+std::string commented(const std::string& text) {
+    std::string out = "-- the prompt's own: ";
+    for (const char c : text) out += c == '\n' ? "\n-- " : std::string(1, c);
+    return out + "\n";
+}
+
+}  // namespace
+
+std::string Saved::script(const std::vector<State>& states) const {
+    constexpr const char* names[] = {"on", "off", "gone"};
+    std::string body;
+    bool picks = false;
+    for (const Input& input : inputs_) {
+        if (std::regex_search(input.text, prompts_own)) {
+            body += commented(input.text);
+            continue;
+        }
+        const std::string text = std::regex_search(input.text, has_local) ? "do\n" + input.text + "\nend\n" : input.text + "\n";
+        const auto own = std::span(states).subspan(input.first_probe, input.probes);
+        if (all_on(own)) {
+            body += text;
+            continue;
+        }
+        picks = true;
+        std::string list;
+        for (const State state : own) list += fmt::format("{}\"{}\"", list.empty() ? "" : ", ", names[static_cast<int>(state)]);
+        body += fmt::format("pick {{ {} }}\n{}kprobe, kretprobe, jprobe = declare[1], declare[2], declare[3]\n", list, text);
+    }
+    return "-- Saved at the prompt of kprobe-lua.\n" + std::string(picks ? picker + 1 : "") + body;
+}
+
+}  // namespace kpl

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+// What was typed so far, as a script that leads to what is armed now.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace kpl {
+
+class Saved {
+  public:
+    enum class State { On, Off, Gone };  // of a probe, now
+    struct Input {
+        std::string text;
+        size_t first_probe = 0, probes = 0;  // that it declared
+    };
+
+    void add(Input input) { inputs_.push_back(std::move(input)); }
+    size_t size() const { return inputs_.size(); }
+    // `states`: of every probe that was declared.
+    std::string script(const std::vector<State>& states) const;
+
+  private:
+    std::vector<Input> inputs_;
+};
+
+}  // namespace kpl

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: MIT
+# limit: 900
+# Bad input: the prompt lives, or ends cleanly, without its probes and with its history.
+export HOME=$PWD
+ends() { # STEPS…: the prompt ends by them
+    run terminal "$@" kprobe-lua -i
+    status 0
+    left_nothing
+}
+echo "# noise"
+script noise <<'EOS'
+> p = kprobe("kpl_t_plain", function() end)
+see ^probe 1
+noise 20000
+type \x07\x1b\x03
+> "alive"
+see ^alive$
+type \x04
+end 0
+EOS
+echo "# a line of a megabyte"
+script long <<'EOS'
+> 1
+flood 1000000
+type \x03
+> "alive"
+see ^alive$
+type \x04
+end 0
+EOS
+echo "# the terminal closes, also while a script never ends"
+script hangup <<'EOS'
+> p = kprobe("kpl_t_plain", function() end)
+see ^probe 1
+hangup
+end 0
+EOS
+script stuck <<'EOS'
+> p = kprobe("kpl_t_plain", function() end)
+see ^probe 1
+> while true do pcall(error) end
+sh sleep 1
+hangup
+end 0
+EOS
+echo "# 20 columns, TERM=dumb"
+script narrow <<'EOS'
+> p = kprobe("kpl_t_plain", function(p, n) print("this line is longer than twenty", n) end)
+see ^probe 1
+type x = "abcdefghijklmnopqrstuvwxyz"
+run echo plain 2 > /sys/module/kpl_target/parameters/run
+see ^this line is longer
+type \r
+> #x
+see ^26$
+type \x04
+end 0
+EOS
+echo "# handlers that stop at each hit; a module that goes while the prompt waits"
+script stops <<'EOS'
+> p = kprobe("kpl_t_plain", function(p) print(ffi.cast("struct file *", 8).f_inode.i_ino) end)
+see ^probe 1
+run echo plain 20 > /sys/module/kpl_target/parameters/run
+see ^input 1:1: bad address .*hits?\)
+run rmmod kpl_target
+see the module was unloaded
+> p
+see ^probe 1: kpl_t_plain, gone$
+type \x04
+end 0
+EOS
+target > /dev/null
+ends noise
+ends long
+ends hangup
+ends stuck
+run terminal --size 10x20 narrow kprobe-lua -i
+status 0
+run terminal --size 24x80 --term dumb narrow kprobe-lua -i
+status 0
+ends stops
+grep -q '^"alive"$' .local/state/kprobe-lua/history || fail "the history is not kept"
