@@ -2,6 +2,8 @@
 #include "main/command_line.hpp"
 
 #include <algorithm>
+#include <unistd.h>
+
 #include <catch2/catch.hpp>
 #include <cctype>
 #include <cstdlib>
@@ -74,12 +76,20 @@ TEST_CASE("--vm keeps the rest of the command line for the run inside") {
     CHECK(newest.options.script == "s.lua");
 }
 
+TEST_CASE("a prompt takes a terminal, which tests do not have, and what ends by itself takes none") {
+    if (::isatty(STDIN_FILENO) && ::isatty(STDOUT_FILENO)) return;
+    CHECK(parse({}).text == "no script given");
+    CHECK(parse({"-i"}).text.starts_with("-i takes a terminal"));
+    CHECK(parse({"--vm", "-i", "s.lua"}).bad_usage);
+    CHECK_FALSE(parse({"s.lua"}).options.prompt);
+}
+
 TEST_CASE("each option that changes a run has a twin in the environment") {
     for (const OptionHelp& row : options_help()) {
         INFO(row.names.back());
         CHECK_FALSE(row.help.empty());
         const std::string& name = row.names.back();
-        const bool shows = name == "--help" || name == "--version" || name == "--info" || name == "-l";
+        const bool shows = name == "--help" || name == "--version" || name == "--info" || name == "-l" || name == "-i";
         CHECK(row.environment.starts_with("KPROBE_LUA_") != shows);
         if (!name.starts_with("--") || shows) continue;
         std::string twin = name.substr(2);
