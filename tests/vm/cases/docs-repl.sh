@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # The session of docs/repl.md, with what must appear; what it saves runs as a script.
 echo "session $KPL_ROOT/docs/repl.md" > steps
-echo 'type \x04' >> steps
+echo leave >> steps
 echo 'end 0' >> steps
 run terminal --size 40x100 --record session.cast --transcript session.txt steps kprobe-lua -i
 cat out

@@ -55,7 +55,7 @@ see ^probe 3:
 see ^3 +vfs_open +disabled
 > save "saved.lua"
 see inputs are in saved.lua$
-type \x04
+leave
 end 0
 EOS
 run terminal --size 50x120 steps kprobe-lua -i
@@ -73,13 +73,13 @@ script one <<'EOS'
 > "first of one"
 sh touch one-began; while [ ! -e two-ended ]; do sleep 0.1; done
 > "second of one"
-type \x04
+leave
 end 0
 EOS
 script two <<'EOS'
 sh while [ ! -e one-began ]; do sleep 0.1; done
 > "of two"
-type \x04
+leave
 end 0
 EOS
 terminal one kprobe-lua -i > one.out &

@@ -15,7 +15,7 @@ noise 20000
 type \x07\x1b\x03
 > "alive"
 see ^alive$
-type \x04
+leave
 end 0
 EOS
 echo "# a line of a megabyte"
@@ -25,7 +25,7 @@ flood 1000000
 type \x03
 > "alive"
 see ^alive$
-type \x04
+leave
 end 0
 EOS
 echo "# the terminal closes, also while a script never ends"
@@ -53,7 +53,7 @@ see ^this line is longer
 type \r
 > #x
 see ^26$
-type \x04
+leave
 end 0
 EOS
 echo "# handlers that stop at each hit; a module that goes while the prompt waits"
@@ -66,7 +66,7 @@ run rmmod kpl_target
 see the module was unloaded
 > p
 see ^probe 1: kpl_t_plain, gone$
-type \x04
+leave
 end 0
 EOS
 target > /dev/null

@@ -46,11 +46,11 @@ see ^input 10:1: interrupted|interrupted$
 see ^true$
 > e = event()
 > kprobe("kpl_t_outer", function(p, a) e { a = a } end) e:each(function(e) bad = bad + e.a end)
-> os.execute "echo outer 2 > /sys/module/kpl_target/parameters/run"
+run while sleep 0.2; do echo outer 2 > /sys/module/kpl_target/parameters/run; done
 see ^input 13:1: 'bad' is not defined
 > "alive"
 see ^alive$
-type \x04
+leave
 end 0
 EOS
 target > /dev/null

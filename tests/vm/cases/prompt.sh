@@ -78,7 +78,7 @@ row half a line$
 type \x03
 > "after"
 see ^after$
-type \x04
+leave
 end 0
 EOS
 target > /dev/null

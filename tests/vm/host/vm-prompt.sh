@@ -14,10 +14,11 @@ size 30 50
 see ^30 50$
 > "\27[31mred"
 see ^red$
-type \x04
+leave
 end 0
 EOS
 script boot <<'EOS'
+see ^vm: booting
 type \x03
 end 130
 EOS
@@ -25,5 +26,5 @@ for version in 6.1 6.12; do
     run terminal steps kprobe-lua --vm=$version -i
     status 0
 done
-run terminal boot kprobe-lua --vm -i
+run terminal boot kprobe-lua -v --vm -i
 status 0

@@ -4,6 +4,7 @@
 //   terminal [--size ROWSxCOLUMNS] [--term TERM] [--record FILE.cast] [--transcript FILE] SCRIPT PROGRAM [ARGS…]
 //
 //   > TEXT         waits for a prompt ("3> "), types TEXT and Enter
+//   leave          waits for a prompt and types ^D
 //   type TEXT      types TEXT as it is; \r \t \e \\ \xHH
 //   see REGEX      waits for a line, from the last prompt that was answered on, that matches (anywhere in it)
 //   row REGEX      waits until the cursor's line matches
@@ -126,6 +127,7 @@ class Sitter {
         int a = 0, b = 0;
         std::sscanf(of.c_str(), "%d %d", &a, &b);
         if (what == ">") return answer(of);
+        if (what == "leave") return until_prompt(), type("\x04");
         if (what == "type") return type(unescaped(of));
         if (what == "see") return until([this, re = std::regex(of)] { return seen(re); });
         if (what == "row") return until([this, re = std::regex(of)] { return std::regex_search(screen_.line(screen_.row()), re); });
@@ -188,13 +190,17 @@ class Sitter {
         }
     }
 
-    void answer(const std::string& text) {
+    void until_prompt() {
         static const std::regex prompt("[0-9]+>>?$");
         until([this] {
             const std::string row = screen_.line(screen_.row());
             const auto width = std::count_if(row.begin(), row.end(), [](char c) { return (c & 0xc0) != 0x80; });
             return std::regex_search(row, prompt) && static_cast<long>(screen_.column()) == width + 1;
         });
+    }
+
+    void answer(const std::string& text) {
+        until_prompt();
         mark_ = screen_.row();
         type(text + "\r");
         // The input is there before its output is looked for.
