@@ -239,7 +239,7 @@ function registry.prompt_run(chunk)
   results = values or returned -- an expression gives its values to the function, a chunk may return some
 end
 
-local function is_new(value) return is_probe(value) and value.id >= first end
+local function is_new(value) return first and is_probe(value) and value.id >= first end
 
 -- Probes that globals held before and do not any more: new ones took their place.
 local function replaced()
@@ -260,7 +260,8 @@ function registry.prompt_done(well)
     for name, value in next, _G do
       if is_new(value) then _G[name] = nil end
     end
-    for id = first or 0, core.declared() - 1 do objects[id + 1] = nil end
+    for id = first or core.declared(), core.declared() - 1 do objects[id + 1] = nil end
+    first, before = nil, nil
     return ""
   end
   local lines, told, instead = {}, {}, {}

@@ -122,6 +122,7 @@ void Repl::remember(const std::string& input) {
 // All or none of what it declares is armed.
 Result<void> Repl::run_chunk(const std::string& input) {
     const Signals::Running running(*signals_, 0);
+    if (signals_->interrupted()) return Error{Errc::script, "interrupted"};  // between its Enter and here
     const size_t asked = session_->asked(), first = declared();
     auto ran = session_->run_input(input, fmt::format("input {}", number_));
     if (ran && !session_->ended()) ran = session_->arm();
