@@ -24,6 +24,7 @@ see is no builtin, variable, kernel function or type
 see ^n is an aggregation$
 > help "kretprobe"
 see kretprobe \{
+row ^[0-9]+>$
 type kret\t
 row kretprobe$
 type  { "vfs_rea\t
@@ -35,11 +36,14 @@ type ile) file.f_pa\t.den\tx\x08.d_na\t.na\t
 row file\.f_path\.dentry\.d_name\.name$
 type \x03
 see \^C
+row ^[0-9]+>$
 type ffi.sizeo\t("int")\r
 see ^4$
+row ^[0-9]+>$
 type task().real_cr\t
 row task\(\)\.real_cred$
 type \x03
+row ^[0-9]+>$
 type \x12another
 row of another day
 type \r

@@ -47,6 +47,7 @@ echo "# 20 columns, TERM=dumb"
 script narrow <<'EOS'
 > p = kprobe("kpl_t_plain", function(p, n) print("this line is longer than twenty", n) end)
 see ^probe 1
+row ^[0-9]+>$
 type x = "abcdefghijklmnopqrstuvwxyz"
 run echo plain 2 > /sys/module/kpl_target/parameters/run
 see ^this line is longer

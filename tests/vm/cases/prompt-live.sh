@@ -8,6 +8,7 @@ EOS
 script steps <<'EOS'
 > p = kprobe("kpl_t_plain", function(p, n) printf("hit %d\n", n) end)
 see ^probe 1: kpl_t_plain, ftrace, armed$
+row ^[0-9]+>$
 type n = 12 + 30
 row ^2> n = 12 [+] 30$
 type \x02\x02\x02

@@ -73,6 +73,7 @@ see ^k(ret)?probe$|^ftrace$
 see ^2 probes detached$
 > probes()
 see ^\{\}$
+row ^[0-9]+>$
 type half a line
 row half a line$
 type \x03
