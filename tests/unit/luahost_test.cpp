@@ -94,11 +94,21 @@ struct Fixture {
     }
     std::string error(const std::string& code) {
         auto ran = run(code);
-        return ran ? "" : ran.error().message();
+        return ran ? host->take_kept().text : ran.error().message();
     }
 };
 
 }  // namespace
+
+TEST_CASE_METHOD(Fixture, "declarations that are wrong are kept until the chunk ends, but under pcall") {
+    REQUIRE(run("count { most = 1 }\nlocal p = kprobe { 'x' } p:disable()\nraised = select(2, pcall(kprobe, 'x', 3))\nbatch { p }"));
+    const LuaHost::KeptErrors kept = host->take_kept();
+    CHECK(kept.text == "script.lua:1: count has no option 'most'; it has: max\n"
+                       "script.lua:2: kprobe has no handler: pre = function(p) … end");
+    CHECK_FALSE(kept.alone);  // of the map, handlers know nothing
+    CHECK(host->take_kept().text.empty());
+    CHECK(error("error(raised, 0)") == "script.lua:3: kprobe(target, fn): fn must be a function");
+}
 
 TEST_CASE_METHOD(Fixture, "declarations reach the session") {
     REQUIRE(run(R"(
