@@ -23,17 +23,22 @@ script late.lua <<'LUA'
 local reads, late = count(), count()
 kprobe("read_zero", function() reads:add() end)
 local function big() return 1 end
+local function memory(percent)
+  local f = io.open("/sys/module/kprobe_lua/parameters/memory_percent", "w")
+  f:write(percent) f:close()
+end
 local n, refused, good = 0
 local steps = {
   function() print("name", pcall(kprobe, "no_such_function", function() end)) end,
   function() print("option", pcall(kprobe, { "vfs_read", prre = 1 })) end,
   function() print("compile", pcall(kprobe, "vfs_write", function(p) late:add(p.nothing) end)) end,
   function()
-    refused = kretprobe { { "vfs_read", "vfs_write", "vfs_open", "vfs_fsync", "vfs_getattr", "vfs_statx" },
-      maxactive = 16384, data = 4096, entry = function(p) p.data.at = 1 end, ret = function(p) late:add(big()) end }
+    memory "0"
+    refused = kretprobe { "vfs_read", ret = function(p) late:add(big()) end }
     print("pending", refused.state)
   end,
   function()
+    memory "25"
     print("refused", refused.state, refused:stats().returns.hits)
     good = kprobe("read_zero", function() late:add() end)
   end,
@@ -47,9 +52,9 @@ every(0.02, function() n = n + 1 steps[n]() end)
 LUA
 run kprobe-lua late.lua
 status 0
-out "^name	false	late.lua:6: .*no_such_function"
-out "^option	false	late.lua:7: kprobe has no option 'prre'"
-out "^compile	false	late.lua:8: .*'nothing'"
+out "^name	false	late.lua:10: .*no_such_function"
+out "^option	false	late.lua:11: kprobe has no option 'prre'"
+out "^compile	false	late.lua:12: .*'nothing'"
 line 'refused	failed	0'
 line 'good	ftrace	5	5'
 err '^none of the probes that were declared with it is armed$'

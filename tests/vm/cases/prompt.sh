@@ -29,7 +29,7 @@ see ^input 10:1: hi$
 never a local is gone
 > while true do end
 type \x03
-see ^interrupted$
+see ^(\^C)?interrupted$
 > n = count()
 > p = kprobe("kpl_t_plain", function() n:add() end)
 see ^probe 1: kpl_t_plain, ftrace, armed$

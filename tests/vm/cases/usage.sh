@@ -14,7 +14,7 @@ err '^-e:1: '
 run kprobe-lua --cost -e 'kprobe("vfs_read", function() end) kprobe("vfs_write", function(p) printf("%d", pid()) end)'
 status 0
 out '^ +COST +BUDGET +INSTRUCTIONS +HANDLER$'
-out '^ +[0-9]+ +10000 +[0-9]+  -e:1 pre of vfs_write$'
+out '^ +[0-9]+ +30000 +[0-9]+  -e:1 pre of vfs_write$'
 lines 3 .
 run env KPROBE_LUA_DRY_RUN=1 kprobe-lua -v -e 'kprobe("vfs_read", function() end) at_exit(function() print("the end") end)'
 status 0

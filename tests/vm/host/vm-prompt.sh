@@ -8,7 +8,7 @@ see ^42$
 see ^probe 1: vfs_read, ftrace, armed$
 > while true do end
 type \x03
-see ^interrupted$
+see ^(\^C)?interrupted$
 size 30 50
 > io.popen("stty size < /dev/tty"):read()
 see ^30 50$
