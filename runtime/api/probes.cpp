@@ -31,10 +31,6 @@ klua_counts counts_of(const kpl_counts& c) {
     return {c.hits, c.handled, c.skipped, c.missed, c.faults, c.errors, c.overruns};
 }
 
-const char* kind_name(ProbeKind kind) {
-    return kind == ProbeKind::Kretprobe ? "kretprobe" : kind == ProbeKind::Jprobe ? "jprobe" : "kprobe";
-}
-
 }  // namespace
 
 extern "C" {

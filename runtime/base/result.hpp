@@ -36,6 +36,20 @@ struct Error {
     }
 };
 
+// Errors of a script that are told in one round: one keeps its place, several are a line each.
+class ErrorRound {
+  public:
+    void add(const Error& error) {
+        all_ = all_.text.empty() ? Error{Errc::script, error.text, error.at}
+                                 : Error{Errc::script, all_.message() + "\n" + error.message()};
+    }
+    bool empty() const { return all_.text.empty(); }
+    const Error& error() const { return all_; }
+
+  private:
+    Error all_{};
+};
+
 template <class T>
 class [[nodiscard]] Result {
   public:

@@ -3,34 +3,10 @@
 #include <algorithm>
 #include <set>
 
-#include "bytecode/proto.hpp"
+#include "bytecode/flow.hpp"
 
 namespace kpl {
 namespace {
-
-// Where the code may go on after an instruction.
-std::vector<uint32_t> next_pcs(const Proto& f, uint32_t pc) {
-    const Insn& insn = f.code[pc];
-    const auto target = [&] { return static_cast<uint32_t>(static_cast<int64_t>(pc) + 1 + insn.jump()); };
-    switch (insn.op) {
-        case Op::RET:
-        case Op::RET0:
-        case Op::RET1:
-        case Op::RETM:
-        case Op::CALLT:
-        case Op::CALLMT:
-            return {};
-        case Op::JMP:
-        case Op::UCLO:
-        case Op::ISNEXT:
-            return {target()};
-        default:
-            break;
-    }
-    if (insn.op <= Op::ISF) return {pc + 1, pc + 2};  // a test: its jump, or behind it
-    if (op_modes(insn.op).cd == Mode::Jump) return {target(), pc + 1};
-    return {pc + 1};
-}
 
 bool assigns_upvalue(const Insn& insn, uint32_t index) {
     switch (insn.op) {
@@ -71,7 +47,7 @@ const LocalVar* captured_local(const Proto& f, uint32_t pc, const UpvalueDesc& u
 // The line where code that can run after `from` assigns the local: only while it is the same variable.
 uint32_t line_after(const Proto& f, uint32_t from, const LocalVar& local) {
     std::set<uint32_t> seen;
-    std::vector<uint32_t> todo = next_pcs(f, from);
+    std::vector<uint32_t> todo = successors(f, from);
     uint32_t line = 0;
     while (!todo.empty()) {
         const uint32_t pc = todo.back();
@@ -82,7 +58,7 @@ uint32_t line_after(const Proto& f, uint32_t from, const LocalVar& local) {
             const auto at = static_cast<uint32_t>(f.loc(pc).line);
             line = line ? std::min(line, at) : at;
         }
-        for (const uint32_t next : next_pcs(f, pc)) todo.push_back(next);
+        for (const uint32_t next : successors(f, pc)) todo.push_back(next);
     }
     return line;
 }

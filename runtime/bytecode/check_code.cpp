@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "bytecode/flow.hpp"
+
 namespace kpl {
 namespace {
 
@@ -99,15 +101,6 @@ int slots_below(Op op) {
     }
 }
 
-bool is_test(Op op) {
-    return op <= Op::ISF;
-}  // ISLT, the first, to ISF: half of a branch
-
-bool ends_function(Op op) {
-    return op == Op::RET || op == Op::RET0 || op == Op::RET1 || op == Op::RETM || op == Op::CALLT ||
-           op == Op::CALLMT;
-}
-
 std::string wrong_at(const Proto& f, uint32_t pc) {
     const Insn& insn = f.code[pc];
     const OpModes& modes = op_modes(insn.op);
@@ -116,7 +109,7 @@ std::string wrong_at(const Proto& f, uint32_t pc) {
     if (last_of_range(insn) >= f.frame_size || insn.a < slots_below(insn.op)) return "it leaves the frame";
     if ((insn.op == Op::KNIL && insn.c < insn.a) || (insn.op == Op::CAT && insn.c < insn.b))
         return "its range is reversed";
-    if (is_test(insn.op) && (pc + 1 == f.code.size() || f.code[pc + 1].op != Op::JMP))
+    if (is_conditional(insn.op) && (pc + 1 == f.code.size() || f.code[pc + 1].op != Op::JMP))
         return "no jump follows";
     if (pc + 1 == f.code.size() && !ends_function(insn.op)) return "the function has no end";
     return {};

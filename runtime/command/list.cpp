@@ -8,24 +8,17 @@
 #include "session/targets.hpp"
 
 namespace kpl {
-namespace {
-
-const char* kind_name(ProbeKind kind) {
-    return kind == ProbeKind::Kretprobe ? "kretprobe" : kind == ProbeKind::Jprobe ? "jprobe" : "kprobe";
-}
-
-}  // namespace
 
 Result<int> Run::list() {
     KernelView& kernel = session_->kernel();
     const BlacklistOnDemand blacklist;
     size_t count = 0;
-    std::string errors;
+    ErrorRound errors;
     for (const ProbeDecl& probe : session_->declared().probes()) {
         if (probe.detached) continue;
         auto resolved = resolve_targets(probe, kernel.symbols, blacklist, true);
         if (!resolved) {
-            errors += (errors.empty() ? "" : "\n") + resolved.error().message();
+            errors.add(resolved.error());
             continue;
         }
         const Resolved& found = *resolved;
@@ -42,7 +35,7 @@ Result<int> Run::list() {
         count += found.places.size();
     }
     sink_.flush_all();
-    if (!errors.empty()) return Error{Errc::script, errors};
+    if (!errors.empty()) return errors.error();
     return count ? 0 : 1;
 }
 

@@ -148,11 +148,11 @@ void Run::note(Note, const std::string& line) {
 
 void Run::overloaded(const std::string& place, const Overload& overload) {
     lost_ = true;
-    sink_.write(options_.format->overload({place, overload.cpu, overload.percent, options_.cpu_share, overload.hits}));
+    show(options_.format->overload({place, overload.cpu, overload.percent, options_.cpu_share, overload.hits}));
 }
 
 void Run::lost(uint64_t events) {
-    sink_.write(options_.format->lost(events));
+    show(options_.format->lost(events));
     if (!running_) return;
     note(Note::Warning, fmt::format("{} events lost: a ring was full; --buffer {}K makes them twice as large", events,
                                     options_.ring_bytes >> 9));

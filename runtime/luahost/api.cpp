@@ -186,7 +186,8 @@ int declare_probe(lua_State* L) {
     return guarded(L, [&](LuaHost::Impl& host) -> Result<int> {
         ProbeDecl probe;
         const std::string kind = string_field(L, 1, "kind");
-        probe.kind = kind == "kretprobe" ? ProbeKind::Kretprobe : kind == "jprobe" ? ProbeKind::Jprobe : ProbeKind::Kprobe;
+        for (size_t i = 0; i < std::size(probe_kind_names); i++)
+            if (kind == probe_kind_names[i]) probe.kind = static_cast<ProbeKind>(i);
         probe.at = place(L, 1);
         TRY(read_targets(L, 1, probe));
         const char* handlers[] = {"first", "second", "third"};
@@ -485,7 +486,7 @@ int in_chunk(lua_State* L) {
 }
 
 // keep(message, alone): an error to be told at the chunk's end.
-int keep(lua_State* L) {
+int keep_error(lua_State* L) {
     size_t size = 0;
     const char* text = luaL_checklstring(L, 1, &size);
     return guarded(L, [&](LuaHost::Impl& host) -> Result<int> {
@@ -509,7 +510,7 @@ constexpr luaL_Reg functions[] = {
     {"layout", record_layout}, {"symbol", symbol_name}, {"frame", frame_name}, {"batch_room", batch_room},
     {"named", named_number}, {"inet", inet_name},
     {"every", every},         {"at_exit", at_exit},     {"exit", exit_script}, {"write", write},
-    {"now", now},         {"in_chunk", in_chunk},  {"keep", keep},
+    {"now", now},         {"in_chunk", in_chunk},  {"keep", keep_error},
     {"probes", list_probes}, {"blacklist", list_blacklist}, {"functions", list_functions}, {"instructions", list_instructions},
     {"ask", prompt_ask},  {"declared", prompt_declared}, {"describe", prompt_describe}, {nullptr, nullptr},
 };

@@ -19,6 +19,8 @@
 namespace kpl {
 
 enum class ProbeKind { Kprobe, Kretprobe, Jprobe };
+constexpr const char* probe_kind_names[] = {"kprobe", "kretprobe", "jprobe"};
+constexpr const char* kind_name(ProbeKind kind) { return probe_kind_names[static_cast<size_t>(kind)]; }
 
 using FunctionPtr = std::shared_ptr<const FunctionRef>;
 

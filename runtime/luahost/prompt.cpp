@@ -42,10 +42,6 @@ bool ends_early(lua_State* L, const std::string& code) {
     return std::string_view(text, size).ends_with("near '<eof>'");
 }
 
-const char* kind_name(ProbeKind kind) {
-    return kind == ProbeKind::Kretprobe ? "kretprobe" : kind == ProbeKind::Jprobe ? "jprobe" : "kprobe";
-}
-
 Result<PromptApi*> prompt_of(const LuaHost::Impl& host) {
     if (!host.prompt) return Error{Errc::script, "this is for the prompt: kprobe-lua -i"};
     return host.prompt;

@@ -92,9 +92,11 @@ int done(lua_State* L, klua_session* s, int result) {
     return 1;
 }
 
-int arm(lua_State* L) {
+// A call of the library that takes the session alone.
+template <int (*call)(klua_session*)>
+int plain(lua_State* L) {
     klua_session* s = session_of(L);
-    return done(L, s, klua_arm(s));
+    return done(L, s, call(s));
 }
 
 // s.check(): compiles without a module; a list of { name =, cost =, budget =, instructions = }.
@@ -129,11 +131,6 @@ int poll(lua_State* L) {
     return done(L, s, klua_poll(s, wait, 20));
 }
 
-int fd(lua_State* L) {
-    klua_session* s = session_of(L);
-    return done(L, s, klua_fd(s));
-}
-
 // The exit code, or nil as long as neither the script nor a handler has called exit().
 int ended(lua_State* L) {
     klua_session* s = session_of(L);
@@ -141,21 +138,6 @@ int ended(lua_State* L) {
     if (klua_ended(s, &code) <= 0) return 0;
     lua_pushnumber(L, code);
     return 1;
-}
-
-int stop(lua_State* L) {
-    klua_session* s = session_of(L);
-    return done(L, s, klua_stop(s));
-}
-
-int disable(lua_State* L) {
-    klua_session* s = session_of(L);
-    return done(L, s, klua_disable(s));
-}
-
-int enable(lua_State* L) {
-    klua_session* s = session_of(L);
-    return done(L, s, klua_enable(s));
 }
 
 int close_box(lua_State* L, Box* box) {
@@ -177,8 +159,9 @@ int collected(lua_State* L) {
 }
 
 constexpr luaL_Reg functions[] = {
-    {"arm", arm},         {"check", check},   {"poll", poll}, {"fd", fd},       {"ended", ended},
-    {"disable", disable}, {"enable", enable}, {"stop", stop}, {"close", close}, {nullptr, nullptr},
+    {"arm", plain<klua_arm>},   {"check", check},                 {"poll", poll},
+    {"fd", plain<klua_fd>},     {"ended", ended},                 {"disable", plain<klua_disable>},
+    {"enable", plain<klua_enable>}, {"stop", plain<klua_stop>},   {"close", close}, {nullptr, nullptr},
 };
 
 bool is_callback(const char* name) {

@@ -24,6 +24,7 @@ constexpr const char* examples = R"(Examples:
   kprobe-lua -e 'n = count(); kprobe("vfs_read", function() n[comm()]:add() end)'
   kprobe-lua --check script.lua                    compile and verify: no root, no module
   kprobe-lua --vm -c 'cat /etc/passwd' script.lua  the same in a throwaway VM: no root, no risk
+  kprobe-lua help kretprobe                        what the documents say of a name; of a kernel function or type, too
   kprobe-lua doctor                                what is missing here, and what mends it
   kprobe-lua -l 'vfs_*'                            what can be probed; -lv with C declarations
   kprobe-lua disasm vfs_read                       its instructions: where a probe may stand, and how cheap it is there
@@ -121,7 +122,7 @@ void define(CLI::App& app, Parsed& p) {
     env(app.add_flag("--vm{newest}", p.vm, "run in a throwaway VM: --vm=6.1, --vm=6.12, --vm=6.1-rt, or the newest")->option_text("[=KERNEL]"), "VM");
     env(app.add_option("--vm-add", p.line.vm_add, "put a file or directory, a program with its libraries, or a kernel module into the VM; with --vm and -c alone, "
         "the command runs there by itself"), "VM_ADD")->option_text("FILE")->allow_extra_args(false);
-    app.add_option("script", p.positionals, "the script and its arguments; - reads stdin; or `disasm`, `list`, `doctor`")->option_text("SCRIPT [ARGS]");
+    app.add_option("script", p.positionals, "the script and its arguments; - reads stdin; or `disasm`, `list`, `doctor`, `help`")->option_text("SCRIPT [ARGS]");
     app.positionals_at_end();
     app.footer(examples);
 }

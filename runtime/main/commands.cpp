@@ -13,6 +13,8 @@
 #include "inspect/print_lists.hpp"
 #include "inspect/system_probes.hpp"
 #include "main/doctor.hpp"
+#include "repl/help.hpp"
+#include "session/session.hpp"
 #include "symbols/glob.hpp"
 
 namespace kpl {
@@ -94,6 +96,18 @@ Result<int> info(Context&) {
     return kpl::info();
 }
 
+// What the prompt's ?NAME shows.
+Result<int> help(Context& c) {
+    constexpr size_t columns = 80;
+    SilentClient silent;
+    const auto session = TRY(Session::open(c.line.options, silent));
+    Help help(session->host(), session->kernel());
+    const std::string name = c.args.empty() ? "" : c.args.front();
+    if (!name.empty() && !help.find(name, columns)) return Error{Errc::system, help.about(name, columns)};
+    put(help.about(name, columns) + "\n");
+    return 0;
+}
+
 struct CommandRow {
     const char* name;
     size_t most_args;
@@ -103,6 +117,7 @@ constexpr CommandRow commands[] = {
     {"disasm", 1000, disasm},
     {"list", 2, list},
     {"doctor", 0, doctor},
+    {"help", 1, help},
     // Options, not words: parse_command_line() leads here.
     {"-l", 1, list_functions},
     {"--info", 0, info},

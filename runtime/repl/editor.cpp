@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <histedit.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -22,6 +23,8 @@ namespace {
 constexpr wchar_t interrupt_key = 3, run_key = 31;
 
 constexpr size_t longest_line = 1 << 20;
+constexpr size_t long_line = 4096;   // each look at the whole of it takes time
+constexpr int flood_ms = 10;         // what comes within it is one flood
 constexpr size_t shortest_run = 16;  // bytes of text that come at once are no typing
 constexpr std::string_view paste_end = "\033[201~";
 
@@ -225,14 +228,23 @@ unsigned char Editor::interrupt() {
     return CC_NEWLINE;
 }
 
-bool Editor::insert(const std::string& text) {
+size_t Editor::line_length() const {
     const LineInfoW* line = ::el_wline(el_);
+    return static_cast<size_t>(line->lastchar - line->buffer);
+}
+
+bool Editor::insert(const std::string& text) {
     const std::wstring more = wide(text);
-    if (static_cast<size_t>(line->lastchar - line->buffer) + more.size() > longest_line) return false;
+    if (line_length() + more.size() > longest_line) return false;
     return more.empty() || ::el_winsertstr(el_, more.c_str()) == 0;
 }
 
-unsigned char Editor::insert_run() { return insert(std::exchange(run_, {})) ? CC_REFRESH : CC_REFRESH_BEEP; }
+// A long line is shown when no more of it comes.
+unsigned char Editor::insert_run() {
+    if (!insert(std::exchange(run_, {}))) return CC_REFRESH_BEEP;
+    pollfd keys{STDIN_FILENO, POLLIN, 0};
+    return line_length() > long_line && ::poll(&keys, 1, flood_ms) > 0 ? CC_NORM : CC_REFRESH;
+}
 
 // Waits for keys; false: there will be none.
 bool Editor::more_keys() {
@@ -354,7 +366,7 @@ void Editor::above(std::string_view lines) {
 
 // Below the line's last row; the cursor goes back to where libedit left it.
 void Editor::show_hint() {
-    if (!hooks_.hint || plain_ || columns_ < 40 || !hint_.empty()) return;
+    if (!hooks_.hint || plain_ || columns_ < 40 || !hint_.empty() || line_length() > long_line) return;
     hint_ = hooks_.hint(before_cursor());
     if (hint_.empty()) return;
     std::wstring text = wide(hint_);

@@ -69,6 +69,7 @@ class Editor {
     void write(std::string_view bytes);
     Position cursor(Position* end = nullptr) const;
     std::string before_cursor() const;
+    size_t line_length() const;
     void erase_line();
     void redraw();
     void show_hint();

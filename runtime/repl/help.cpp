@@ -77,13 +77,30 @@ size_t named_at(const std::string& text, const std::regex& word) {
     return text.npos;
 }
 
-// Lower is better; a row that begins with the name is its definition.
+// Code at the beginning of whose first column the name stands.
+bool defines(const Block& row, const std::string& name) {
+    if (row.kind != Block::Kind::Row) return false;
+    const size_t end = row.text.find(" | ", 2);
+    for (size_t at = row.text.find('`'); at < end; at = row.text.find('`', row.text.find('`', at + 1) + 1)) {
+        const std::string_view code = std::string_view(row.text).substr(at + 1);
+        if (code.starts_with(name) && !std::isalnum(static_cast<unsigned char>(code[name.size()])) && code[name.size()] != '_') return true;
+    }
+    return false;
+}
+
+// Lower is better.
 size_t distance(const Block& block, const std::regex& word) {
     if (block.kind == Block::Kind::Code) return std::string::npos;
     const size_t at = named_at(block.text, word);
-    if (at == std::string::npos) return at;
-    if (block.kind == Block::Kind::Row) return at == 2 ? 0 : at + 200;
-    return at + 10;
+    return at == std::string::npos ? at : at + (block.kind == Block::Kind::Row ? 200 : 0);
+}
+
+const Block* shortest_code(const std::vector<Block>& blocks, const std::regex& with) {
+    const Block* found = nullptr;
+    for (const Block& block : blocks)
+        if (block.kind == Block::Kind::Code && (!found || block.text.size() < found->text.size()) && std::regex_search(block.text, with))
+            found = &block;
+    return found;
 }
 
 std::string plain(std::string text, Block::Kind kind) {
@@ -114,32 +131,38 @@ std::string indented(const std::string& code) {
 
 }  // namespace
 
-std::optional<std::string> Help::documented(const std::string& name, size_t columns) {
+std::optional<std::string> Help::documented(const std::string& name, size_t columns, Rows rows) {
     static const std::vector<Block> blocks = blocks_of({reinterpret_cast<const char*>(documents), sizeof documents - 1});
     if (!std::regex_match(name, std::regex(R"([\w.]+)"))) return std::nullopt;
-    const std::regex word("(^|[^\\w.])" + std::regex_replace(name, std::regex(R"(\.)"), "\\.") + "($|[^\\w])");
-    size_t best = blocks.size(), least = std::string::npos;
-    for (size_t i = 0; i < blocks.size(); i++)
-        if (const size_t d = distance(blocks[i], word); d < least) best = i, least = d;
-    if (best == blocks.size()) return std::nullopt;
-    const Block* example = nullptr;
-    for (size_t i = 0; i < blocks.size(); i++) {
-        const Block& block = blocks[(best + i) % blocks.size()];
-        if (block.kind != Block::Kind::Code || !std::regex_search(block.text, word)) continue;
-        if (!example || block.text.size() < example->text.size()) example = &block;
-        if (i < 4) break;  // it stands with the text
+    const std::string spelt = "(^|[^\\w.\"])" + std::regex_replace(name, std::regex(R"(\.)"), "\\.");
+    const std::regex word(spelt + "($|[^\\w\"])"), call(spelt + " *[({\"]");
+    auto best = std::find_if(blocks.begin(), blocks.end(), [&](const Block& block) { return defines(block, name); });
+    if (best == blocks.end() && rows == Rows::Any) {
+        best = std::min_element(blocks.begin(), blocks.end(),
+                                [&](const Block& a, const Block& b) { return distance(a, word) < distance(b, word); });
+        if (distance(*best, word) == std::string::npos) return std::nullopt;
     }
-    return wrapped(plain(blocks[best].text, blocks[best].kind), columns) + (example ? indented(example->text) : "");
+    if (best == blocks.end()) return std::nullopt;
+    const Block* example = shortest_code(blocks, call);
+    if (!example && name.find('.') != name.npos) example = shortest_code(blocks, word);
+    return wrapped(plain(best->text, best->kind), columns) + (example ? indented(example->text) : "");
 }
 
 std::string Help::about(const std::string& name, size_t columns) {
     if (name.empty()) return tour;
+    if (auto text = find(name, columns)) return *std::move(text);
+    return unknown(name);
+}
+
+std::optional<std::string> Help::find(const std::string& name, size_t columns) {
     if (const std::string variable = host_.about_variable(name); !variable.empty()) return variable;
-    const std::vector<std::string> globals = host_.names_behind("");
-    if (std::find(globals.begin(), globals.end(), name.substr(0, name.find('.'))) != globals.end())
-        if (const auto text = documented(name, columns)) return *text;
-    if (const auto text = function(name)) return *text;
-    if (const auto text = type(name)) return *text;
+    if (auto text = documented(name, columns, Rows::Defining)) return text;
+    if (auto text = function(name)) return text;
+    if (auto text = type(name)) return text;
+    return documented(name, columns);
+}
+
+std::string Help::unknown(const std::string& name) {
     std::string near;
     if (const auto found = kernel_.symbols.near(name); found && !found->empty())
         near = fmt::format("; functions near to it: {}", fmt::join(*found, ", "));

@@ -17,12 +17,16 @@ class Help {
 
     // An empty name: a tour. Text of `columns` at most, where it is prose.
     std::string about(const std::string& name, size_t columns);
-    // From the documents: text and an example; nothing: they have no such name.
-    static std::optional<std::string> documented(const std::string& name, size_t columns);
+    // Nothing: the name is of nothing that is known.
+    std::optional<std::string> find(const std::string& name, size_t columns);
+    enum class Rows { Defining, Any };
+    // From the documents: the row of a table that defines the name, or else the best text that has it, and an example.
+    static std::optional<std::string> documented(const std::string& name, size_t columns, Rows rows = Rows::Any);
 
   private:
     std::optional<std::string> function(const std::string& target);
     std::optional<std::string> type(const std::string& name);
+    std::string unknown(const std::string& name);
 
     LuaHost& host_;
     KernelView& kernel_;

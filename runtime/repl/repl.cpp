@@ -231,13 +231,6 @@ void Repl::note(Note kind, const std::string& line) {
     say(color_ ? painted(line) : line);
 }
 
-void Repl::lost(uint64_t events) {
-    if (!editor_) return Run::lost(events);
-    out(options_.format->lost(events));
-    note(Note::Warning, fmt::format("{} events lost: a ring was full; --buffer {}K makes them twice as large", events,
-                                    options_.ring_bytes >> 9));
-}
-
 bool Repl::attaching(const Device& device) {
     if (signals_->ended() || signals_->interrupted()) return false;
     return live_ || Run::attaching(device);

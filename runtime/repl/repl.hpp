@@ -28,7 +28,6 @@ class Repl final : public Run, private PromptApi {
     bool print(std::string_view text) override { return out(options_.format->printed(text)); }
     bool show(std::string_view text) override { return out(text); }
     void note(Note kind, const std::string& line) override;
-    void lost(uint64_t events) override;
     bool attaching(const Device& device) override;
     bool goes_on() override { return true; }
 

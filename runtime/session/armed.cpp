@@ -105,21 +105,20 @@ void Armed::take_attached(std::vector<PlannedProbe> planned, const std::vector<k
 
 // Of each glob: what it left out. An error when nothing of it is left.
 Result<void> Armed::report_left_out(size_t first) {
-    std::string errors;
+    ErrorRound errors;
     for (size_t i = first; i < ranges_.size(); i++) {
         const ProbeDecl& probe = parts_.declared.probes()[i];
         const LeftOut& left = ranges_[i].left_out;
         const std::string text = left.text();
         if (text.empty()) continue;
         if (ranges_[i].count == 0 && !probe.optional)
-            errors += (errors.empty() ? "" : "\n") +
-                      Error{Errc::script, "no function that matches can be probed: " + text, probe.at}.message();
+            errors.add({Errc::script, "no function that matches can be probed: " + text, probe.at});
         else if (parts_.options.verbose || (left.unwilling() && !parts_.options.quiet))
             parts_.client.note(
                 Note::Info,
                 Error{Errc::script, fmt::format("{} probed; left out: {}", ranges_[i].count, text), probe.at}.message());
     }
-    if (!errors.empty()) return Error{Errc::script, errors};
+    if (!errors.empty()) return errors.error();
     return {};
 }
 

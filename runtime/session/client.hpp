@@ -53,4 +53,12 @@ class Client {
     virtual bool goes_on() { return false; }
 };
 
+// Hears nothing, and takes all text.
+struct SilentClient : Client {
+    bool print(std::string_view) override { return true; }
+    bool show(std::string_view) override { return true; }
+    void note(Note, const std::string&) override {}
+    void lost(uint64_t) override {}
+};
+
 }  // namespace kpl

@@ -35,7 +35,7 @@ Result<Plan> plan_pending(const Planning& planning, Declared& declared) {
     Plan plan;
     plan.first = declared.first_pending();
     plan.left_out.resize(declared.probes().size() - plan.first);
-    std::string errors;
+    ErrorRound errors;
     planning.kernel.symbols.refresh();
     for (size_t i = plan.first; i < declared.probes().size(); i++) {
         auto one = plan_one(planning, declared, static_cast<uint32_t>(i), planning.armed + plan.probes.size(),
@@ -45,9 +45,9 @@ Result<Plan> plan_pending(const Planning& planning, Declared& declared) {
         else if (declared.probes()[i].optional && one.error().code == Errc::script)
             note_skipped(planning.client, one.error());
         else
-            errors += (errors.empty() ? "" : "\n") + one.error().message();
+            errors.add(one.error());
     }
-    if (!errors.empty()) return Error{Errc::script, errors};
+    if (!errors.empty()) return errors.error();
     return plan;
 }
 

@@ -5,7 +5,6 @@
 #include <poll.h>
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <utility>
 
@@ -14,16 +13,6 @@
 
 namespace kpl {
 namespace {
-
-// "file:line: text" as an error that knows its place.
-Error placed(const Error& error) {
-    const size_t end = error.text.find(": "), colon = error.text.rfind(':', end == error.text.npos ? end : end - 1);
-    int line = 0;
-    if (!error.at.file.empty() || end == error.text.npos || colon == error.text.npos) return error;
-    const char* const last = error.text.data() + end;
-    if (std::from_chars(error.text.data() + colon + 1, last, line).ptr != last || line == 0) return error;
-    return {error.code, error.text.substr(end + 2), {error.text.substr(0, colon), line}};
-}
 
 constexpr uint64_t ms = 1000000;
 constexpr uint64_t report_period = 1000 * ms;
@@ -41,14 +30,14 @@ Result<std::unique_ptr<Session>> Session::open(Options options, Client& client, 
 Result<void> Session::run(const std::function<Result<void>()>& chunk) {
     const Mark before = mark();
     auto done = chunk();
-    const LuaHost::KeptErrors kept = host_->take_kept();
-    if (!kept.text.empty()) {
-        std::string text = kept.text;
+    if (const LuaHost::KeptErrors kept = host_->take_kept(); !kept.text.empty()) {
+        ErrorRound errors;
+        errors.add({Errc::script, kept.text});
         if (!done)
-            text += "\n" + done.error().message();
+            errors.add(done.error());
         else if (kept.alone && declared_.pending())
-            if (const auto others = check(); !others) text += "\n" + others.error().message();
-        done = Error{Errc::script, text};
+            if (const auto others = look_ahead(true); !others) errors.add(others.error());
+        done = errors.error();
     }
     if (!done) forget(before);
     return done;
@@ -85,22 +74,12 @@ void Session::forget(const Mark& mark) {
 
 // A probe of a callback is looked at when it is declared, where the script can still handle what is wrong with it.
 Result<uint32_t> Session::declare_probe(ProbeDecl probe) {
-    struct Silent final : Client {
-        bool print(std::string_view) override { return true; }
-        bool show(std::string_view) override { return true; }
-        void note(Note, const std::string&) override {}
-        void lost(uint64_t) override {}
-    } silent;
     const uint32_t number = declared_.add(std::move(probe));
-    if (!in_callback_ || options_.check) return number;
-    Options options = options_;
-    options.dump.clear();
-    options.verbose = false;
-    if (auto tried = try_pending(options, silent); !tried) {
-        declared_.fail_last();
-        return placed(tried.error());
-    }
-    return number;
+    if (!in_callback_) return number;
+    const auto looked = look_ahead(options_.check);
+    if (looked) return number;
+    declared_.fail_last();
+    return looked.error();
 }
 
 // ---- arming
@@ -152,8 +131,11 @@ Result<Armed::Outcome> Session::arm_pending() {
 Result<std::vector<CompiledHandler>> Session::compile(const Options& options, Client& client, const Result<Plan>& plan) {
     if (plan) return compile(options, client);
     if (plan.error().code != Errc::script) return plan.error();
-    const auto others = compile(options, client);
-    return others ? plan.error() : Error{Errc::script, plan.error().message() + "\n" + others.error().message()};
+    ErrorRound errors;
+    errors.add(plan.error());
+    SilentClient silent;  // the step itself says it
+    if (const auto others = compile(options, silent); !others) errors.add(others.error());
+    return errors.error();
 }
 
 Result<std::vector<CompiledHandler>> Session::compile(const Options& options, Client& client) {
@@ -181,6 +163,13 @@ Result<std::vector<CompiledHandler>> Session::check() {
     return handlers;
 }
 
+Result<std::vector<CompiledHandler>> Session::look_ahead(bool check) {
+    Options options = options_;
+    options.check = check;
+    SilentClient silent;
+    return try_pending(options, silent);
+}
+
 Result<std::vector<CompiledHandler>> Session::try_pending(const Options& options, Client& client) {
     Unit before = declared_.unit();
     const std::optional<uint32_t> pid = armed_ ? armed_->pid() : std::nullopt;
@@ -201,10 +190,9 @@ Result<Rings> Session::make_rings() const {
 
 // ---- running
 Result<std::optional<uint64_t>> Session::turn(uint64_t limit_ns) {
-    in_callback_ = true;
-    auto called = timers_.run([this](CallbackId callback) { return ended() ? Result<void>() : host_->call(callback); });
-    in_callback_ = false;
-    if (!called) return called.error();
+    TRY(in_callback([&] {
+        return timers_.run([this](CallbackId callback) { return ended() ? Result<void>() : host_->call(callback); });
+    }));
     TRY(look_for_exit());
     if (ended()) return std::optional<uint64_t>(0);
     timers_.start();
@@ -235,10 +223,7 @@ Result<std::optional<uint64_t>> Session::deliver(uint64_t limit_ns) {
     // A turn that a timer asked for cuts no gathering short; a ring that is filled to the mark does.
     pollfd ready{armed_->device().fd(), POLLIN, 0};
     if (const uint64_t now = monotonic_ns(); now < gather_until_ && ::poll(&ready, 1, 0) <= 0) return std::optional(gather_until_ - now);
-    in_callback_ = true;
-    const auto drain = delivery_->drain(limit_ns);
-    in_callback_ = false;
-    const size_t drained = TRY(drain);
+    const size_t drained = TRY(in_callback([&] { return delivery_->drain(limit_ns); }));
     // What comes before the request is seen by poll().
     const bool batches = drained && latency;
     delivery_->rings().arm(batches ? uint64_t{options_.ring_bytes} * options_.wake_fill / 100 : 0);

@@ -129,10 +129,19 @@ class Session final : public ScriptApi {
     // Arms all that is pending, or says why not: then it is still pending, as it was before it was compiled.
     Result<void> arm_all();
     Result<Armed::Outcome> arm_pending();
-    // Plans and compiles what is pending, and leaves it as it was. Says nothing on the way with a client of its own.
+    // Plans and compiles what is pending, and leaves it as it was.
     Result<std::vector<CompiledHandler>> try_pending(const Options& options, Client& client);
+    Result<std::vector<CompiledHandler>> look_ahead(bool check);  // the same, without a word
     Result<std::vector<CompiledHandler>> compile(const Options& options, Client& client, const Result<Plan>& plan);
     Result<std::vector<CompiledHandler>> compile(const Options& options, Client& client);
+    // Calls what calls the script's callbacks: what is wrong with a probe that they declare is an error of its declaration.
+    template <class Call>
+    auto in_callback(Call&& call) {
+        in_callback_ = true;
+        auto done = call();
+        in_callback_ = false;
+        return done;
+    }
     Result<Rings> make_rings() const;
     Result<std::optional<uint64_t>> deliver(uint64_t limit_ns);
     Result<void> look_for_exit();

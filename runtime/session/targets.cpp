@@ -220,7 +220,7 @@ std::string LeftOut::text() const {
 
 Result<Resolved> resolve_targets(const ProbeDecl& probe, Kallsyms& symbols, const BlacklistOnDemand& blacklist, bool addresses) {
     Resolver r{probe, symbols, blacklist};
-    std::string errors;  // a line for each, with its place in the script
+    ErrorRound errors;
     for (const auto& target : probe.targets) {
         const auto* name = std::get_if<std::string>(&target);
         const auto address = name ? parse_address(*name) : std::optional(std::get<uint64_t>(target));
@@ -236,9 +236,9 @@ Result<Resolved> resolve_targets(const ProbeDecl& probe, Kallsyms& symbols, cons
         if (probe.optional)
             r.result.missing.push_back(std::move(error));
         else
-            errors += (errors.empty() ? "" : "\n") + error.message();
+            errors.add(error);
     }
-    if (!errors.empty()) return Error{Errc::script, errors};
+    if (!errors.empty()) return errors.error();
     if (addresses) drop_repeated(r.result);
     return std::move(r.result);
 }

@@ -317,7 +317,7 @@ std::string errors_of(Op op) {
     BuildOptions options;
     options.arch = &host_arch();
     const auto built = build(unit, lab.types(), options);
-    return built ? "" : built.error().text;
+    return built ? "" : built.error().message();
 }
 
 }  // namespace

@@ -8,6 +8,9 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <lua.hpp>
+#include <memory>
 
 #include "repl/complete.hpp"
 #include "repl/context.hpp"
@@ -16,6 +19,7 @@
 #include "repl/layout.hpp"
 #include "repl/saved.hpp"
 #include "repl/screen.hpp"
+#include "session/session.hpp"
 
 using namespace kpl;
 using Kind = InputContext::Kind;
@@ -221,4 +225,29 @@ TEST_CASE("the documents say something of each name, with an example") {
         CHECK(text->find('`') == text->npos);
     }
     CHECK(!Help::documented("no_such_name", 79));
+}
+
+TEST_CASE("docs/reference.md has every name that a script has beyond Lua's own") {
+    std::ifstream file(KPL_DOCS "/reference.md");
+    const std::string page{std::istreambuf_iterator<char>(file), {}};
+    struct Names : SilentClient {
+        std::vector<std::string> names;
+        bool print(std::string_view text) override { return names.emplace_back(text.substr(0, text.find('\n'))), true; }
+    } client;
+    const auto session = Session::open({}, client);
+    REQUIRE(session);
+    REQUIRE((*session)->run_string("for name in pairs(_G) do print(name) end", "names", {}));
+    std::unique_ptr<lua_State, decltype(&lua_close)> plain(luaL_newstate(), lua_close);
+    luaL_openlibs(plain.get());
+    size_t own = 0;
+    for (const std::string& name : client.names) {
+        lua_getglobal(plain.get(), name.c_str());
+        const bool is_lua = !lua_isnil(plain.get(), -1) && name != "print";
+        lua_settop(plain.get(), 0);
+        if (is_lua || name == "arg" || name == "ffi") continue;
+        INFO(name);
+        CHECK((page.find("`" + name + "(") != page.npos || page.find("`" + name + " {") != page.npos));
+        own++;
+    }
+    CHECK(own > 40);
 }

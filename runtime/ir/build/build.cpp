@@ -38,7 +38,7 @@ Result<BuildResult> build(Unit& unit, Types& types, const BuildOptions& options)
     if (more)
         return Error{Errc::script, unit.handlers[unit.built].name + ": the types of these handlers can't be worked out"};
     if (!state.diag.has_errors()) state.finish();
-    if (state.diag.has_errors()) return Error{Errc::script, state.diag.text()};
+    if (state.diag.has_errors()) return state.diag.error();
     unit.built = unit.handlers.size();
     for (ir::Function& f : result.functions) ir::optimize(f);
     result.warnings = state.diag.warnings();

@@ -8,43 +8,6 @@ namespace {
 
 constexpr uint32_t none = ~0u;
 
-bool ends_function(Op op) {
-    switch (op) {
-        case Op::RET:
-        case Op::RET0:
-        case Op::RET1:
-        case Op::RETM:
-        case Op::CALLT:
-        case Op::CALLMT:
-            return true;
-        default:
-            return false;
-    }
-}
-
-// Jumps, and then never falls through.
-bool jumps_always(Op op) {
-    return op == Op::JMP || op == Op::UCLO || op == Op::ISNEXT;
-}
-
-// May jump, else falls through (LOOP's operand is a hint for the JIT, no jump).
-bool jumps_or_falls(Op op) {
-    return op == Op::FORI || op == Op::FORL || op == Op::ITERL;
-}
-
-std::vector<uint32_t> successors(const Proto& p, uint32_t pc) {
-    const Op op = p.code[pc].op;
-    if (ends_function(op)) return {};
-    if (is_conditional(op)) return {jump_target(p, pc), pc + 2};
-    if (jumps_always(op)) return {jump_target(p, pc)};
-    if (jumps_or_falls(op)) return {jump_target(p, pc), pc + 1};
-    return {pc + 1};
-}
-
-bool ends_block(Op op) {
-    return ends_function(op) || is_conditional(op) || jumps_always(op) || jumps_or_falls(op);
-}
-
 std::vector<bool> find_leaders(const Proto& p) {
     std::vector<bool> leader(p.code.size() + 2, false);
     if (p.code.size() > 1) leader[1] = true;
@@ -247,35 +210,6 @@ void add_loop(const Proto& p, Cfg& cfg, uint32_t head, uint32_t source) {
 }
 
 }  // namespace
-
-bool is_conditional(Op op) {
-    switch (op) {
-        case Op::ISLT:
-        case Op::ISGE:
-        case Op::ISLE:
-        case Op::ISGT:
-        case Op::ISEQV:
-        case Op::ISNEV:
-        case Op::ISEQS:
-        case Op::ISNES:
-        case Op::ISEQN:
-        case Op::ISNEN:
-        case Op::ISEQP:
-        case Op::ISNEP:
-        case Op::ISTC:
-        case Op::ISFC:
-        case Op::IST:
-        case Op::ISF:
-            return true;
-        default:
-            return false;
-    }
-}
-
-uint32_t jump_target(const Proto& proto, uint32_t pc) {
-    if (is_conditional(proto.code[pc].op)) pc++;
-    return static_cast<uint32_t>(static_cast<int>(pc) + 1 + proto.code[pc].jump());
-}
 
 Cfg make_cfg(const Proto& proto) {
     Cfg cfg;

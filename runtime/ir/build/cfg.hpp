@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "bytecode/proto.hpp"
+#include "bytecode/flow.hpp"
 
 namespace kpl::builder {
 
@@ -29,10 +29,5 @@ struct Cfg {
 };
 
 Cfg make_cfg(const Proto& proto);
-
-// Comparisons and tests: the JMP that follows belongs to them.
-bool is_conditional(Op op);
-// Where the jump at `pc` goes; for a comparison, where its JMP goes.
-uint32_t jump_target(const Proto& proto, uint32_t pc);
 
 }  // namespace kpl::builder

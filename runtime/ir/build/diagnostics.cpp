@@ -43,13 +43,10 @@ void Diagnostics::add_warning(const SourceLoc& at, std::string text) {
     warnings_.emplace(Place{at.file, at.line}, std::move(text));
 }
 
-std::string Diagnostics::text() const {
-    std::string all;
-    for (const auto& [place, text] : errors_) {
-        if (!all.empty()) all += '\n';
-        all += Error{Errc::script, text, {place.first, place.second}}.message();
-    }
-    return all;
+Error Diagnostics::error() const {
+    ErrorRound round;
+    for (const auto& [place, text] : errors_) round.add({Errc::script, text, {place.first, place.second}});
+    return round.error();
 }
 
 std::vector<Warning> Diagnostics::warnings() const {

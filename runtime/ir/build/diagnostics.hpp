@@ -57,8 +57,7 @@ class Diagnostics {
     void add_error(const SourceLoc& at, std::string text);
 
     bool has_errors() const { return !errors_.empty(); }
-    // `file:line: what`, one a line, in order of place.
-    std::string text() const;
+    Error error() const;  // all of them, in order of place
     std::vector<Warning> warnings() const;
     void clear();
 

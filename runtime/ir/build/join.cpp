@@ -47,7 +47,7 @@ Value Builder::merge(const Meeting& m) {
     v.type = *type;
     if (type->kind == Kind::Nil) return v;
     v.text = m.name;
-    if (type->kind == Kind::Snapshot || type->kind == Kind::Stack || type->kind == Kind::List || type->kind == Kind::Inet) return merge_in_place(m, known, *type);
+    if (stays_in_place(*type)) return merge_in_place(m, known, *type);
     if (!mergeable(type->kind)) return first;
     if (type->kind == Kind::String) {
         v.str = {.index = w_.new_slot(KPL_STR_SIZE(type->limit)), .limit = type->limit};
@@ -106,8 +106,7 @@ std::optional<Type> Builder::joined_type(const std::vector<Value>& values, const
             type = plain;
             return true;
         }
-        const bool in_place = t.kind == Kind::Snapshot || t.kind == Kind::Stack || t.kind == Kind::List || t.kind == Kind::Inet;
-        if (in_place && type.kind == t.kind) return type == plain;
+        if (stays_in_place(t) && type.kind == t.kind) return type == plain;
         // A struct that meets a pointer to such a struct is its address.
         const bool addresses = (type.kind == Kind::Pointer && t.kind == Kind::Memory) ||
                                (type.kind == Kind::Memory && t.kind == Kind::Pointer);
@@ -143,8 +142,7 @@ std::optional<Type> Builder::joined_type(const std::vector<Value>& values, const
         fail(Err::JOIN_TYPES, of_variable(name), describe(type), "nil");
         return std::nullopt;
     }
-    const bool in_place = type.kind == Kind::Snapshot || type.kind == Kind::Stack || type.kind == Kind::List || type.kind == Kind::Inet;
-    if (type.kind != Kind::Nil && !in_place && !mergeable(type.kind)) {
+    if (type.kind != Kind::Nil && !stays_in_place(type) && !mergeable(type.kind)) {
         // A map, a function, a struct value: only the very same thing may come in on every path.
         const bool all_same =
             std::all_of(values.begin(), values.end(), [&](const Value& v) { return same(v, values[0]); });

@@ -76,6 +76,11 @@ inline bool is_bytes(const Type& t) {
     return t.kind == Kind::String || t.kind == Kind::Stack || t.kind == Kind::List || t.kind == Kind::Inet;
 }
 
+// Its bytes stay where they are: two of them can't become one.
+inline bool stays_in_place(const Type& t) {
+    return t.kind == Kind::Snapshot || (is_bytes(t) && t.kind != Kind::String);
+}
+
 inline constexpr Type bool_type{Kind::Bool};
 inline constexpr Type int_type{Kind::Int};
 inline constexpr Type uint_type{.kind = Kind::Int, .is_unsigned = true};

@@ -7,7 +7,7 @@ script steps <<'EOS'
 > ?
 see ^Each input is Lua
 > ?kstack
-see the stack of the kernel
+see the kernel's stack: up to n frames
 see kstack\(
 > ?vfs_read
 see ^ssize_t vfs_read\(struct file \*file, char \*buf, size_t count, loff_t \*pos\)$
@@ -95,3 +95,18 @@ for input in '"first of one"' '"of two"' '"second of one"'; do
     grep -Fxq "$input" .local/state/kprobe-lua/history || fail "the history lacks $input"
 done
 left_nothing
+echo "# the same without a prompt"
+run kprobe-lua help kstack
+status 0
+out "^kstack\(\[n\]\): the kernel's stack"
+run kprobe-lua help vfs_read
+status 0
+out '^ssize_t vfs_read\(struct file'
+out 'can be probed: at its entry by ftrace'
+run kprobe-lua help "struct iovec"
+status 0
+out '^struct iovec, 16 bytes$'
+run kprobe-lua help no_such_name
+status 1
+one_error
+err "'no_such_name' is no builtin, variable, kernel function or type"
