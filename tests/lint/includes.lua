@@ -38,9 +38,6 @@ for target, dir in pairs(folders) do
   end
 end
 
--- It links archives by file, because LuaJIT must be the process's own: only its headers are ours to use.
-links.kpl_luamodule.private = { kpl_api = true, ["PkgConfig::LUAJIT"] = true }
-
 local wrong, checked = 0, 0
 local function complain(...)
   wrong = wrong + 1

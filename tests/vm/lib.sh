@@ -121,10 +121,18 @@ function M.value()
   f:close()
   return (text:gsub("%s+$", ""))
 end
+local function uptime() return tonumber(io.open("/proc/uptime"):read "*n") end
 function M.steps(list)
-  local i = 1
+  local i, ended, gathered = 1
   every(0.05, function()
-    if not list[i] then exit() elseif list[i]() ~= M.wait then i = i + 1 end
+    if list[i] then
+      if list[i]() ~= M.wait then i = i + 1 end
+    elseif gathered then
+      exit()
+    else -- events may gather for 0.02 s, and are delivered after the timers
+      ended = ended or uptime()
+      gathered = uptime() > ended + 0.05
+    end
   end)
 end
 return M

@@ -33,3 +33,5 @@ LUA
 run kprobe-lua -c 'sleep 1000' misfit.lua
 status 1
 err '^misfit.lua:3: ev.more is new, and armed handlers have fixed the fields \(n\): '
+[ "$(sed -n '2,$p' err)" = "stack traceback:
+    misfit.lua:3: in the function of line 3" ] || fail 'more than the error and where it was'

@@ -23,7 +23,7 @@ row ^2> n = 12 [+] 30$
 column 11
 type \x05 +\x20
 row 30 \+$
-keys 40 400
+keys 40
 type 1\r
 row ^3>$
 > pause()
