@@ -11,34 +11,34 @@
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 
+#include "agg.h"
 #include "core/agg.h"
-#include "map.h"
-#include "probe.h"
+#include "guard.h"
 #include "words.h"
 
 #define KPL_MAX_STEPS	48	/* of a search in the index, which is at most a quarter full */
 
 /* ------------------------------------------------------------------- update */
 
-static __always_inline struct kpl_agg_cell *kpl_cell(const struct kpl_map *map,
+static __always_inline struct kpl_agg_cell *kpl_cell(const struct kpl_agg *agg,
 						     const struct kpl_agg_view *view, u32 nr)
 {
-	return (void *)(view->bank + 1) + (u64)nr * map->agg.cell_size;
+	return (void *)(view->bank + 1) + (u64)nr * agg->cell_size;
 }
 
-static noinline struct kpl_agg_cell *kpl_cell_new(const struct kpl_map *map,
+static noinline struct kpl_agg_cell *kpl_cell_new(const struct kpl_agg *agg,
 						  const struct kpl_agg_view *view, u64 *slot,
 						  const u64 *key, u64 hash)
 {
 	u64 used = view->bank->used;
 	struct kpl_agg_cell *cell;
 
-	if (used == map->max_entries) {
+	if (used == agg->shape.max_entries) {
 		view->bank->lost++;
 		return NULL;
 	}
-	cell = kpl_cell(map, view, used);
-	kpl_words_copy((u64 *)(cell + 1), key, map->key_size / 8);
+	cell = kpl_cell(agg, view, used);
+	kpl_words_copy((u64 *)(cell + 1), key, agg->shape.key_size / 8);
 	*slot = (hash >> 32) << 32 | (used + 1);
 	/* The reader sees the key of each cell that it takes for used. */
 	smp_store_release(&cell->hash, (u32)(hash >> 32));
@@ -48,11 +48,11 @@ static noinline struct kpl_agg_cell *kpl_cell_new(const struct kpl_map *map,
 }
 
 /* The cell of a key, made if there is none; NULL when there is no room. */
-static struct kpl_agg_cell *kpl_cell_of(const struct kpl_map *map, const struct kpl_agg_view *view,
+static struct kpl_agg_cell *kpl_cell_of(const struct kpl_agg *agg, const struct kpl_agg_view *view,
 					const u64 *key)
 {
-	u64 hash = kpl_key_hash(map, key);
-	u32 mask = map->agg.index_size - 1;
+	u64 hash = kpl_key_hash(&agg->shape, key);
+	u32 mask = agg->index_size - 1;
 	u32 at = hash & mask, steps;
 
 	for (steps = 0; steps < KPL_MAX_STEPS; steps++, at = (at + 1) & mask) {
@@ -60,11 +60,11 @@ static struct kpl_agg_cell *kpl_cell_of(const struct kpl_map *map, const struct 
 		struct kpl_agg_cell *cell;
 
 		if (!slot)
-			return kpl_cell_new(map, view, &view->index[at], key, hash);
+			return kpl_cell_new(agg, view, &view->index[at], key, hash);
 		if (slot >> 32 != hash >> 32)
 			continue;
-		cell = kpl_cell(map, view, (u32)slot - 1);
-		if (kpl_key_equal(map, (u64 *)(cell + 1), key))
+		cell = kpl_cell(agg, view, (u32)slot - 1);
+		if (kpl_key_equal(&agg->shape, (u64 *)(cell + 1), key))
 			return cell;
 	}
 	view->bank->lost++;
@@ -72,21 +72,21 @@ static struct kpl_agg_cell *kpl_cell_of(const struct kpl_map *map, const struct 
 }
 
 /* Values of several words: the sequence count tells the reader what to trust. */
-static noinline void kpl_update_wide(const struct kpl_map *map, u64 *value, s64 n)
+static noinline void kpl_update_wide(const struct kpl_agg *agg, u64 *value, s64 n)
 {
-	struct kpl_agg_cell *cell = (void *)value - map->key_size - sizeof(*cell);
+	struct kpl_agg_cell *cell = (void *)value - agg->shape.key_size - sizeof(*cell);
 
 	WRITE_ONCE(cell->seq, cell->seq + 1);
 	smp_wmb();	/* odd before the first change */
-	kpl_agg_words_add(map->holds, value, n);
+	kpl_agg_words_add(agg->holds, value, n);
 	smp_wmb();	/* even after the last */
 	WRITE_ONCE(cell->seq, cell->seq + 1);
 }
 
 /* `value` is that of a cell, found or the only one. */
-static __always_inline u64 kpl_update(const struct kpl_map *map, u64 *value, u64 n)
+static __always_inline u64 kpl_update(const struct kpl_agg *agg, u64 *value, u64 n)
 {
-	switch (map->update) {
+	switch (agg->update) {
 	case KPL_UPDATE_ADD:
 		*value += n;
 		break;
@@ -94,30 +94,30 @@ static __always_inline u64 kpl_update(const struct kpl_map *map, u64 *value, u64
 		value[kpl_hist_slot(n)]++;
 		break;
 	case KPL_UPDATE_STEPS:
-		value[kpl_lhist_slot(map->lo, map->step, map->value_size / 8, n)]++;
+		value[kpl_lhist_slot(agg->lo, agg->step, agg->shape.value_size / 8, n)]++;
 		break;
 	case KPL_UPDATE_WORDS:
-		kpl_update_wide(map, value, n);
+		kpl_update_wide(agg, value, n);
 		break;
 	}
 	return 1;
 }
 
-static noinline u64 kpl_add_keyed(const struct kpl_map *map, const u64 *key, u64 n)
+static noinline u64 kpl_add_keyed(const struct kpl_agg *agg, const u64 *key, u64 n)
 {
-	const struct kpl_agg_view *view = this_cpu_read(map->agg.cpu->now);
-	struct kpl_agg_cell *cell = kpl_cell_of(map, view, key);
+	const struct kpl_agg_view *view = this_cpu_read(agg->cpu->now);
+	struct kpl_agg_cell *cell = kpl_cell_of(agg, view, key);
 
-	return cell ? kpl_update(map, (void *)(cell + 1) + map->key_size, n) : 0;
+	return cell ? kpl_update(agg, (void *)(cell + 1) + agg->shape.key_size, n) : 0;
 }
 
 u64 kpl_h_agg_add(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 {
-	const struct kpl_map *map = (const struct kpl_map *)r2;
+	const struct kpl_agg *agg = (const struct kpl_agg *)r2;
 
-	if (map->key_size)
-		return kpl_add_keyed(map, (const u64 *)r3, r4);
-	return kpl_update(map, this_cpu_read(map->agg.cpu->value), r4);
+	if (agg->shape.key_size)
+		return kpl_add_keyed(agg, (const u64 *)r3, r4);
+	return kpl_update(agg, this_cpu_read(agg->cpu->value), r4);
 }
 
 /*
@@ -126,36 +126,36 @@ u64 kpl_h_agg_add(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
  */
 u64 kpl_h_add_number(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 {
-	const struct kpl_map *map = (const struct kpl_map *)r2;
+	const struct kpl_agg *agg = (const struct kpl_agg *)r2;
 
-	*this_cpu_read(map->agg.cpu->value) += r4;
+	*this_cpu_read(agg->cpu->value) += r4;
 	return 1;
 }
 
 u64 kpl_h_add_hist(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 {
-	const struct kpl_map *map = (const struct kpl_map *)r2;
+	const struct kpl_agg *agg = (const struct kpl_agg *)r2;
 
-	this_cpu_read(map->agg.cpu->value)[kpl_hist_slot(r4)]++;
+	this_cpu_read(agg->cpu->value)[kpl_hist_slot(r4)]++;
 	return 1;
 }
 
-s32 kpl_agg_helper(const struct kpl_map *map)
+s32 kpl_agg_helper(const struct kpl_agg *agg)
 {
-	if (map->key_size)
+	if (agg->shape.key_size)
 		return KPL_H_agg_add;
-	if (map->update == KPL_UPDATE_ADD)
+	if (agg->update == KPL_UPDATE_ADD)
 		return KPL_H_ADD_NUMBER;
-	if (map->update == KPL_UPDATE_POWERS)
+	if (agg->update == KPL_UPDATE_POWERS)
 		return KPL_H_ADD_HIST;
 	return KPL_H_agg_add;
 }
 
 /* ------------------------------------------------------------------- memory */
 
-static struct kpl_area_plan kpl_agg_plan(const struct kpl_map *map)
+static struct kpl_area_plan kpl_agg_plan(const struct kpl_agg *agg)
 {
-	u32 cpu_pages = map->agg.bank_size * KPL_BANKS / PAGE_SIZE;
+	u32 cpu_pages = agg->bank_size * KPL_BANKS / PAGE_SIZE;
 
 	return (struct kpl_area_plan) {
 		.pages = cpu_pages * nr_cpu_ids,
@@ -164,32 +164,31 @@ static struct kpl_area_plan kpl_agg_plan(const struct kpl_map *map)
 	};
 }
 
-u64 kpl_agg_memory(struct kpl_map *map)
+u64 kpl_agg_memory(struct kpl_agg *agg)
 {
-	struct kpl_agg *agg = &map->agg;
-	u64 nr_cells = map->key_size ? map->max_entries : 1, pages;
+	u64 nr_cells = agg->shape.key_size ? agg->shape.max_entries : 1, pages;
 	struct kpl_area_plan plan;
 
-	agg->cell_size = sizeof(struct kpl_agg_cell) + map->key_size + map->value_size;
+	agg->cell_size = sizeof(struct kpl_agg_cell) + agg->shape.key_size + agg->shape.value_size;
 	agg->bank_size = sizeof(struct kpl_agg_bank) + nr_cells * agg->cell_size;
 	/* A CPU's banks fill whole pages, which no other CPU writes. */
 	agg->bank_size = ALIGN(agg->bank_size, PAGE_SIZE / KPL_BANKS);
 	pages = agg->bank_size * KPL_BANKS / PAGE_SIZE * nr_cpu_ids;
 	if (pages * PAGE_SIZE > KPL_MAP_STRIDE)
 		return U64_MAX;
-	if (map->key_size)
-		agg->index_size = roundup_pow_of_two(4 * max(map->max_entries, 4u));
-	plan = kpl_agg_plan(map);
+	if (agg->shape.key_size)
+		agg->index_size = roundup_pow_of_two(4 * max(agg->shape.max_entries, 4u));
+	plan = kpl_agg_plan(agg);
 	return kpl_area_memory(&plan) +
 	       (u64)agg->index_size * sizeof(u64) * KPL_BANKS * nr_cpu_ids;
 }
 
-static void kpl_bank_empty(const struct kpl_map *map, const struct kpl_agg_view *view, u64 epoch)
+static void kpl_bank_empty(const struct kpl_agg *agg, const struct kpl_agg_view *view, u64 epoch)
 {
-	memset(view->bank, 0, map->agg.bank_size);
+	memset(view->bank, 0, agg->bank_size);
 	view->bank->epoch = epoch;
-	if (map->key_size) {
-		memset(view->index, 0, map->agg.index_size * sizeof(u64));
+	if (agg->shape.key_size) {
+		memset(view->index, 0, agg->index_size * sizeof(u64));
 		return;
 	}
 	view->bank->used = 1;
@@ -197,7 +196,7 @@ static void kpl_bank_empty(const struct kpl_map *map, const struct kpl_agg_view 
 }
 
 /* From now on the CPU updates this bank. */
-static void kpl_agg_go(const struct kpl_map *map, struct kpl_agg_cpu *c, u32 bank)
+static void kpl_agg_go(const struct kpl_agg *agg, struct kpl_agg_cpu *c, u32 bank)
 {
 	struct kpl_agg_view *view = &c->view[bank];
 	struct kpl_agg_cell *first = (void *)(view->bank + 1);
@@ -208,9 +207,8 @@ static void kpl_agg_go(const struct kpl_map *map, struct kpl_agg_cpu *c, u32 ban
 	smp_store_release(&c->now, view);
 }
 
-static void kpl_agg_views(struct kpl_map *map)
+static void kpl_agg_views(struct kpl_agg *agg)
 {
-	struct kpl_agg *agg = &map->agg;
 	u32 cpu, bank;
 
 	for_each_possible_cpu(cpu) {
@@ -221,16 +219,15 @@ static void kpl_agg_views(struct kpl_map *map)
 
 			c->view[bank].bank = agg->area.addr + nr * agg->bank_size;
 			c->view[bank].index = agg->index + nr * agg->index_size;
-			kpl_bank_empty(map, &c->view[bank], 0);
+			kpl_bank_empty(agg, &c->view[bank], 0);
 		}
-		kpl_agg_go(map, c, 0);
+		kpl_agg_go(agg, c, 0);
 	}
 }
 
-int kpl_agg_alloc(struct kpl_map *map)
+int kpl_agg_alloc(struct kpl_agg *agg)
 {
-	struct kpl_agg *agg = &map->agg;
-	struct kpl_area_plan plan = kpl_agg_plan(map);
+	struct kpl_area_plan plan = kpl_agg_plan(agg);
 	int err = kpl_area_alloc(&agg->area, &plan);
 
 	if (err)
@@ -240,29 +237,28 @@ int kpl_agg_alloc(struct kpl_map *map)
 			       sizeof(u64), KPL_GFP | __GFP_ZERO);
 	if (!agg->cpu || !agg->index)
 		return -ENOMEM;
-	kpl_agg_views(map);
+	kpl_agg_views(agg);
 	return 0;
 }
 
-void kpl_agg_free(struct kpl_map *map)
+void kpl_agg_free(struct kpl_agg *agg)
 {
-	kpl_area_free(&map->agg.area);
-	free_percpu(map->agg.cpu);
-	vfree(map->agg.index);
+	kpl_area_free(&agg->area);
+	free_percpu(agg->cpu);
+	vfree(agg->index);
 }
 
-void kpl_agg_clear(struct kpl_map *map)
+void kpl_agg_clear(struct kpl_agg *agg)
 {
-	struct kpl_agg *agg = &map->agg;
 	u32 next = !agg->active, cpu;
 
 	agg->epoch++;
 	for_each_possible_cpu(cpu) {
 		struct kpl_agg_cpu *c = per_cpu_ptr(agg->cpu, cpu);
 
-		kpl_bank_empty(map, &c->view[next], agg->epoch);
+		kpl_bank_empty(agg, &c->view[next], agg->epoch);
 		/* An interrupted update of the old bank ends before the grace period does. */
-		kpl_agg_go(map, c, next);
+		kpl_agg_go(agg, c, next);
 		cond_resched();
 	}
 	kpl_hits_drain();

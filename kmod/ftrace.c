@@ -15,24 +15,14 @@
 #include <linux/module.h>
 #include <linux/slab.h>
 
-#include "compat.h"
 #include "area.h"
-#include "probe.h"
+#include "compat.h"
+#include "ftrace.h"
+#include "hit.h"
+#include "kprobe.h"
+#include "sites.h"
+#include "stats.h"
 #include "trace.h"
-
-/* 0, or -EINVAL: ftrace does not know all of them.  An ops that is never registered is asked. */
-int kpl_sites_known(unsigned long *sites, u32 nr)
-{
-	struct ftrace_ops *ops = kzalloc(sizeof(*ops), KPL_GFP);
-	int err;
-
-	if (!ops)
-		return -ENOMEM;
-	err = ftrace_set_filter_ips(ops, sites, nr, 0, 1);
-	ftrace_free_filter(ops);
-	kfree(ops);
-	return err;
-}
 
 #ifdef KPL_TRACES
 
@@ -235,66 +225,6 @@ static void kpl_traces_update(struct kpl_probe **prs, u32 nr)
 
 /* ----------------------------------------------------------------- operations */
 
-/*
- * Where ftrace calls from, for a function's address or the site's own.  ftrace
- * would find that itself, but would not tell.
- */
-static int kpl_site_find(struct kpl_probe *pr)
-{
-	u8 text[KPL_LANDING_PAD + MCOUNT_INSN_SIZE];
-
-	if (copy_from_kernel_nofault(text, (void *)pr->addr, sizeof(text)))
-		return -EINVAL;
-	if (kpl_is_ftrace_site(text))
-		pr->site = pr->addr;
-	else if (kpl_is_landing_pad(text) && kpl_is_ftrace_site(text + KPL_LANDING_PAD))
-		pr->site = pr->addr + KPL_LANDING_PAD;
-	else
-		return -EINVAL;
-	return 0;
-}
-
-/*
- * Gives an error to the probes whose sites ftrace does not know: all are asked
- * for at once, and halves of what it refuses, down to one (17 calls deep).
- * `sites` has room for all.
- */
-static void kpl_sites_ask(struct kpl_probe **prs, u32 nr, unsigned long *sites)
-{
-	u32 i, good = 0;
-	int err;
-
-	for (i = 0; i < nr; i++)
-		if (!prs[i]->error)
-			sites[good++] = prs[i]->site;
-	if (!good)
-		return;
-	cond_resched();
-	err = kpl_interrupted(prs[0]) ? -EINTR : kpl_sites_known(sites, good);
-	if (!err)
-		return;
-	if (nr > 1 && err == -EINVAL) {
-		kpl_sites_ask(prs, nr / 2, sites);
-		kpl_sites_ask(prs + nr / 2, nr - nr / 2, sites);
-		return;
-	}
-	for (i = 0; i < nr; i++)
-		prs[i]->error = prs[i]->error ?: err;
-}
-
-/* -EINVAL: no such site, or what ftrace will not trace. */
-static void kpl_sites_check(struct kpl_probe **prs, u32 nr)
-{
-	unsigned long *sites = kvmalloc_array(nr, sizeof(*sites), KPL_GFP);
-	u32 i;
-
-	for (i = 0; i < nr; i++)
-		prs[i]->error = sites ? kpl_site_find(prs[i]) : -ENOMEM;
-	if (sites)
-		kpl_sites_ask(prs, nr, sites);
-	kvfree(sites);
-}
-
 /* What ftrace has no site for may be a kprobe, whose turn to be added comes after. */
 static void kpl_sites_leave(struct kpl_probe **prs, u32 nr)
 {
@@ -343,7 +273,7 @@ static void kpl_trace_make(struct kpl_probe **prs, u32 nr, bool full_regs)
 static void kpl_ftrace_add(struct kpl_probe **prs, u32 nr)
 {
 	mutex_lock(&kpl_traces_lock);
-	kpl_sites_check(prs, nr);
+	kpl_sites_find(prs, nr);
 	kpl_sites_leave(prs, nr);
 	kpl_trace_make(prs, nr, false);
 	kpl_trace_make(prs, nr, true);
@@ -413,8 +343,8 @@ static enum kpl_probe_state kpl_ftrace_state(struct kpl_probe *pr)
 
 static void kpl_ftrace_stats(struct kpl_probe *pr, struct kpl_probe_stats *out)
 {
-	kpl_counts_read(pr, KPL_SIDE_FIRST, &out->entry);
-	kpl_counts_read(pr, KPL_SIDE_SECOND, &out->ret);
+	kpl_counts_read(&pr->origin, KPL_SIDE_FIRST, &out->entry);
+	kpl_counts_read(&pr->origin, KPL_SIDE_SECOND, &out->ret);
 }
 
 /* ---------------------------------------------------------- modules' code that goes */

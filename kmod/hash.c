@@ -10,7 +10,9 @@
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 
-#include "map.h"
+#include "area.h"
+#include "guard.h"
+#include "hash.h"
 #include "words.h"
 
 #define KPL_MAX_SPINS	2000	/* tries for what another CPU holds: a lock, the free list */
@@ -29,9 +31,9 @@ struct kpl_entry {
 	u32 used;
 };
 
-static __always_inline struct kpl_entry *kpl_entry(const struct kpl_map *map, u32 at)
+static __always_inline struct kpl_entry *kpl_entry(const struct kpl_hash *map, u32 at)
 {
-	return map->hash.entries + (u64)at * map->hash.stride;
+	return map->entries + (u64)at * map->stride;
 }
 
 static __always_inline u64 *kpl_entry_key(struct kpl_entry *entry)
@@ -39,9 +41,9 @@ static __always_inline u64 *kpl_entry_key(struct kpl_entry *entry)
 	return (u64 *)(entry + 1);
 }
 
-static __always_inline u64 *kpl_entry_value(const struct kpl_map *map, struct kpl_entry *entry)
+static __always_inline u64 *kpl_entry_value(const struct kpl_hash *map, struct kpl_entry *entry)
 {
-	return (void *)(entry + 1) + map->key_size;
+	return (void *)(entry + 1) + map->shape.key_size;
 }
 
 static __always_inline void kpl_copy(u64 *to, const u64 *from, u32 size)
@@ -49,7 +51,7 @@ static __always_inline void kpl_copy(u64 *to, const u64 *from, u32 size)
 	kpl_words_copy(to, from, size / 8);
 }
 
-static bool kpl_lock(struct kpl_map *map, struct kpl_bucket *bucket)
+static bool kpl_lock(struct kpl_hash *map, struct kpl_bucket *bucket)
 {
 	u32 spins;
 
@@ -58,7 +60,7 @@ static bool kpl_lock(struct kpl_map *map, struct kpl_bucket *bucket)
 			return true;
 		cpu_relax();
 	}
-	atomic64_inc(&map->hash.busy);
+	atomic64_inc(&map->busy);
 	return false;
 }
 
@@ -71,19 +73,18 @@ static void kpl_unlock(struct kpl_bucket *bucket)
 /* --------------------------------------------------------------- free entries */
 
 /* The tag changes with each take, so that a list which only looks the same is noticed. */
-static u32 kpl_entry_take(struct kpl_map *map)
+static u32 kpl_entry_take(struct kpl_hash *map)
 {
-	struct kpl_hash *h = &map->hash;
-	u64 head = READ_ONCE(h->free);
+	u64 head = READ_ONCE(map->free);
 	u32 tries;
 
 	for (tries = 0; tries < KPL_MAX_SPINS && (u32)head; tries++) {
 		u64 tag = (head >> 32) + 1;
 		u64 next = tag << 32 | READ_ONCE(kpl_entry(map, (u32)head)->next);
-		u64 found = cmpxchg(&h->free, head, next);
+		u64 found = cmpxchg(&map->free, head, next);
 
 		if (found == head) {
-			atomic_inc(&h->used);
+			atomic_inc(&map->used);
 			return (u32)head;
 		}
 		head = found;
@@ -92,15 +93,14 @@ static u32 kpl_entry_take(struct kpl_map *map)
 }
 
 /* Unbounded, yet each failure is another CPU's success. */
-static void kpl_entry_give(struct kpl_map *map, u32 at)
+static void kpl_entry_give(struct kpl_hash *map, u32 at)
 {
-	struct kpl_hash *h = &map->hash;
-	u64 head = READ_ONCE(h->free), found;
+	u64 head = READ_ONCE(map->free), found;
 
-	atomic_dec(&h->used);
+	atomic_dec(&map->used);
 	for (;; head = found) {
 		WRITE_ONCE(kpl_entry(map, at)->next, (u32)head);
-		found = cmpxchg(&h->free, head, (head >> 32) << 32 | at);
+		found = cmpxchg(&map->free, head, (head >> 32) << 32 | at);
 		if (found == head)
 			return;
 	}
@@ -116,12 +116,12 @@ struct kpl_place {
 	u64 hash;
 };
 
-static bool kpl_find(struct kpl_map *map, const u64 *key, struct kpl_place *p)
+static bool kpl_find(struct kpl_hash *map, const u64 *key, struct kpl_place *p)
 {
 	u32 steps;
 
-	p->hash = kpl_key_hash(map, key);
-	p->bucket = &map->hash.buckets[p->hash & map->hash.mask];
+	p->hash = kpl_key_hash(&map->shape, key);
+	p->bucket = &map->buckets[p->hash & map->mask];
 	p->entry = NULL;
 	if (!kpl_lock(map, p->bucket))
 		return false;
@@ -129,7 +129,8 @@ static bool kpl_find(struct kpl_map *map, const u64 *key, struct kpl_place *p)
 	for (steps = 0; *p->link && steps < KPL_MAX_CHAIN; steps++) {
 		struct kpl_entry *entry = kpl_entry(map, *p->link);
 
-		if (entry->hash == p->hash >> 32 && kpl_key_equal(map, kpl_entry_key(entry), key)) {
+		if (entry->hash == p->hash >> 32 &&
+		    kpl_key_equal(&map->shape, kpl_entry_key(entry), key)) {
 			p->entry = entry;
 			break;
 		}
@@ -139,40 +140,40 @@ static bool kpl_find(struct kpl_map *map, const u64 *key, struct kpl_place *p)
 }
 
 /* A new entry at the end of the chain, its value 0; NULL: no room. */
-static struct kpl_entry *kpl_insert(struct kpl_map *map, const u64 *key, struct kpl_place *p)
+static struct kpl_entry *kpl_insert(struct kpl_hash *map, const u64 *key, struct kpl_place *p)
 {
 	u32 at = *p->link ? 0 : kpl_entry_take(map);
 	struct kpl_entry *entry;
 
 	if (!at) {
-		atomic64_inc(&map->hash.lost);
+		atomic64_inc(&map->lost);
 		return NULL;
 	}
 	entry = kpl_entry(map, at);
 	WRITE_ONCE(entry->next, 0);
 	entry->hash = p->hash >> 32;
-	kpl_copy(kpl_entry_key(entry), key, map->key_size);
-	kpl_words_zero(kpl_entry_value(map, entry), map->value_size / 8);
-	WRITE_ONCE(entry->bucket, p->hash & map->hash.mask);
+	kpl_copy(kpl_entry_key(entry), key, map->shape.key_size);
+	kpl_words_zero(kpl_entry_value(map, entry), map->shape.value_size / 8);
+	WRITE_ONCE(entry->bucket, p->hash & map->mask);
 	/* Whoever sees it in use sees its bucket: kpl_hash_entry(). */
 	smp_store_release(&entry->used, 1);
 	WRITE_ONCE(*p->link, at);
 	return entry;
 }
 
-enum kpl_hash_result kpl_hash_read(struct kpl_map *map, const u64 *key, u64 *value)
+enum kpl_hash_result kpl_hash_read(struct kpl_hash *map, const u64 *key, u64 *value)
 {
 	struct kpl_place p;
 
 	if (!kpl_find(map, key, &p))
 		return KPL_HASH_BUSY;
 	if (p.entry)
-		kpl_copy(value, kpl_entry_value(map, p.entry), map->value_size);
+		kpl_copy(value, kpl_entry_value(map, p.entry), map->shape.value_size);
 	kpl_unlock(p.bucket);
 	return p.entry ? KPL_HASH_DONE : KPL_HASH_ABSENT;
 }
 
-enum kpl_hash_result kpl_hash_write(struct kpl_map *map, const u64 *key, const u64 *value)
+enum kpl_hash_result kpl_hash_write(struct kpl_hash *map, const u64 *key, const u64 *value)
 {
 	struct kpl_place p;
 
@@ -181,12 +182,12 @@ enum kpl_hash_result kpl_hash_write(struct kpl_map *map, const u64 *key, const u
 	if (!p.entry)
 		p.entry = kpl_insert(map, key, &p);
 	if (p.entry)
-		kpl_copy(kpl_entry_value(map, p.entry), value, map->value_size);
+		kpl_copy(kpl_entry_value(map, p.entry), value, map->shape.value_size);
 	kpl_unlock(p.bucket);
 	return p.entry ? KPL_HASH_DONE : KPL_HASH_FULL;
 }
 
-static enum kpl_hash_result kpl_hash_add(struct kpl_map *map, const u64 *key, u64 n)
+static enum kpl_hash_result kpl_hash_add(struct kpl_hash *map, const u64 *key, u64 n)
 {
 	struct kpl_place p;
 
@@ -200,7 +201,7 @@ static enum kpl_hash_result kpl_hash_add(struct kpl_map *map, const u64 *key, u6
 	return p.entry ? KPL_HASH_DONE : KPL_HASH_FULL;
 }
 
-enum kpl_hash_result kpl_hash_delete(struct kpl_map *map, const u64 *key)
+enum kpl_hash_result kpl_hash_delete(struct kpl_hash *map, const u64 *key)
 {
 	struct kpl_place p;
 	u32 at;
@@ -217,7 +218,7 @@ enum kpl_hash_result kpl_hash_delete(struct kpl_map *map, const u64 *key)
 	return p.entry ? KPL_HASH_DONE : KPL_HASH_ABSENT;
 }
 
-enum kpl_hash_result kpl_hash_entry(struct kpl_map *map, u32 at, u64 *key, u64 *value)
+enum kpl_hash_result kpl_hash_entry(struct kpl_hash *map, u32 at, u64 *key, u64 *value)
 {
 	struct kpl_entry *entry = kpl_entry(map, at);
 	enum kpl_hash_result result = KPL_HASH_ABSENT;
@@ -226,14 +227,14 @@ enum kpl_hash_result kpl_hash_entry(struct kpl_map *map, u32 at, u64 *key, u64 *
 	/* Pairs with kpl_insert(). */
 	if (!smp_load_acquire(&entry->used))
 		return result;
-	bucket = &map->hash.buckets[READ_ONCE(entry->bucket)];
+	bucket = &map->buckets[READ_ONCE(entry->bucket)];
 	if (!kpl_lock(map, bucket))
 		return KPL_HASH_BUSY;
 	/* It may have been freed, and used again elsewhere, before the lock was ours. */
 	if (smp_load_acquire(&entry->used) &&
-	    bucket == &map->hash.buckets[READ_ONCE(entry->bucket)]) {
-		kpl_copy(key, kpl_entry_key(entry), map->key_size);
-		kpl_copy(value, kpl_entry_value(map, entry), map->value_size);
+	    bucket == &map->buckets[READ_ONCE(entry->bucket)]) {
+		kpl_copy(key, kpl_entry_key(entry), map->shape.key_size);
+		kpl_copy(value, kpl_entry_value(map, entry), map->shape.value_size);
 		result = KPL_HASH_DONE;
 	}
 	kpl_unlock(bucket);
@@ -242,35 +243,33 @@ enum kpl_hash_result kpl_hash_entry(struct kpl_map *map, u32 at, u64 *key, u64 *
 
 /* --------------------------------------------------------------------- memory */
 
-u64 kpl_hash_memory(struct kpl_map *map)
+u64 kpl_hash_memory(struct kpl_hash *map)
 {
-	struct kpl_hash *h = &map->hash;
 
-	h->stride = sizeof(struct kpl_entry) + map->key_size + map->value_size;
-	h->nr_entries = map->max_entries + 1;
-	h->mask = roundup_pow_of_two(map->max_entries) - 1;
-	return (u64)h->nr_entries * h->stride + (h->mask + 1ull) * sizeof(struct kpl_bucket);
+	map->stride = sizeof(struct kpl_entry) + map->shape.key_size + map->shape.value_size;
+	map->nr_entries = map->shape.max_entries + 1;
+	map->mask = roundup_pow_of_two(map->shape.max_entries) - 1;
+	return (u64)map->nr_entries * map->stride + (map->mask + 1ull) * sizeof(struct kpl_bucket);
 }
 
-int kpl_hash_alloc(struct kpl_map *map)
+int kpl_hash_alloc(struct kpl_hash *map)
 {
-	struct kpl_hash *h = &map->hash;
 	u32 at;
 
-	h->buckets = __vmalloc((h->mask + 1ull) * sizeof(*h->buckets), KPL_GFP | __GFP_ZERO);
-	h->entries = __vmalloc((u64)h->nr_entries * h->stride, KPL_GFP | __GFP_ZERO);
-	if (!h->buckets || !h->entries)
+	map->buckets = __vmalloc((map->mask + 1ull) * sizeof(*map->buckets), KPL_GFP | __GFP_ZERO);
+	map->entries = __vmalloc((u64)map->nr_entries * map->stride, KPL_GFP | __GFP_ZERO);
+	if (!map->buckets || !map->entries)
 		return -ENOMEM;
-	for (at = 1; at + 1 < h->nr_entries; at++)
+	for (at = 1; at + 1 < map->nr_entries; at++)
 		kpl_entry(map, at)->next = at + 1;
-	h->free = 1;
+	map->free = 1;
 	return 0;
 }
 
-void kpl_hash_free(struct kpl_map *map)
+void kpl_hash_free(struct kpl_hash *map)
 {
-	vfree(map->hash.buckets);
-	vfree(map->hash.entries);
+	vfree(map->buckets);
+	vfree(map->entries);
 }
 
 /* -------------------------------------------------------------------- helpers */
@@ -278,25 +277,25 @@ void kpl_hash_free(struct kpl_map *map)
 /* The verifier takes the destination for written, whatever the result. */
 u64 kpl_h_map_get(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 {
-	struct kpl_map *map = (struct kpl_map *)r2;
+	struct kpl_hash *map = (struct kpl_hash *)r2;
 
 	if (kpl_hash_read(map, (const u64 *)r3, (u64 *)r4) == KPL_HASH_DONE)
 		return 1;
-	kpl_words_zero((u64 *)r4, map->value_size / 8);
+	kpl_words_zero((u64 *)r4, map->shape.value_size / 8);
 	return 0;
 }
 
 u64 kpl_h_map_set(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 {
-	return kpl_hash_write((struct kpl_map *)r2, (const u64 *)r3, (u64 *)r4) == KPL_HASH_DONE;
+	return kpl_hash_write((struct kpl_hash *)r2, (const u64 *)r3, (u64 *)r4) == KPL_HASH_DONE;
 }
 
 u64 kpl_h_map_delete(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 {
-	return kpl_hash_delete((struct kpl_map *)r2, (const u64 *)r3) == KPL_HASH_DONE;
+	return kpl_hash_delete((struct kpl_hash *)r2, (const u64 *)r3) == KPL_HASH_DONE;
 }
 
 u64 kpl_h_map_add(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 {
-	return kpl_hash_add((struct kpl_map *)r2, (const u64 *)r3, r4) == KPL_HASH_DONE;
+	return kpl_hash_add((struct kpl_hash *)r2, (const u64 *)r3, r4) == KPL_HASH_DONE;
 }

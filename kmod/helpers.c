@@ -4,9 +4,8 @@
 #include <linux/sched.h>
 #include <linux/timekeeping.h>
 
-#include "hit.h"
-#include "probe.h"
-#include "session.h"
+#include "guard.h"
+#include "helpers.h"
 
 /* Arguments and result as in helpers.def; what a helper does not take, it ignores. */
 #define KPL_HELPER(name) \
@@ -90,7 +89,7 @@ KPL_HELPER(test_twice)
 /* The first exit counts; from the next hit on, nothing is delivered. */
 KPL_HELPER(exit)
 {
-	struct kpl_session *s = kpl_ctx_of(r1)->probe->session;
+	struct kpl_session *s = kpl_ctx_of(r1)->origin->session;
 
 	if (atomic_xchg(&s->exit_claimed, 1))
 		return 0;

@@ -9,12 +9,11 @@
 #include <linux/string.h>
 
 #include "compat.h"
+#include "helpers.h"
 #include "hit.h"
 #include "overload.h"
-#include "probe.h"
+#include "stop.h"
 #include "trace.h"
-
-DEFINE_PER_CPU(struct kpl_ctx, kpl_ctx) ____cacheline_aligned;
 
 /* The kernel's own handler at the entry of a function with a return probe: called directly. */
 DEFINE_STATIC_CALL_NULL(kpl_hook_return, kpl_hit_call);
@@ -25,43 +24,10 @@ void kpl_hook_return_set(kprobe_pre_handler_t hook)
 		static_call_update(kpl_hook_return, hook);
 }
 
-void kpl_hit_init(void)
+static __always_inline const struct kpl_probe *kpl_probe_of(struct kprobe *kp)
 {
-	u32 cpu;
-
-	for_each_possible_cpu(cpu)
-		per_cpu(kpl_ctx, cpu).hit.cpu = cpu;
+	return container_of(kp, struct kpl_probe, rp.kp);
 }
-
-void kpl_hits_drain(void)
-{
-	synchronize_rcu_expedited();	/* the next line disturbs every CPU anyway */
-	kick_all_cpus_sync();
-}
-
-struct kpl_ctx *kpl_guard_get(void)
-{
-	struct kpl_ctx *ctx;
-
-	preempt_disable();
-	ctx = this_cpu_ptr(&kpl_ctx);
-	ctx->begun = 1;
-	barrier();
-	return ctx;
-}
-
-void kpl_guard_put(struct kpl_ctx *ctx)
-{
-	barrier();
-	ctx->busy = 0;
-	barrier();
-	preempt_enable();
-}
-
-/* ------------------------------------------------------------------ counting */
-
-#define kpl_count(pr, which_side, counter) \
-	this_cpu_inc((pr)->outcomes->side[which_side].n[counter])
 
 /* ------------------------------------------------------------------- filter */
 
@@ -90,7 +56,7 @@ static noinline bool kpl_when_fails(const struct kpl_when *when)
  */
 static __always_inline bool kpl_over(const struct kpl_probe *pr)
 {
-	return unlikely(!data_race(*pr->live));
+	return unlikely(!data_race(*pr->origin.live));
 }
 
 /* Refused by `when`; only for probes that have one. */
@@ -98,25 +64,8 @@ static __always_inline bool kpl_skipped(const struct kpl_probe *pr)
 {
 	if (!kpl_when_fails(&pr->when))
 		return false;
-	kpl_count(pr, KPL_SIDE_FIRST, KPL_C_SKIPPED);
+	kpl_count(&pr->origin, KPL_SIDE_FIRST, KPL_C_SKIPPED);
 	return true;
-}
-
-/* What a handler and its helpers may look at; `looks` says whether they do. */
-static __always_inline void kpl_look(struct kpl_ctx *ctx, const struct kpl_probe *pr)
-{
-	ctx->probe = pr;
-	ctx->hit.scratch = (unsigned long)this_cpu_read(pr->cpu->scratch);
-	ctx->hit.func = pr->func;
-	ctx->hit.addr = pr->addr;
-	ctx->hit.bad_addr = 0;
-	ctx->hit.status = 0;
-}
-
-void kpl_hit_prepare(struct kpl_ctx *ctx, const struct kpl_probe *pr, struct pt_regs *regs)
-{
-	ctx->hit.regs = (unsigned long)regs;
-	kpl_look(ctx, pr);
 }
 
 /* Takes the guard; false: the hit is counted as missed. */
@@ -124,7 +73,7 @@ static __always_inline bool kpl_begin(struct kpl_ctx *ctx, const struct kpl_prob
 				      enum kpl_side side)
 {
 	if (unlikely(ctx->busy)) {
-		kpl_count(pr, side, KPL_C_MISSED);
+		kpl_count(&pr->origin, side, KPL_C_MISSED);
 		return false;
 	}
 	ctx->begun = 1;
@@ -138,29 +87,36 @@ static __always_inline void kpl_end(void)
 	__this_cpu_write(kpl_ctx.busy, 0);
 }
 
+/* A handler ended otherwise than well: how to count it. */
+static enum kpl_count kpl_ended(const struct kpl_ctx *ctx, const struct kpl_handler *handler,
+				u64 result)
+{
+	return kpl_stop(ctx, handler->origin->session, handler->prog->sites, result);
+}
+
 /* A pre or post handler stopped: the fault handler, if there is one, runs instead. */
 static noinline void kpl_stopped(const struct kpl_probe *pr, enum kpl_side side, u64 result)
 {
 	const struct kpl_handler *fault = &pr->handler[KPL_HANDLER_FAULT];
-	struct kpl_ctx *ctx = this_cpu_ptr(&kpl_ctx);
-	enum kpl_count counter = kpl_stop(ctx, pr->session, pr->handler[side].prog, result);
+	struct kpl_ctx *ctx = kpl_ctx_here();
+	enum kpl_count counter = kpl_ended(ctx, &pr->handler[side], result);
 
-	kpl_count(pr, side, counter);
+	kpl_count(&pr->origin, side, counter);
 	if (counter != KPL_C_FAULT || !fault->run)
 		return;
 	/* What the first one has not looked at, this one may. */
 	if (pr->handler[side].looks != KPL_LOOKS_AT_ALL)
-		kpl_look(ctx, pr);
+		kpl_look(ctx, &pr->origin);
 	ctx->hit.status = 0;
-	result = kpl_run_fault(ctx, pr, fault);
+	result = kpl_run_fault(&ctx->hit, fault);
 	if (result != KPL_RET_DONE)
-		kpl_stop(ctx, pr->session, fault->prog, result);
+		kpl_ended(ctx, fault, result);
 }
 
 static __always_inline void kpl_handle(const struct kpl_probe *pr, enum kpl_side side,
 				       struct pt_regs *regs)
 {
-	struct kpl_ctx *ctx = this_cpu_ptr(&kpl_ctx);
+	struct kpl_ctx *ctx = kpl_ctx_here();
 	u64 result;
 
 	if (kpl_over(pr))
@@ -169,10 +125,10 @@ static __always_inline void kpl_handle(const struct kpl_probe *pr, enum kpl_side
 		return;
 	ctx->hit.regs = (unsigned long)regs;
 	if (pr->handler[side].looks == KPL_LOOKS_AT_ALL)
-		kpl_look(ctx, pr);
-	result = kpl_run(ctx, pr, &pr->handler[side]);
+		kpl_look(ctx, &pr->origin);
+	result = kpl_run(ctx, &pr->handler[side]);
 	if (likely(result == KPL_RET_DONE))
-		kpl_count(pr, side, KPL_C_HANDLED);
+		kpl_count(&pr->origin, side, KPL_C_HANDLED);
 	else
 		kpl_stopped(pr, side, result);
 	kpl_end();
@@ -202,7 +158,7 @@ void kpl_hit_post(struct kprobe *kp, struct pt_regs *regs, unsigned long flags)
 
 	if (pr->when.mask && kpl_when_fails(&pr->when)) {
 		if (!kpl_over(pr))
-			kpl_count(pr, KPL_SIDE_SECOND, KPL_C_SKIPPED);
+			kpl_count(&pr->origin, KPL_SIDE_SECOND, KPL_C_SKIPPED);
 		return;
 	}
 	kpl_handle(pr, KPL_SIDE_SECOND, regs);
@@ -242,7 +198,7 @@ static noinline void kpl_count_sides(const struct kpl_probe *pr, enum kpl_count 
 
 	for (side = 0; side < KPL_SIDES; side++)
 		if (pr->handler[side].run)
-			kpl_count(pr, side, counter);
+			kpl_count(&pr->origin, side, counter);
 }
 
 /*
@@ -252,10 +208,10 @@ static noinline void kpl_count_sides(const struct kpl_probe *pr, enum kpl_count 
 static __always_inline void kpl_run_traced(const struct kpl_probe *pr, struct kpl_ctx *ctx,
 					   enum kpl_side side)
 {
-	u64 result = kpl_run(ctx, pr, &pr->handler[side]);
+	u64 result = kpl_run(ctx, &pr->handler[side]);
 
 	if (likely(result == KPL_RET_DONE))
-		kpl_count(pr, side, KPL_C_HANDLED);
+		kpl_count(&pr->origin, side, KPL_C_HANDLED);
 	else
 		kpl_stopped(pr, side, result);
 }
@@ -265,7 +221,7 @@ static __always_inline void kpl_run_traced_at(const struct kpl_probe *pr, struct
 {
 	if (!pr->handler[side].run || kpl_over(pr))
 		return;
-	kpl_look(ctx, pr);
+	kpl_look(ctx, &pr->origin);
 	instruction_pointer_set((struct pt_regs *)ctx->hit.regs, ip);
 	kpl_run_traced(pr, ctx, side);
 }
@@ -274,9 +230,10 @@ static __always_inline void kpl_run_traced_at(const struct kpl_probe *pr, struct
  * All but a pre handler alone: handlers see what they would at a kprobe, and
  * ftrace has its registers back as they were.
  */
-static noinline void kpl_run_around(const struct kpl_probe *pr, struct kpl_ctx *ctx,
+static noinline void kpl_run_around(const struct kpl_probe *pr, struct kpl_hit *hit,
 				    struct pt_regs *regs)
 {
+	struct kpl_ctx *ctx = kpl_ctx_of((unsigned long)hit);
 	unsigned long ip = instruction_pointer(regs);
 
 	if (pr->when.mask && kpl_when_fails(&pr->when)) {
@@ -290,7 +247,7 @@ static noinline void kpl_run_around(const struct kpl_probe *pr, struct kpl_ctx *
 
 static __always_inline void kpl_handle_traced(const struct kpl_probe *pr, struct pt_regs *regs)
 {
-	struct kpl_ctx *ctx = this_cpu_ptr(&kpl_ctx);
+	struct kpl_ctx *ctx = kpl_ctx_here();
 
 	if (kpl_over(pr))
 		return;
@@ -302,10 +259,10 @@ static __always_inline void kpl_handle_traced(const struct kpl_probe *pr, struct
 	barrier();
 	ctx->hit.regs = (unsigned long)regs;
 	if (unlikely(pr->around)) {
-		kpl_run_around(pr, ctx, regs);
+		kpl_run_around(pr, &ctx->hit, regs);
 	} else {
 		if (pr->handler[KPL_SIDE_FIRST].looks == KPL_LOOKS_AT_ALL)
-			kpl_look(ctx, pr);
+			kpl_look(ctx, &pr->origin);
 		kpl_run_traced(pr, ctx, KPL_SIDE_FIRST);
 	}
 	kpl_end();
@@ -355,9 +312,9 @@ int kpl_hit_call(struct kprobe *kp, struct pt_regs *regs)
 
 	static_call(kpl_hook_return)(kp, regs);
 	if (likely(top != kpl_top_return()))
-		kpl_count(pr, KPL_SIDE_FIRST, KPL_C_HANDLED);
+		kpl_count(&pr->origin, KPL_SIDE_FIRST, KPL_C_HANDLED);
 	else
-		kpl_count(pr, KPL_SIDE_FIRST, KPL_C_MISSED);
+		kpl_count(&pr->origin, KPL_SIDE_FIRST, KPL_C_MISSED);
 	return 0;
 }
 
@@ -369,7 +326,7 @@ int kpl_hit_call_entry(struct kprobe *kp, struct pt_regs *regs)
 	__this_cpu_write(kpl_ctx.entered, 0);
 	static_call(kpl_hook_return)(kp, regs);
 	if (unlikely(!__this_cpu_read(kpl_ctx.entered)))
-		kpl_count(pr, KPL_SIDE_FIRST, KPL_C_MISSED);
+		kpl_count(&pr->origin, KPL_SIDE_FIRST, KPL_C_MISSED);
 	return 0;
 }
 
@@ -386,22 +343,33 @@ int kpl_hit_call_when(struct kprobe *kp, struct pt_regs *regs)
 /* The entry handler ended otherwise than well: no return handler for this call. */
 static noinline void kpl_entry_ended(const struct kpl_probe *pr, u64 result)
 {
-	struct kpl_ctx *ctx = this_cpu_ptr(&kpl_ctx);
-	enum kpl_count counter;
+	struct kpl_ctx *ctx = kpl_ctx_here();
+	enum kpl_count counter = kpl_ended(ctx, &pr->handler[KPL_SIDE_FIRST], result);
 
-	counter = kpl_stop(ctx, pr->session, pr->handler[KPL_SIDE_FIRST].prog, result);
-	kpl_count(pr, KPL_SIDE_FIRST, counter);
+	kpl_count(&pr->origin, KPL_SIDE_FIRST, counter);
 	if (counter == KPL_C_DECLINED)
-		kpl_count(pr, KPL_SIDE_FIRST, KPL_C_HANDLED);
+		kpl_count(&pr->origin, KPL_SIDE_FIRST, KPL_C_HANDLED);
 }
 
-static __always_inline void kpl_look_at_call(struct kpl_ctx *ctx, struct kretprobe_instance *ri,
-					     struct pt_regs *regs, enum kpl_looks looks)
+/*
+ * Known before the context is: the compiler puts that where `ri` came in, and
+ * would keep a copy of `ri`.
+ */
+static __always_inline u64 kpl_data_of(struct kretprobe_instance *ri)
+{
+	u64 data = (unsigned long)ri->data;
+
+	OPTIMIZER_HIDE_VAR(data);
+	return data;
+}
+
+static __always_inline void kpl_look_at_call(struct kpl_ctx *ctx, u64 data, struct pt_regs *regs,
+					     enum kpl_looks looks)
 {
 	if (looks == KPL_LOOKS_NOWHERE)
 		return;
 	ctx->hit.regs = (unsigned long)regs;
-	ctx->hit.data = (unsigned long)ri->data;
+	ctx->hit.data = data;
 }
 
 /* Non-zero: the instance is given back. */
@@ -409,20 +377,21 @@ static __always_inline int kpl_entered(struct kretprobe_instance *ri, struct pt_
 				       enum kpl_looks looks)
 {
 	const struct kpl_probe *pr = container_of(get_kretprobe(ri), struct kpl_probe, rp);
-	struct kpl_ctx *ctx = this_cpu_ptr(&kpl_ctx);
+	u64 data = kpl_data_of(ri);
+	struct kpl_ctx *ctx = kpl_ctx_here();
 	u64 result;
 
 	__this_cpu_write(kpl_ctx.entered, 1);
 	if (kpl_over(pr) || !kpl_begin(ctx, pr, KPL_SIDE_FIRST))
 		return 1;
-	kpl_look_at_call(ctx, ri, regs, looks);
+	kpl_look_at_call(ctx, data, regs, looks);
 	if (looks == KPL_LOOKS_AT_ALL) {
-		kpl_look(ctx, pr);
+		kpl_look(ctx, &pr->origin);
 		ctx->hit.ret_addr = kpl_return_address(regs);
 	}
-	result = kpl_run(ctx, pr, &pr->handler[KPL_SIDE_FIRST]);
+	result = kpl_run(ctx, &pr->handler[KPL_SIDE_FIRST]);
 	if (likely(result == KPL_RET_DONE))
-		kpl_count(pr, KPL_SIDE_FIRST, KPL_C_HANDLED);
+		kpl_count(&pr->origin, KPL_SIDE_FIRST, KPL_C_HANDLED);
 	else
 		kpl_entry_ended(pr, result);
 	kpl_end();
@@ -431,10 +400,10 @@ static __always_inline int kpl_entered(struct kretprobe_instance *ri, struct pt_
 
 static noinline void kpl_return_ended(const struct kpl_probe *pr, u64 result)
 {
-	struct kpl_ctx *ctx = this_cpu_ptr(&kpl_ctx);
+	struct kpl_ctx *ctx = kpl_ctx_here();
 
-	kpl_count(pr, KPL_SIDE_SECOND,
-		  kpl_stop(ctx, pr->session, pr->handler[KPL_SIDE_SECOND].prog, result));
+	kpl_count(&pr->origin, KPL_SIDE_SECOND,
+		  kpl_ended(ctx, &pr->handler[KPL_SIDE_SECOND], result));
 }
 
 /* A call that came after exit(), of a probe that has no entry handler to tell, was skipped. */
@@ -442,24 +411,25 @@ static __always_inline int kpl_returned(struct kretprobe_instance *ri, struct pt
 					enum kpl_looks looks)
 {
 	const struct kpl_probe *pr = container_of(get_kretprobe(ri), struct kpl_probe, rp);
-	struct kpl_ctx *ctx = this_cpu_ptr(&kpl_ctx);
+	u64 data = kpl_data_of(ri);
+	struct kpl_ctx *ctx = kpl_ctx_here();
 	u64 result;
 
 	if (kpl_over(pr)) {
-		kpl_count(pr, KPL_SIDE_SECOND, KPL_C_SKIPPED);
+		kpl_count(&pr->origin, KPL_SIDE_SECOND, KPL_C_SKIPPED);
 		return 0;
 	}
 	if (!kpl_begin(ctx, pr, KPL_SIDE_SECOND))
 		return 0;
-	kpl_look_at_call(ctx, ri, regs, looks);
+	kpl_look_at_call(ctx, data, regs, looks);
 	if (looks == KPL_LOOKS_AT_ALL) {
-		kpl_look(ctx, pr);
+		kpl_look(ctx, &pr->origin);
 		ctx->hit.ret = regs_return_value(regs);
 		ctx->hit.ret_addr = instruction_pointer(regs);
 	}
-	result = kpl_run(ctx, pr, &pr->handler[KPL_SIDE_SECOND]);
+	result = kpl_run(ctx, &pr->handler[KPL_SIDE_SECOND]);
 	if (likely(result == KPL_RET_DONE))
-		kpl_count(pr, KPL_SIDE_SECOND, KPL_C_HANDLED);
+		kpl_count(&pr->origin, KPL_SIDE_SECOND, KPL_C_HANDLED);
 	else
 		kpl_return_ended(pr, result);
 	kpl_end();

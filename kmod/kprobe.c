@@ -6,7 +6,10 @@
 #include <linux/uaccess.h>
 
 #include "compat.h"
-#include "probe.h"
+#include "hit.h"
+#include "kprobe.h"
+#include "sites.h"
+#include "stats.h"
 
 /*
  * Where the kernel registers probes and then dies of them.
@@ -47,7 +50,7 @@ noinline_for_stack int kpl_check_place(u64 addr, bool returns)
 static int kpl_takes_post(const struct kpl_probe *pr)
 {
 #ifdef CONFIG_KPROBES_ON_FTRACE
-	unsigned long site = pr->addr;
+	unsigned long site = pr->origin.addr;
 	int err = kpl_sites_known(&site, 1);
 
 	return err == -EINVAL ? 1 : err;
@@ -59,11 +62,11 @@ static int kpl_takes_post(const struct kpl_probe *pr)
 static int kpl_kprobe_add_one(struct kpl_probe *pr)
 {
 	struct kprobe *kp = &pr->rp.kp;
-	int err = kpl_check_place(pr->addr, false), takes_post = 1;
+	int err = kpl_check_place(pr->origin.addr, false), takes_post = 1;
 
 	if (err)
 		return err;
-	kp->addr = (kprobe_opcode_t *)pr->addr;
+	kp->addr = (kprobe_opcode_t *)pr->origin.addr;
 	kp->flags = KPROBE_FLAG_DISABLED;
 	/* A handler that does nothing would still cost, and a post handler forbids optimization. */
 	if (pr->handler[KPL_SIDE_FIRST].run)
@@ -198,8 +201,8 @@ static void kpl_kprobe_stats(struct kpl_probe *pr, struct kpl_probe_stats *out)
 {
 	u64 nmissed = READ_ONCE(pr->rp.kp.nmissed);
 
-	kpl_counts_read(pr, KPL_SIDE_FIRST, &out->entry);
-	kpl_counts_read(pr, KPL_SIDE_SECOND, &out->ret);
+	kpl_counts_read(&pr->origin, KPL_SIDE_FIRST, &out->entry);
+	kpl_counts_read(&pr->origin, KPL_SIDE_SECOND, &out->ret);
 	if (pr->handler[KPL_SIDE_FIRST].run)
 		kpl_counts_miss(&out->entry, nmissed);
 	if (pr->handler[KPL_SIDE_SECOND].run)

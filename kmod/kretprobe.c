@@ -9,7 +9,10 @@
  */
 #include <linux/build_bug.h>
 
-#include "probe.h"
+#include "hit.h"
+#include "kprobe.h"
+#include "kretprobe.h"
+#include "stats.h"
 
 static_assert(KPL_MAX_DATA <= KRETPROBE_MAX_DATA_SIZE);
 static_assert(offsetof(struct kretprobe_instance, data) % 8 == 0);
@@ -22,11 +25,11 @@ static u32 kpl_data_size(const struct kpl_prog *prog)
 static int kpl_kretprobe_add_one(struct kpl_probe *pr)
 {
 	struct kretprobe *rp = &pr->rp;
-	int err = kpl_check_place(pr->addr, true);
+	int err = kpl_check_place(pr->origin.addr, true);
 
 	if (err)
 		return err;
-	rp->kp.addr = (kprobe_opcode_t *)pr->addr;
+	rp->kp.addr = (kprobe_opcode_t *)pr->origin.addr;
 	rp->kp.flags = KPROBE_FLAG_DISABLED;
 	rp->maxactive = pr->maxactive;
 	rp->data_size = max(kpl_data_size(pr->handler[KPL_SIDE_FIRST].prog),
@@ -80,10 +83,10 @@ static void kpl_kretprobe_stats(struct kpl_probe *pr, struct kpl_probe_stats *ou
 	struct kpl_counts *entry = &out->entry;
 	u64 hooked;
 
-	kpl_counts_read(pr, KPL_SIDE_SECOND, &out->ret);
+	kpl_counts_read(&pr->origin, KPL_SIDE_SECOND, &out->ret);
 	smp_rmb();	/* as above */
-	out->declined = kpl_counter_read(pr, KPL_SIDE_FIRST, KPL_C_DECLINED);
-	kpl_counts_read(pr, KPL_SIDE_FIRST, entry);
+	out->declined = kpl_counter_read(&pr->origin, KPL_SIDE_FIRST, KPL_C_DECLINED);
+	kpl_counts_read(&pr->origin, KPL_SIDE_FIRST, entry);
 	kpl_counts_miss(entry, READ_ONCE(pr->rp.kp.nmissed));
 	out->dropped = entry->faults + entry->errors + entry->overruns;
 	hooked = pr->handler[KPL_SIDE_SECOND].run ? entry->handled - out->declined : 0;

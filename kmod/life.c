@@ -16,13 +16,15 @@
 #include <linux/tracepoint.h>
 
 #include "area.h"
-#include "compat.h"
+#include "ftrace.h"
+#include "guard.h"
+#include "life.h"
 #include "map.h"
+#include "native.h"
 #include "overload.h"
 #include "probe.h"
 #include "prog.h"
 #include "ring.h"
-#include "session.h"
 
 /* Raw: it is taken where a task exits, with preemption off. */
 static LIST_HEAD(kpl_sessions);
@@ -146,7 +148,7 @@ static void kpl_session_free(struct kpl_session *s)
 	kpl_progs_free(s);
 	kpl_maps_free(s);
 	kpl_rings_free(s);
-	kpl_session_scratch_free(s);
+	kpl_scratch_free(s);
 	free_percpu(s->cpu);
 	put_pid(s->opener);
 	mutex_destroy(&s->maps_lock);
@@ -165,7 +167,7 @@ void kpl_session_release(struct kpl_session *s)
 	cancel_work_sync(&s->orphaned);
 	kpl_session_close(s);
 	irq_work_sync(&s->wake);
-	kpl_overload_close(s);
+	cancel_work_sync(&s->overloaded);
 	kpl_session_free(s);
 }
 
@@ -181,14 +183,11 @@ static void kpl_session_woken(struct irq_work *work)
 
 static int kpl_session_fill(struct kpl_session *s)
 {
-	int err;
-
 	s->cpu = alloc_percpu_gfp(struct kpl_session_cpu, KPL_GFP_PERCPU);
 	if (!s->cpu)
 		return -ENOMEM;
 	s->live = s->cpu;
-	err = kpl_session_scratch(s, 0);
-	return err ?: kpl_probe_dry(s);
+	return kpl_scratch_reserve(s, 0);
 }
 
 /* Open files are opened one after the other: waits for nobody's session. */
@@ -214,7 +213,8 @@ struct kpl_session *kpl_session_open(void)
 	init_waitqueue_head(&s->wait);
 	init_irq_work(&s->wake, kpl_session_woken);
 	INIT_WORK(&s->orphaned, kpl_session_orphaned);
-	kpl_overload_open(s);
+	INIT_WORK(&s->overloaded, kpl_probes_overloaded);
+	s->share = KPL_DEFAULT_SHARE;
 	xa_init_flags(&s->maps, XA_FLAGS_ALLOC);
 	xa_init_flags(&s->progs, XA_FLAGS_ALLOC);
 	xa_init(&s->probes);
@@ -273,7 +273,7 @@ int kpl_session_info(struct kpl_session *s, struct kpl_info *info)
 	*info = (struct kpl_info) {
 		.abi = KPL_ABI_VERSION,
 		.nr_cpus = nr_cpu_ids,
-		.features = kpl_features(),
+		.features = kpl_native_feature() | KPL_FEATURE_KRETPROBE | kpl_ftrace_feature(),
 		.abi_hash = KPL_ABI_HASH,
 		.exiting = exiting,
 		.exit_code = s->exit_code,
@@ -292,13 +292,36 @@ int kpl_session_info(struct kpl_session *s, struct kpl_info *info)
 	return 0;
 }
 
+/* What programs use, and what probes run, stays. */
+static int kpl_free_map(struct kpl_session *s, u32 id)
+{
+	if (!kpl_map_get(s, id))
+		return -EINVAL;
+	if (kpl_progs_use_map(s, id))
+		return -EBUSY;
+	kpl_map_drop(s, id);
+	return 0;
+}
+
+static int kpl_free_prog(struct kpl_session *s, u32 id)
+{
+	const struct kpl_prog *prog = kpl_prog_get(s, id);
+
+	if (!prog)
+		return -EINVAL;
+	if (!kpl_probes_leave(s, prog))
+		return -EBUSY;
+	kpl_prog_drop(s, id);
+	return 0;
+}
+
 int kpl_free(struct kpl_session *s, struct kpl_free *arg)
 {
 	switch (arg->kind) {
 	case KPL_FREE_MAP:
-		return kpl_map_drop(s, arg->id);
+		return kpl_free_map(s, arg->id);
 	case KPL_FREE_PROG:
-		return kpl_prog_drop(s, arg->id);
+		return kpl_free_prog(s, arg->id);
 	}
 	return -EINVAL;
 }

@@ -6,7 +6,7 @@
  */
 #include <linux/minmax.h>
 
-#include "hit.h"
+#include "guard.h"
 #include "memory.h"
 #include "words.h"
 

@@ -5,14 +5,19 @@
 #include <linux/module.h>
 #include <linux/uaccess.h>
 
-#include "hit.h"
+#include "dry.h"
+#include "ftrace.h"
+#include "guard.h"
+#include "life.h"
 #include "map.h"
 #include "memory.h"
+#include "native.h"
 #include "overload.h"
 #include "probe.h"
 #include "prog.h"
 #include "ring.h"
 #include "session.h"
+#include "stats.h"
 
 /* Every argument structure of an ioctl: they are small and copied as a whole. */
 union kpl_param {
@@ -168,8 +173,8 @@ static int __init kpl_module_init(void)
 	int err;
 
 	kpl_memory_init();
-	kpl_hit_init();
-	kpl_prog_init();
+	kpl_guard_init();
+	kpl_native_init();
 	err = kpl_ftrace_init();
 	if (err)
 		return err;

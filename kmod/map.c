@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /* Maps as user space sees them: created, mapped, cleared, accessed.  Process context. */
+#include <linux/math64.h>
 #include <linux/mm.h>
 #include <linux/random.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
 #include "core/agg.h"
+#include "area.h"
+#include "guard.h"
 #include "map.h"
-#include "prog.h"
 
+#define KPL_DEFAULT_ENTRIES	4096
 #define KPL_BUSY_TRIES	100	/* of user space's own access to a locked bucket */
 
 struct kpl_map *kpl_map_get(struct kpl_session *s, u32 id)
@@ -48,28 +51,30 @@ static int kpl_map_check(const struct kpl_map_create *arg)
 
 static void kpl_map_init(struct kpl_map *map, const struct kpl_map_create *arg)
 {
-	map->kind = arg->kind;
-	map->key_size = arg->key_size;
-	map->max_entries = arg->max_entries ?: KPL_DEFAULT_ENTRIES;
-	map->lo = arg->lo;
-	map->step = arg->step;
-	map->seed = get_random_u64();
-	map->value_size = arg->value_size;
+	map->shape = (struct kpl_shape) {
+		.kind = arg->kind,
+		.key_size = arg->key_size,
+		.value_size = arg->value_size,
+		.max_entries = arg->max_entries ?: KPL_DEFAULT_ENTRIES,
+		.seed = get_random_u64(),
+	};
 	if (kpl_map_is_agg(map)) {
-		const struct kpl_agg_desc *agg = &kpl_agg_descs[map->kind];
+		const struct kpl_agg_desc *desc = &kpl_agg_descs[arg->kind];
 
-		map->update = kpl_agg_update_of(agg);
-		map->holds = agg->holds;
-		map->value_size = 8 * kpl_agg_words(agg, arg->lo, arg->hi, arg->step);
+		map->agg.update = kpl_agg_update_of(desc);
+		map->agg.holds = desc->holds;
+		map->agg.lo = arg->lo;
+		map->agg.step = arg->step;
+		map->shape.value_size = 8 * kpl_agg_words(desc, arg->lo, arg->hi, arg->step);
 	}
 }
 
 static void kpl_map_free(struct kpl_session *s, struct kpl_map *map)
 {
 	if (kpl_map_is_agg(map))
-		kpl_agg_free(map);
+		kpl_agg_free(&map->agg);
 	else
-		kpl_hash_free(map);
+		kpl_hash_free(&map->hash);
 	kpl_uncharge(s, map->charged);
 	kfree(map);
 }
@@ -83,14 +88,14 @@ static struct kpl_map *kpl_map_alloc(struct kpl_session *s, const struct kpl_map
 	if (!map)
 		return ERR_PTR(-ENOMEM);
 	kpl_map_init(map, arg);
-	memory = kpl_map_is_agg(map) ? kpl_agg_memory(map) : kpl_hash_memory(map);
+	memory = kpl_map_is_agg(map) ? kpl_agg_memory(&map->agg) : kpl_hash_memory(&map->hash);
 	err = kpl_charge(s, memory);
 	if (err) {
 		kfree(map);
 		return ERR_PTR(err);
 	}
 	map->charged = memory;
-	err = kpl_map_is_agg(map) ? kpl_agg_alloc(map) : kpl_hash_alloc(map);
+	err = kpl_map_is_agg(map) ? kpl_agg_alloc(&map->agg) : kpl_hash_alloc(&map->hash);
 	if (err) {
 		kpl_map_free(s, map);
 		return ERR_PTR(err);
@@ -105,8 +110,8 @@ static u64 kpl_map_mapped(const struct kpl_map *map)
 
 static void kpl_map_describe(const struct kpl_map *map, struct kpl_map_create *arg)
 {
-	arg->value_size = map->value_size;
-	arg->max_entries = map->max_entries;
+	arg->value_size = map->shape.value_size;
+	arg->max_entries = map->shape.max_entries;
 	arg->nr_cells = 0;
 	arg->cell_size = 0;
 	arg->nr_banks = 0;
@@ -115,7 +120,7 @@ static void kpl_map_describe(const struct kpl_map *map, struct kpl_map_create *a
 	arg->mmap_size = 0;
 	if (!kpl_map_is_agg(map))
 		return;
-	arg->nr_cells = map->key_size ? map->max_entries : 1;
+	arg->nr_cells = map->shape.key_size ? map->shape.max_entries : 1;
 	arg->cell_size = map->agg.cell_size;
 	arg->nr_banks = KPL_BANKS;
 	arg->bank_size = map->agg.bank_size;
@@ -143,19 +148,14 @@ int kpl_map_create(struct kpl_session *s, struct kpl_map_create *arg)
 	return 0;
 }
 
-int kpl_map_drop(struct kpl_session *s, u32 id)
+void kpl_map_drop(struct kpl_session *s, u32 id)
 {
-	struct kpl_map *map = kpl_map_get(s, id);
+	struct kpl_map *map;
 
-	if (!map)
-		return -EINVAL;
-	if (kpl_progs_use_map(s, id))
-		return -EBUSY;
 	mutex_lock(&s->maps_lock);
-	xa_erase(&s->maps, id);
+	map = xa_erase(&s->maps, id);
 	mutex_unlock(&s->maps_lock);
 	kpl_map_free(s, map);
-	return 0;
 }
 
 void kpl_maps_free(struct kpl_session *s)
@@ -189,7 +189,7 @@ int kpl_map_clear(struct kpl_session *s, struct kpl_map_clear *arg)
 	if (!map || !kpl_map_is_agg(map) || arg->reserved)
 		return -EINVAL;
 	arg->bank = map->agg.active;
-	kpl_agg_clear(map);
+	kpl_agg_clear(&map->agg);
 	arg->active = map->agg.active;
 	return 0;
 }
@@ -221,16 +221,16 @@ static enum kpl_hash_result kpl_map_access(struct kpl_map *map, u32 op, u32 at, 
 
 	switch (op) {
 	case KPL_MAP_GET:
-		result = kpl_hash_read(map, key, value);
+		result = kpl_hash_read(&map->hash, key, value);
 		break;
 	case KPL_MAP_SET:
-		result = kpl_hash_write(map, key, value);
+		result = kpl_hash_write(&map->hash, key, value);
 		break;
 	case KPL_MAP_DELETE:
-		result = kpl_hash_delete(map, key);
+		result = kpl_hash_delete(&map->hash, key);
 		break;
 	default:
-		result = kpl_hash_entry(map, at, key, value);
+		result = kpl_hash_entry(&map->hash, at, key, value);
 		break;
 	}
 	kpl_guard_put(ctx);
@@ -305,8 +305,8 @@ static int kpl_map_sizes(struct kpl_session *s, u32 id, struct kpl_map_pair *p)
 	if (!map || kpl_map_is_agg(map)) {
 		err = -EINVAL;
 	} else {
-		p->key_size = map->key_size;
-		p->value_size = map->value_size;
+		p->key_size = map->shape.key_size;
+		p->value_size = map->shape.value_size;
 	}
 	kpl_session_unlock(s);
 	return err;
@@ -343,8 +343,8 @@ static int kpl_map_do_locked(struct kpl_session *s, struct kpl_map_op *arg,
 	if (err)
 		return err;
 	map = kpl_map_get(s, arg->id);
-	if (!map || kpl_map_is_agg(map) || map->key_size != p->key_size ||
-	    map->value_size != p->value_size)
+	if (!map || kpl_map_is_agg(map) || map->shape.key_size != p->key_size ||
+	    map->shape.value_size != p->value_size)
 		err = -EINVAL;
 	else
 		err = kpl_map_do(map, arg, p->key, p->value);

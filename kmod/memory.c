@@ -11,9 +11,8 @@
 #include <asm/vsyscall.h>
 #endif
 
-#include "hit.h"
+#include "guard.h"
 #include "memory.h"
-#include "probe.h"
 #include "words.h"
 
 u64 kpl_kernel_first __ro_after_init, kpl_kernel_span __ro_after_init;
@@ -122,7 +121,7 @@ u64 kpl_h_read_mem(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 
 void kpl_count_cut(u64 hit)
 {
-	this_cpu_inc(kpl_ctx_of(hit)->probe->outcomes->side[KPL_SIDE_FIRST].n[KPL_C_TRUNCATED]);
+	kpl_count(kpl_ctx_of(hit)->origin, KPL_SIDE_FIRST, KPL_C_TRUNCATED);
 }
 
 u64 kpl_no_string(u64 hit, struct kpl_str *str, u32 reason, u64 addr)

@@ -6,7 +6,7 @@
 #include <linux/types.h>
 #include <linux/uaccess.h>
 
-#include "hit.h"
+#include "guard.h"
 
 /*
  * Kernel addresses, on x86: canonical, in the upper half, below the vsyscall

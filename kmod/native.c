@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
-/*
- * Native code: made by the kernel's own JIT, and copied out to those who want
- * to read it.  All in process context.
- */
+/* Native code, made by the kernel's own JIT.  Process context. */
 #include <linux/bpf.h>
-#include <linux/capability.h>
 #include <linux/filter.h>
 #include <linux/slab.h>
-#include <linux/uaccess.h>
 
 #include "area.h"
-#include "prog.h"
-#include "session.h"
+#include "helpers.h"
+#include "native.h"
+
+static u64 kpl_native_works;	/* KPL_FEATURE_JIT or 0 */
+
+u64 kpl_native_feature(void)
+{
+	return kpl_native_works;
+}
 
 /* Native code calls helpers by their distance from the kernel's call base. */
 static bool kpl_link_helpers(struct bpf_insn *insns, u32 nr)
@@ -101,58 +103,13 @@ u32 *kpl_native_places(struct bpf_prog *fp, u32 *out_pc, u32 nr)
 	return out_pc;
 }
 
-/* What is copied out: what has room of the code, and the places if they are wanted. */
-struct kpl_native_copy {
-	void *code;
-	u32 len;
-	u32 *places;
-};
-
-static int kpl_native_take(const struct kpl_prog *prog, struct kpl_prog_native *arg,
-			   struct kpl_native_copy *copy)
+void kpl_native_init(void)
 {
-	u32 room = arg->size;
+	const struct bpf_insn insns[] = { BPF_MOV64_IMM(BPF_REG_0, 0), BPF_EXIT_INSN() };
+	struct bpf_prog *fp = kpl_native_make(insns, ARRAY_SIZE(insns), 0, false);
 
-	if (!prog || (arg->nr_places && arg->nr_places != prog->nr_insns))
-		return -EINVAL;
-	arg->size = 0;
-	arg->addr = 0;
-	if (!prog->native)
-		return 0;
-	if (arg->nr_places && !prog->places)
-		return -ENODATA;
-	copy->len = min(room, prog->native->jited_len);
-	copy->code = kvmalloc(copy->len, KPL_GFP);
-	copy->places = kvmalloc_array(arg->nr_places, sizeof(*copy->places), KPL_GFP);
-	if ((copy->len && !copy->code) || (arg->nr_places && !copy->places))
-		return -ENOMEM;
-	memcpy(copy->code, prog->native->bpf_func, copy->len);
-	memcpy(copy->places, prog->places, arg->nr_places * sizeof(*copy->places));
-	arg->size = prog->native->jited_len;
-	arg->addr = (unsigned long)prog->native->bpf_func;
-	return 0;
-}
-
-int kpl_prog_native(struct kpl_session *s, struct kpl_prog_native *arg)
-{
-	struct kpl_native_copy copy = {};
-	int err;
-
-	if (!capable(CAP_SYS_ADMIN))
-		return -EPERM;
-	if (arg->reserved)
-		return -EINVAL;
-	err = kpl_session_lock(s);
-	if (err)
-		return err;
-	err = kpl_native_take(kpl_prog_get(s, arg->id), arg, &copy);
-	kpl_session_unlock(s);
-	if (!err && arg->size &&
-	    (copy_to_user(u64_to_user_ptr(arg->code), copy.code, copy.len) ||
-	     copy_to_user(u64_to_user_ptr(arg->places), copy.places,
-			  arg->nr_places * sizeof(*copy.places))))
-		err = -EFAULT;
-	kvfree(copy.code);
-	kvfree(copy.places);
-	return err;
+	if (fp) {
+		kpl_native_works = KPL_FEATURE_JIT;
+		kpl_native_free(fp);
+	}
 }

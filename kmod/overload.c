@@ -16,10 +16,7 @@
 #include <linux/percpu.h>
 #include <linux/workqueue.h>
 
-#include "hit.h"
 #include "overload.h"
-#include "probe.h"
-#include "session.h"
 
 #define KPL_WINDOW	NSEC_PER_SEC
 #define KPL_TIMED_EVERY	256	/* hits on average, a power of two */
@@ -103,28 +100,28 @@ static bool kpl_is_too_much(const struct kpl_load *load, const struct kpl_spende
 	return sum > kpl_share_ns(mine->share);
 }
 
-static void kpl_overload(struct kpl_probe *pr, struct kpl_load *load, struct kpl_spender *mine,
+static void kpl_overload(struct kpl_origin *origin, struct kpl_load *load, struct kpl_spender *mine,
 			 u64 now)
 {
 	u32 none = 0;
 
-	if (try_cmpxchg(&pr->overload, &none, KPL_OVERLOAD_SEEN)) {
-		pr->overload_cpu = smp_processor_id();
-		pr->overload_percent = div64_u64(mine->ns * 100, max(now - load->began, 1ull));
-		WRITE_ONCE(pr->live, &kpl_lifeless);
+	if (try_cmpxchg(&origin->overload, &none, KPL_OVERLOAD_SEEN)) {
+		origin->overload_cpu = smp_processor_id();
+		origin->overload_percent = div64_u64(mine->ns * 100, max(now - load->began, 1ull));
+		WRITE_ONCE(origin->live, &kpl_lifeless);
 		/* User space reads what stands above. */
-		smp_store_release(&pr->overload, KPL_OVERLOAD_TOLD);
-		atomic_inc_return_release(&pr->session->overloads);
-		kpl_session_wake(pr->session);
+		smp_store_release(&origin->overload, KPL_OVERLOAD_TOLD);
+		atomic_inc_return_release(&origin->session->overloads);
+		kpl_session_wake(origin->session);
 	}
 	load->spent -= min(load->spent, mine->ns);
 	memset(mine, 0, sizeof(*mine));
 }
 
-static void kpl_spend(struct kpl_load *load, const struct kpl_probe *pr, u64 ns, u32 weight,
+static void kpl_spend(struct kpl_load *load, struct kpl_origin *origin, u64 ns, u32 weight,
 		      u64 now)
 {
-	u32 share = READ_ONCE(pr->session->share);
+	u32 share = READ_ONCE(origin->session->share);
 	struct kpl_spender *mine;
 
 	if (share == KPL_SHARE_OFF)
@@ -137,63 +134,45 @@ static void kpl_spend(struct kpl_load *load, const struct kpl_probe *pr, u64 ns,
 			kpl_window_start(load, now, true);
 		return;
 	}
-	mine = kpl_spender_of(load, pr->serial);
+	mine = kpl_spender_of(load, origin->serial);
 	mine->ns += ns;
 	mine->share = share;
 	if (load->spent > kpl_share_ns(share) && kpl_is_too_much(load, mine))
-		kpl_overload((struct kpl_probe *)pr, load, mine, now);
+		kpl_overload(origin, load, mine, now);
 }
 
 /* Runs a handler and puts what it takes to the probe's account; its r0. */
-static u64 kpl_run_account(struct kpl_load *load, const struct kpl_probe *pr,
-			   const struct kpl_handler *handler, struct kpl_hit *hit, u32 weight)
+static u64 kpl_run_account(struct kpl_load *load, const struct kpl_handler *handler,
+			   struct kpl_hit *hit, u32 weight)
 {
 	u64 began = ktime_get_mono_fast_ns();
 	u64 result = kpl_handler_call(handler, hit);
 	u64 now = ktime_get_mono_fast_ns();
 	u64 ns = now > began ? now - began : 0;
 
-	kpl_spend(load, pr, ns, weight, now);
+	kpl_spend(load, handler->origin, ns, weight, now);
 	load->every = load->exact || ns >= KPL_LONG ? 1 :
 		      min_t(u32, 2 * load->every ?: 1, KPL_TIMED_EVERY);
 	return result;
 }
 
-noinline u64 kpl_run_timed(struct kpl_ctx *ctx, const struct kpl_probe *pr,
-			   const struct kpl_handler *handler)
+noinline u64 kpl_run_timed(struct kpl_hit *hit, const struct kpl_handler *handler)
 {
 	struct kpl_load *load = this_cpu_ptr(&kpl_load);
-	u64 result = kpl_run_account(load, pr, handler, &ctx->hit, load->weight ?: 1);
+	u64 result = kpl_run_account(load, handler, hit, load->weight ?: 1);
 
 	load->random = load->random * 1664525 + 1013904223;
 	load->weight = load->every / 2 + 1 + (load->random >> 16 & (load->every - 1));
-	ctx->until = load->weight - 1;
+	kpl_ctx_of((unsigned long)hit)->until = load->weight - 1;
 	return result;
 }
 
-u64 kpl_run_fault(struct kpl_ctx *ctx, const struct kpl_probe *pr,
-		  const struct kpl_handler *handler)
+u64 kpl_run_fault(struct kpl_hit *hit, const struct kpl_handler *handler)
 {
-	return kpl_run_account(this_cpu_ptr(&kpl_load), pr, handler, &ctx->hit, 1);
+	return kpl_run_account(this_cpu_ptr(&kpl_load), handler, hit, 1);
 }
 
 /* --------------------------------------------------------------- process context */
-
-static void kpl_overload_disarm(struct work_struct *work)
-{
-	struct kpl_session *s = container_of(work, struct kpl_session, overloaded);
-	struct kpl_probe *pr;
-	unsigned long id;
-
-	/* An end under way disarms them itself. */
-	if (kpl_session_lock(s))
-		return;
-	WRITE_ONCE(s->overloads_done, atomic_read_acquire(&s->overloads));
-	xa_for_each(&s->probes, id, pr)
-		if (pr->added && READ_ONCE(pr->overload))
-			pr->ops->run[KPL_OP_DISARM](&pr, 1);
-	kpl_session_unlock(s);
-}
 
 /* A hit may be inside the scheduler, which wakes the worker: only an interrupt may. */
 void kpl_overload_woken(struct kpl_session *s)
@@ -202,23 +181,12 @@ void kpl_overload_woken(struct kpl_session *s)
 		queue_work(system_long_wq, &s->overloaded);
 }
 
-void kpl_overload_open(struct kpl_session *s)
+void kpl_overload_forgive(struct kpl_origin *origin)
 {
-	s->share = KPL_DEFAULT_SHARE;
-	INIT_WORK(&s->overloaded, kpl_overload_disarm);
-}
-
-void kpl_overload_close(struct kpl_session *s)
-{
-	cancel_work_sync(&s->overloaded);
-}
-
-void kpl_overload_forgive(struct kpl_probe *pr)
-{
-	if (!pr->overload)
+	if (!origin->overload)
 		return;
-	pr->overload = KPL_OVERLOAD_NONE;
-	WRITE_ONCE(pr->live, &pr->session->live);
+	origin->overload = KPL_OVERLOAD_NONE;
+	WRITE_ONCE(origin->live, &origin->session->live);
 }
 
 void kpl_overload_watch(void)

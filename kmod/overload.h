@@ -3,13 +3,10 @@
 #ifndef KPL_OVERLOAD_H
 #define KPL_OVERLOAD_H
 
-#include "hit.h"
+#include "guard.h"
 #include "prog.h"
-#include "session.h"
 
-struct kpl_probe;
-
-/* What `overload` of a probe is. */
+/* What `overload` of a hit's origin is. */
 enum kpl_overload_state {
 	KPL_OVERLOAD_NONE,
 	KPL_OVERLOAD_SEEN,	/* on its way to the next */
@@ -17,29 +14,23 @@ enum kpl_overload_state {
 };
 
 /* Under the guard.  Runs a handler whose time is taken; its r0. */
-u64 kpl_run_timed(struct kpl_ctx *ctx, const struct kpl_probe *pr,
-		  const struct kpl_handler *handler);
+u64 kpl_run_timed(struct kpl_hit *hit, const struct kpl_handler *handler);
 /* The same for a fault handler, which no countdown stands before. */
-u64 kpl_run_fault(struct kpl_ctx *ctx, const struct kpl_probe *pr,
-		  const struct kpl_handler *handler);
+u64 kpl_run_fault(struct kpl_hit *hit, const struct kpl_handler *handler);
 
-static __always_inline u64 kpl_run(struct kpl_ctx *ctx, const struct kpl_probe *pr,
-				   const struct kpl_handler *handler)
+static __always_inline u64 kpl_run(struct kpl_ctx *ctx, const struct kpl_handler *handler)
 {
 	if (unlikely(--ctx->until < 0))
-		return kpl_run_timed(ctx, pr, handler);
+		return kpl_run_timed(&ctx->hit, handler);
 	return kpl_handler_call(handler, &ctx->hit);
 }
 
 /* Process context, the session's lock held. */
-void kpl_overload_forgive(struct kpl_probe *pr);	/* it may run again */
+void kpl_overload_forgive(struct kpl_origin *origin);	/* it may run again */
 void kpl_overload_watch(void);	/* probes are armed: look soon at what they take */
 int kpl_share(struct kpl_session *s, struct kpl_share *arg);
 
-/* A session begins; when it ends, its probes are not hit any more. */
-void kpl_overload_open(struct kpl_session *s);
-void kpl_overload_close(struct kpl_session *s);
-/* From an interrupt, after hits have woken the session. */
+/* From an interrupt, after hits have woken the session: whoever disarms is to work. */
 void kpl_overload_woken(struct kpl_session *s);
 
 #endif

@@ -12,7 +12,7 @@
 #include <linux/mount.h>
 #include <linux/sched.h>
 
-#include "hit.h"
+#include "guard.h"
 #include "memory.h"
 #include "words.h"
 

@@ -1,22 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * Probes of all kinds: attached as a batch (all or none), controlled, counted,
- * detached.  Process context; but for the copies from and to user space, the
- * session's lock is held.
+ * Probes of all kinds: attached as a batch (all or none), controlled, detached.
+ * Process context; but for the copies from and to user space, the session's
+ * lock is held.
  */
 #include <linux/percpu.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
 #include "area.h"
+#include "group.h"
+#include "guard.h"
 #include "overload.h"
 #include "probe.h"
-
-static const struct kpl_probe_ops *const kpl_probe_kinds[KPL_PROBE_KINDS] = {
-	[KPL_PROBE_KPROBE] = &kpl_kprobe_ops,
-	[KPL_PROBE_KRETPROBE] = &kpl_kretprobe_ops,
-	[KPL_PROBE_FTRACE] = &kpl_ftrace_ops,
-};
 
 #define KPL_WHEN_ALL \
 	(KPL_WHEN_PID | KPL_WHEN_TID | KPL_WHEN_COMM | KPL_WHEN_CPU | KPL_WHEN_CGROUP)
@@ -29,7 +25,7 @@ static void kpl_probe_free(struct kpl_session *s, struct kpl_probe *pr)
 {
 	if (pr->ops && pr->ops->free)
 		pr->ops->free(pr);
-	free_percpu(pr->outcomes);
+	free_percpu(pr->origin.outcomes);
 	kpl_uncharge(s, pr->charged);
 	if (!pr->stuck)
 		kfree(pr);
@@ -51,27 +47,19 @@ static struct kpl_probe *kpl_probe_alloc(struct kpl_session *s, u64 instances)
 		kpl_uncharge(s, charged);
 		return ERR_PTR(-ENOMEM);
 	}
-	pr->session = s;
-	pr->live = &s->live;
-	pr->serial = atomic64_inc_return(&kpl_serial);
-	pr->cpu = s->cpu;
 	pr->charged = charged;
-	pr->outcomes = alloc_percpu_gfp(struct kpl_outcomes, KPL_GFP_PERCPU);
-	if (!pr->outcomes) {
+	pr->origin = (struct kpl_origin) {
+		.serial = atomic64_inc_return(&kpl_serial),
+		.session = s,
+		.live = &s->live,
+		.cpu = s->cpu,
+		.outcomes = alloc_percpu_gfp(struct kpl_outcomes, KPL_GFP_PERCPU),
+	};
+	if (!pr->origin.outcomes) {
 		kpl_probe_free(s, pr);
 		return ERR_PTR(-ENOMEM);
 	}
 	return pr;
-}
-
-int kpl_probe_dry(struct kpl_session *s)
-{
-	struct kpl_probe *pr = kpl_probe_alloc(s, 0);
-
-	if (IS_ERR(pr))
-		return PTR_ERR(pr);
-	s->dry = pr;
-	return 0;
 }
 
 /* The programs that an element names; each must be of the kind that its place wants. */
@@ -94,14 +82,13 @@ static int kpl_probe_progs(struct kpl_session *s, const struct kpl_probe_ops *op
 static struct kpl_probe *kpl_probe_create(struct kpl_session *s, const struct kpl_attach *a)
 {
 	const struct kpl_prog *progs[KPL_HANDLERS];
-	const struct kpl_probe_ops *ops;
+	const struct kpl_probe_ops *ops = kpl_probe_kind(a->kind);
 	struct kpl_probe *pr;
 	u32 i;
 	int err;
 
-	if (a->kind >= KPL_PROBE_KINDS || a->when.mask & ~KPL_WHEN_ALL)
+	if (!ops || a->when.mask & ~KPL_WHEN_ALL)
 		return ERR_PTR(-EINVAL);
-	ops = kpl_probe_kinds[a->kind];
 	if (a->flags & ~(KPL_ATTACH_F_ALL | ops->flags))
 		return ERR_PTR(-EINVAL);
 	if (a->maxactive > ops->maxactive)
@@ -113,9 +100,9 @@ static struct kpl_probe *kpl_probe_create(struct kpl_session *s, const struct kp
 	if (IS_ERR(pr))
 		return pr;
 	for (i = 0; i < KPL_HANDLERS; i++)
-		pr->handler[i] = kpl_handler_of(progs[i]);
-	pr->func = a->func;
-	pr->addr = a->addr;
+		pr->handler[i] = kpl_handler_of(progs[i], &pr->origin);
+	pr->origin.func = a->func;
+	pr->origin.addr = a->addr;
 	pr->when = a->when;
 	pr->ops = ops;
 	pr->maxactive = a->maxactive;
@@ -124,66 +111,7 @@ static struct kpl_probe *kpl_probe_create(struct kpl_session *s, const struct kp
 	return pr;
 }
 
-/* ------------------------------------------------------------ groups of them */
-
-/* Probes of one operation, and room to sort them by kind: both in the session's room. */
-struct kpl_group {
-	struct kpl_probe **prs;		/* NULL elements are passed over */
-	struct kpl_probe **some;	/* as many */
-	u32 nr;
-};
-
-static u64 kpl_room_memory(u32 nr)
-{
-	return 2ull * nr * sizeof(struct kpl_probe *);
-}
-
-/* Whatever is done later with so many probes, their end at least, needs no memory. */
-static int kpl_room_reserve(struct kpl_session *s, u32 nr)
-{
-	struct kpl_probe **room;
-	int err;
-
-	if (nr <= s->room_nr)
-		return 0;
-	nr = roundup_pow_of_two(max(nr, 16u));
-	err = kpl_charge(s, kpl_room_memory(nr));
-	if (err)
-		return err;
-	room = kvmalloc(kpl_room_memory(nr), KPL_GFP);
-	if (!room) {
-		kpl_uncharge(s, kpl_room_memory(nr));
-		return -ENOMEM;
-	}
-	kvfree(s->room);
-	kpl_uncharge(s, kpl_room_memory(s->room_nr));
-	s->room = room;
-	s->room_nr = nr;
-	return 0;
-}
-
-static struct kpl_group kpl_group_of(struct kpl_session *s)
-{
-	return (struct kpl_group) { .prs = s->room, .some = s->room + s->room_nr };
-}
-
-/*
- * One operation of the kinds', on all that pass the test, kind by kind: ftrace
- * first, which may leave some to kprobes.
- */
-static void kpl_group_run(struct kpl_group *g, enum kpl_probe_op op,
-			  bool (*test)(const struct kpl_probe *pr))
-{
-	u32 kind, i, nr;
-
-	for (kind = KPL_PROBE_KINDS; kind-- > 0;) {
-		for (i = 0, nr = 0; i < g->nr; i++)
-			if (g->prs[i] && g->prs[i]->ops == kpl_probe_kinds[kind] && test(g->prs[i]))
-				g->some[nr++] = g->prs[i];
-		if (nr)
-			kpl_probe_kinds[kind]->run[op](g->some, nr);
-	}
-}
+/* ------------------------------------------------------------------- attach */
 
 static bool kpl_is_any(const struct kpl_probe *pr)
 {
@@ -204,15 +132,6 @@ static bool kpl_is_broken(const struct kpl_probe *pr)
 {
 	return pr->added && pr->error;
 }
-
-/* Afterwards no handler of theirs runs, nor will. */
-static void kpl_group_detach(struct kpl_group *g, bool (*test)(const struct kpl_probe *pr))
-{
-	kpl_group_run(g, KPL_OP_REMOVE, test);
-	kpl_hits_drain();
-}
-
-/* ------------------------------------------------------------------- attach */
 
 static void kpl_batch_create(struct kpl_session *s, struct kpl_group *g, struct kpl_attach *list)
 {
@@ -393,7 +312,7 @@ static void kpl_group_forgive(struct kpl_group *g)
 
 	for (i = 0; i < g->nr; i++)
 		if (g->prs[i])
-			kpl_overload_forgive(g->prs[i]);
+			kpl_overload_forgive(&g->prs[i]->origin);
 }
 
 static int kpl_group_control(struct kpl_group *g, u32 op)
@@ -457,6 +376,55 @@ int kpl_control(struct kpl_session *s, struct kpl_control *arg)
 	return err;
 }
 
+/* -------------------------------------------------------- all of the session's */
+
+void kpl_probes_overloaded(struct work_struct *work)
+{
+	struct kpl_session *s = container_of(work, struct kpl_session, overloaded);
+	struct kpl_probe *pr;
+	unsigned long id;
+
+	/* An end under way disarms them itself. */
+	if (kpl_session_lock(s))
+		return;
+	WRITE_ONCE(s->overloads_done, atomic_read_acquire(&s->overloads));
+	xa_for_each(&s->probes, id, pr)
+		if (pr->added && READ_ONCE(pr->origin.overload))
+			pr->ops->run[KPL_OP_DISARM](&pr, 1);
+	kpl_session_unlock(s);
+}
+
+/* A detached probe still says by `run` which handlers it had; nothing calls this. */
+static u64 kpl_run_gone(const void *hit, const struct bpf_insn *insns)
+{
+	return KPL_RET_DONE;
+}
+
+bool kpl_probes_leave(struct kpl_session *s, const struct kpl_prog *prog)
+{
+	static const struct kpl_handler gone = { .run = kpl_run_gone };
+	struct kpl_probe *pr;
+	unsigned long id;
+	bool left = false;
+	u32 i;
+
+	xa_for_each(&s->probes, id, pr)
+		for (i = 0; i < KPL_HANDLERS; i++)
+			if (pr->handler[i].prog == prog && pr->added)
+				return false;
+	xa_for_each(&s->probes, id, pr) {
+		for (i = 0; i < KPL_HANDLERS; i++) {
+			if (pr->handler[i].prog != prog)
+				continue;
+			pr->handler[i] = gone;
+			left = true;
+		}
+	}
+	if (left)
+		kpl_hits_drain();
+	return true;
+}
+
 void kpl_detach_all(struct kpl_session *s)
 {
 	struct kpl_group g = kpl_group_of(s);
@@ -478,8 +446,5 @@ void kpl_probes_free(struct kpl_session *s)
 	xa_for_each(&s->probes, id, pr)
 		kpl_probe_free(s, pr);
 	xa_destroy(&s->probes);
-	if (s->dry)
-		kpl_probe_free(s, s->dry);
-	kvfree(s->room);
-	kpl_uncharge(s, kpl_room_memory(s->room_nr));
+	kpl_room_free(s);
 }

@@ -4,41 +4,24 @@
  * there is no native code (native.c), our interpreter runs, never the kernel's.
  */
 #include <linux/bpf.h>
+#include <linux/capability.h>
 #include <linux/filter.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
 #include "area.h"
 #include "compat.h"
+#include "guard.h"
+#include "helpers.h"
 #include "map.h"
-#include "probe.h"
+#include "native.h"
 #include "prog.h"
 #include "ring.h"
-#include "session.h"
-
-static u64 kpl_native_works;	/* KPL_FEATURE_JIT or 0 */
-
-u64 kpl_features(void)
-{
-	return kpl_native_works | KPL_FEATURE_KRETPROBE | kpl_ftrace_feature();
-}
-
-/* ------------------------------------------------------------------ engines */
+#include "stop.h"
 
 static u64 kpl_run_interpreted(const void *hit, const struct bpf_insn *insns)
 {
 	return kpl_interpret(insns, (struct kpl_hit *)hit, kpl_helpers);
-}
-
-void kpl_prog_init(void)
-{
-	const struct bpf_insn insns[] = { BPF_MOV64_IMM(BPF_REG_0, 0), BPF_EXIT_INSN() };
-	struct bpf_prog *fp = kpl_native_make(insns, ARRAY_SIZE(insns), 0, false);
-
-	if (fp) {
-		kpl_native_works = KPL_FEATURE_JIT;
-		kpl_native_free(fp);
-	}
 }
 
 /* ------------------------------------------------------------------ loading */
@@ -123,9 +106,9 @@ static int kpl_loading_maps(struct kpl_session *s, struct kpl_loading *l)
 		if (!map)
 			continue;
 		l->maps[id] = (struct kpl_map_desc) {
-			.kind = map->kind,
-			.key_size = map->key_size,
-			.value_size = map->value_size,
+			.kind = map->shape.kind,
+			.key_size = map->shape.key_size,
+			.value_size = map->shape.value_size,
 		};
 		l->map_values[id] = (unsigned long)map;
 	}
@@ -141,7 +124,7 @@ static void kpl_choose_helpers(struct kpl_session *s, struct kpl_loading *l)
 		s32 map = kpl_agg_of_call(&l->v, pc, &at);
 
 		if (map >= 0)
-			l->code[at].imm = kpl_agg_helper(kpl_map_get(s, map));
+			l->code[at].imm = kpl_agg_helper(&kpl_map_get(s, map)->agg);
 	}
 }
 
@@ -224,7 +207,7 @@ static struct kpl_prog *kpl_prog_make(struct kpl_session *s, struct kpl_loading 
 	prog->full_regs = l->v.regs_read & ~KPL_TRACE_REGS;
 	prog->reads_ip = l->v.regs_read & KPL_TRACE_REG(ip);
 	prog->looks = l->v.looks;
-	prog->sites = kpl_sites_alloc(prog->nr_insns);
+	prog->sites = kpl_sites_alloc(prog->kind, prog->nr_insns, prog->looks);
 	if (!prog->sites) {
 		kpl_prog_free(s, prog);
 		return ERR_PTR(-ENOMEM);
@@ -283,7 +266,7 @@ static int kpl_prog_load_copied(struct kpl_session *s, struct kpl_loading *l)
 	err = kpl_loading_verify(s, l);
 	if (err)
 		return err;
-	err = kpl_session_scratch(s, l->arg->scratch_size);
+	err = kpl_scratch_reserve(s, l->arg->scratch_size);
 	if (err)
 		return err;
 	prog = kpl_prog_make(s, l);
@@ -332,49 +315,9 @@ bool kpl_progs_use_map(struct kpl_session *s, u32 map)
 	return false;
 }
 
-/* A detached probe still says by `run` which handlers it had; nothing calls this. */
-static u64 kpl_run_gone(const void *hit, const struct bpf_insn *insns)
+void kpl_prog_drop(struct kpl_session *s, u32 id)
 {
-	return KPL_RET_DONE;
-}
-
-/* Takes the program from detached probes; false: an attached one runs it. */
-static bool kpl_prog_leave(struct kpl_session *s, const struct kpl_prog *prog)
-{
-	static const struct kpl_handler gone = { .run = kpl_run_gone };
-	struct kpl_probe *pr;
-	unsigned long id;
-	bool left = false;
-	u32 i;
-
-	xa_for_each(&s->probes, id, pr)
-		for (i = 0; i < KPL_HANDLERS; i++)
-			if (pr->handler[i].prog == prog && pr->added)
-				return false;
-	xa_for_each(&s->probes, id, pr) {
-		for (i = 0; i < KPL_HANDLERS; i++) {
-			if (pr->handler[i].prog != prog)
-				continue;
-			pr->handler[i] = gone;
-			left = true;
-		}
-	}
-	if (left)
-		kpl_hits_drain();
-	return true;
-}
-
-int kpl_prog_drop(struct kpl_session *s, u32 id)
-{
-	struct kpl_prog *prog = kpl_prog_get(s, id);
-
-	if (!prog)
-		return -EINVAL;
-	if (!kpl_prog_leave(s, prog))
-		return -EBUSY;
-	xa_erase(&s->progs, id);
-	kpl_prog_free(s, prog);
-	return 0;
+	kpl_prog_free(s, xa_erase(&s->progs, id));
 }
 
 void kpl_progs_free(struct kpl_session *s)
@@ -387,75 +330,84 @@ void kpl_progs_free(struct kpl_session *s)
 	xa_destroy(&s->progs);
 }
 
-/* ----------------------------------------------------------------- test run */
+/* ---------------------------------------------------------- what is told of them */
 
-struct kpl_run_input {
-	struct pt_regs regs;
-	struct kpl_hit hit;
-	u64 data[KPL_MAX_DATA / 8];
+/* What is copied out: what has room of the code, and the places if they are wanted. */
+struct kpl_native_copy {
+	void *code;
+	u32 len;
+	u32 *places;
 };
 
-static int kpl_run_copy(struct kpl_run_input *in, const struct kpl_prog_run *arg)
+static int kpl_native_take(const struct kpl_prog *prog, struct kpl_prog_native *arg,
+			   struct kpl_native_copy *copy)
 {
-	if (copy_from_user(&in->regs, u64_to_user_ptr(arg->regs), arg->regs_size) ||
-	    copy_from_user(in->data, u64_to_user_ptr(arg->data), arg->data_size))
-		return -EFAULT;
-	if (arg->hit && copy_from_user(&in->hit, u64_to_user_ptr(arg->hit), sizeof(in->hit)))
-		return -EFAULT;
+	u32 room = arg->size;
+
+	if (!prog || (arg->nr_places && arg->nr_places != prog->nr_insns))
+		return -EINVAL;
+	arg->size = 0;
+	arg->addr = 0;
+	if (!prog->native)
+		return 0;
+	if (arg->nr_places && !prog->places)
+		return -ENODATA;
+	copy->len = min(room, prog->native->jited_len);
+	copy->code = kvmalloc(copy->len, KPL_GFP);
+	copy->places = kvmalloc_array(arg->nr_places, sizeof(*copy->places), KPL_GFP);
+	if ((copy->len && !copy->code) || (arg->nr_places && !copy->places))
+		return -ENOMEM;
+	memcpy(copy->code, prog->native->bpf_func, copy->len);
+	memcpy(copy->places, prog->places, arg->nr_places * sizeof(*copy->places));
+	arg->size = prog->native->jited_len;
+	arg->addr = (unsigned long)prog->native->bpf_func;
 	return 0;
 }
 
-static void kpl_run_once(struct kpl_session *s, const struct kpl_prog *prog,
-			 struct kpl_run_input *in, struct kpl_prog_run *arg)
+int kpl_prog_native(struct kpl_session *s, struct kpl_prog_native *arg)
 {
-	struct kpl_ctx *ctx = kpl_guard_get();
+	struct kpl_native_copy copy = {};
+	int err;
 
-	kpl_hit_prepare(ctx, s->dry, &in->regs);
-	ctx->hit.data = (unsigned long)in->data;
-	ctx->hit.func = in->hit.func;
-	ctx->hit.addr = in->hit.addr;
-	ctx->hit.ret = in->hit.ret;
-	ctx->hit.ret_addr = in->hit.ret_addr;
-	ctx->hit.bad_addr = in->hit.bad_addr;
-	ctx->hit.status = in->hit.status;
-	arg->result = prog->run(&ctx->hit, prog->insns);
-	arg->bad_addr = ctx->hit.bad_addr;
-	if (arg->result != KPL_RET_DONE)
-		kpl_stop(ctx, s, prog, arg->result);
-	kpl_guard_put(ctx);
-}
-
-static int kpl_run_locked(struct kpl_session *s, struct kpl_run_input *in, struct kpl_prog_run *arg)
-{
-	int err = kpl_session_lock(s);
-	const struct kpl_prog *prog;
-
+	if (!capable(CAP_SYS_ADMIN))
+		return -EPERM;
+	if (arg->reserved)
+		return -EINVAL;
+	err = kpl_session_lock(s);
 	if (err)
 		return err;
-	prog = kpl_prog_get(s, arg->id);
-	if (prog && arg->data_size <= prog->data_size)
-		kpl_run_once(s, prog, in, arg);
-	else
-		err = -EINVAL;
+	err = kpl_native_take(kpl_prog_get(s, arg->id), arg, &copy);
 	kpl_session_unlock(s);
+	if (!err && arg->size &&
+	    (copy_to_user(u64_to_user_ptr(arg->code), copy.code, copy.len) ||
+	     copy_to_user(u64_to_user_ptr(arg->places), copy.places,
+			  arg->nr_places * sizeof(*copy.places))))
+		err = -EFAULT;
+	kvfree(copy.code);
+	kvfree(copy.places);
 	return err;
 }
 
-int kpl_prog_run(struct kpl_session *s, struct kpl_prog_run *arg)
+int kpl_prog_sites(struct kpl_session *s, struct kpl_prog_sites *arg)
 {
-	struct kpl_run_input *in;
+	struct kpl_site *sites = kvmalloc_array(KPL_MAX_SITES, sizeof(*sites), KPL_GFP);
+	struct kpl_prog *prog;
 	int err;
 
-	if (arg->reserved || arg->regs_size > sizeof(in->regs) || arg->data_size > sizeof(in->data))
-		return -EINVAL;
-	in = kvzalloc(sizeof(*in), KPL_GFP);
-	if (!in)
+	if (!sites)
 		return -ENOMEM;
-	err = kpl_run_copy(in, arg);
-	if (!err)
-		err = kpl_run_locked(s, in, arg);
-	if (!err && copy_to_user(u64_to_user_ptr(arg->data), in->data, arg->data_size))
+	err = kpl_session_lock(s);
+	if (err)
+		goto out;
+	prog = kpl_prog_get(s, arg->id);
+	if (prog)
+		arg->nr = min(arg->nr, kpl_sites_collect(prog->sites, sites));
+	else
+		err = -EINVAL;
+	kpl_session_unlock(s);
+	if (!err && copy_to_user(u64_to_user_ptr(arg->sites), sites, arg->nr * sizeof(*sites)))
 		err = -EFAULT;
-	kvfree(in);
+out:
+	kvfree(sites);
 	return err;
 }

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/* Programs: loaded, verified, rewritten, made native. */
+/* Programs: loaded, verified, rewritten, made native.  Process context. */
 #ifndef KPL_PROG_H
 #define KPL_PROG_H
 
 #include <linux/bitmap.h>
 
-#include "hit.h"
+#include "core/core.h"
+#include "session.h"
 
 struct bpf_prog;
+struct kpl_origin;
 struct kpl_sites;
 
 /* Both engines: r0 of a run. */
@@ -35,14 +37,16 @@ struct kpl_handler {
 	kpl_run_fn run;			/* NULL: there is none */
 	const struct bpf_insn *insns;
 	const struct kpl_prog *prog;
+	struct kpl_origin *origin;	/* its probe's, which its time is put to */
 	enum kpl_looks looks;
 };
 
-static inline struct kpl_handler kpl_handler_of(const struct kpl_prog *prog)
+static inline struct kpl_handler kpl_handler_of(const struct kpl_prog *prog,
+						struct kpl_origin *origin)
 {
 	if (!prog)
 		return (struct kpl_handler) {};
-	return (struct kpl_handler) { prog->run, prog->insns, prog, prog->looks };
+	return (struct kpl_handler) { prog->run, prog->insns, prog, origin, prog->looks };
 }
 
 static __always_inline u64 kpl_handler_call(const struct kpl_handler *handler, struct kpl_hit *hit)
@@ -50,35 +54,14 @@ static __always_inline u64 kpl_handler_call(const struct kpl_handler *handler, s
 	return handler->run(hit, handler->insns);
 }
 
-void kpl_prog_init(void);
-u64 kpl_features(void);
 void kpl_progs_free(struct kpl_session *s);
 struct kpl_prog *kpl_prog_get(struct kpl_session *s, u32 id);
-int kpl_prog_drop(struct kpl_session *s, u32 id);
+/* Of one that is there; no probe may run it. */
+void kpl_prog_drop(struct kpl_session *s, u32 id);
 bool kpl_progs_use_map(struct kpl_session *s, u32 map);
 
 int kpl_prog_load(struct kpl_session *s, struct kpl_prog_load *arg);
-int kpl_prog_run(struct kpl_session *s, struct kpl_prog_run *arg);
 int kpl_prog_sites(struct kpl_session *s, struct kpl_prog_sites *arg);
 int kpl_prog_native(struct kpl_session *s, struct kpl_prog_native *arg);
-
-/* native.c; process context.  NULL where there is no native code to be had. */
-struct bpf_prog *kpl_native_make(const struct bpf_insn *insns, u32 nr, u32 stack_depth, bool places);
-void kpl_native_free(struct bpf_prog *fp);
-/* Turns where instructions went in `insns` into offsets in the native code; takes `out_pc`. */
-u32 *kpl_native_places(struct bpf_prog *fp, u32 *out_pc, u32 nr);
-
-/* stop.c: where and why programs stopped */
-struct kpl_sites *kpl_sites_alloc(u32 nr_insns);
-void kpl_sites_free(struct kpl_sites *sites);
-u64 kpl_sites_memory(u32 nr_insns);
-
-/*
- * A program ended with something other than KPL_RET_DONE: remembers where and
- * why, and says how to count it (KPL_C_*; KPL_C_DECLINED for KPL_RET_SKIP).
- * Any context, preemption off.
- */
-enum kpl_count kpl_stop(const struct kpl_ctx *ctx, struct kpl_session *s,
-			const struct kpl_prog *prog, u64 result);
 
 #endif

@@ -11,8 +11,8 @@
 #include <linux/slab.h>
 #include <linux/timekeeping.h>
 
-#include "hit.h"
-#include "probe.h"
+#include "area.h"
+#include "guard.h"
 #include "ring.h"
 #include "words.h"
 
@@ -20,7 +20,7 @@
 
 static __always_inline struct kpl_ring *kpl_ring_of(const struct kpl_ctx *ctx)
 {
-	return this_cpu_read(ctx->probe->cpu->ring);
+	return this_cpu_read(ctx->origin->cpu->ring);
 }
 
 /*
@@ -47,7 +47,7 @@ static __always_inline void kpl_ring_wake(struct kpl_ctx *ctx, struct kpl_ring *
 		return;
 	ring->woke_at = wake_at;
 	ring->woke_tail = tail;
-	kpl_session_wake(ctx->probe->session);
+	kpl_session_wake(ctx->origin->session);
 }
 
 u64 kpl_h_rec_begin(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
  * What a session has of its own: rights, its lock, memory within the limit
- * that all sessions share, scratch memory for its handlers.
+ * that all sessions share.
  */
 #include <linux/capability.h>
-#include <linux/cpumask.h>
 #include <linux/mm.h>
 #include <linux/moduleparam.h>
 #include <linux/pid.h>
@@ -13,7 +12,6 @@
 #include <linux/uaccess.h>
 
 #include "area.h"
-#include "probe.h"
 #include "session.h"
 
 /* ------------------------------------------------------------------- rights */
@@ -103,79 +101,6 @@ void kpl_uncharge(struct kpl_session *s, u64 bytes)
 {
 	atomic64_sub(bytes, &s->memory);
 	atomic64_sub(bytes, &kpl_held);
-}
-
-/* ------------------------------------------------------------------ scratch */
-
-struct kpl_scratch {
-	u32 size;
-	u64 charged;
-	void *cpu[];	/* nr_cpu_ids */
-};
-
-static void kpl_scratch_free(struct kpl_session *s, struct kpl_scratch *scratch)
-{
-	u32 cpu;
-
-	if (!scratch)
-		return;
-	for (cpu = 0; cpu < nr_cpu_ids; cpu++)
-		kvfree(scratch->cpu[cpu]);
-	kpl_uncharge(s, scratch->charged);
-	kvfree(scratch);
-}
-
-void kpl_session_scratch_free(struct kpl_session *s)
-{
-	kpl_scratch_free(s, s->scratch);
-}
-
-static struct kpl_scratch *kpl_scratch_alloc(struct kpl_session *s, u32 size)
-{
-	u64 charged = (u64)size * num_possible_cpus();
-	struct kpl_scratch *scratch;
-	int err = kpl_charge(s, charged);
-	u32 cpu;
-
-	if (err)
-		return ERR_PTR(err);
-	scratch = kvzalloc(struct_size(scratch, cpu, nr_cpu_ids), KPL_GFP);
-	if (!scratch) {
-		kpl_uncharge(s, charged);
-		return ERR_PTR(-ENOMEM);
-	}
-	scratch->size = size;
-	scratch->charged = charged;
-	for_each_possible_cpu(cpu) {
-		scratch->cpu[cpu] = kvzalloc_node(size, KPL_GFP, cpu_to_node(cpu));
-		if (!scratch->cpu[cpu]) {
-			kpl_scratch_free(s, scratch);
-			return ERR_PTR(-ENOMEM);
-		}
-	}
-	return scratch;
-}
-
-/* Nothing in scratch memory outlives a hit: a larger one simply takes over. */
-int kpl_session_scratch(struct kpl_session *s, u32 size)
-{
-	struct kpl_scratch *old = s->scratch, *scratch;
-	u32 cpu;
-
-	size = roundup_pow_of_two(max(size, 64u));
-	if (old && old->size >= size)
-		return 0;
-	scratch = kpl_scratch_alloc(s, size);
-	if (IS_ERR(scratch))
-		return PTR_ERR(scratch);
-	for_each_possible_cpu(cpu)
-		WRITE_ONCE(per_cpu_ptr(s->cpu, cpu)->scratch, scratch->cpu[cpu]);
-	s->scratch = scratch;
-	if (old) {
-		kpl_hits_drain();
-		kpl_scratch_free(s, old);
-	}
-	return 0;
 }
 
 /* ------------------------------------------------------------------- others */

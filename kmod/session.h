@@ -8,7 +8,6 @@
 #include <linux/list.h>
 #include <linux/mutex.h>
 #include <linux/pid.h>
-#include <linux/poll.h>
 #include <linux/sched/signal.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
@@ -16,7 +15,6 @@
 
 #include "uapi/kprobe_lua.h"
 
-struct file;
 struct kpl_probe;
 struct kpl_ring;
 struct kpl_scratch;
@@ -68,25 +66,8 @@ struct kpl_session {
 	struct kpl_ring *rings;		/* nr_cpu_ids, or NULL */
 	u32 ring_size;
 	struct kpl_scratch *scratch;
-	struct kpl_probe *dry;		/* stands for the probe in KPL_IOC_PROG_RUN */
 	u32 work_done, work_total;	/* of an attach; read without the lock */
 };
-
-/* life.c */
-int kpl_life_init(void);
-void kpl_life_exit(void);
-struct kpl_session *kpl_session_open(void);
-void kpl_session_release(struct kpl_session *s);
-
-/* Ends the session's activity for good; any number of times. */
-void kpl_session_close(struct kpl_session *s);
-
-__poll_t kpl_session_poll(struct kpl_session *s, struct file *file, poll_table *table);
-int kpl_session_mmap(struct kpl_session *s, struct vm_area_struct *vma);
-int kpl_session_info(struct kpl_session *s, struct kpl_info *info);
-int kpl_free(struct kpl_session *s, struct kpl_free *arg);
-
-/* session.c */
 
 /* 0 when the calling task may do so, or the errno. */
 int kpl_capable(void);
@@ -123,10 +104,6 @@ int kpl_charge(struct kpl_session *s, u64 bytes);
 void kpl_uncharge(struct kpl_session *s, u64 bytes);
 u64 kpl_memory_held(void);	/* by all sessions */
 u64 kpl_memory_limit(void);
-
-/* Gives each CPU at least `size` bytes of scratch memory. */
-int kpl_session_scratch(struct kpl_session *s, u32 size);
-void kpl_session_scratch_free(struct kpl_session *s);
 
 /* Wakes pollers.  Any context. */
 void kpl_session_wake(struct kpl_session *s);

@@ -10,9 +10,8 @@
 #include <asm/unwind.h>
 #endif
 
-#include "hit.h"
+#include "guard.h"
 #include "memory.h"
-#include "probe.h"
 #include "words.h"
 
 /*

@@ -5,28 +5,29 @@
 #include <linux/uaccess.h>
 
 #include "area.h"
+#include "kind.h"
 #include "overload.h"
-#include "probe.h"
+#include "stats.h"
 
-u64 kpl_counter_read(struct kpl_probe *pr, enum kpl_side side, enum kpl_count counter)
+u64 kpl_counter_read(const struct kpl_origin *origin, enum kpl_side side, enum kpl_count counter)
 {
 	u64 sum = 0;
 	u32 cpu;
 
 	for_each_possible_cpu(cpu)
-		sum += READ_ONCE(per_cpu_ptr(pr->outcomes, cpu)->side[side].n[counter]);
+		sum += READ_ONCE(per_cpu_ptr(origin->outcomes, cpu)->side[side].n[counter]);
 	return sum;
 }
 
 /* A hit is what ended in one way or another: the sum is exact at any moment. */
-void kpl_counts_read(struct kpl_probe *pr, enum kpl_side side, struct kpl_counts *out)
+void kpl_counts_read(const struct kpl_origin *origin, enum kpl_side side, struct kpl_counts *out)
 {
-	out->handled = kpl_counter_read(pr, side, KPL_C_HANDLED);
-	out->skipped = kpl_counter_read(pr, side, KPL_C_SKIPPED);
-	out->missed = kpl_counter_read(pr, side, KPL_C_MISSED);
-	out->faults = kpl_counter_read(pr, side, KPL_C_FAULT);
-	out->errors = kpl_counter_read(pr, side, KPL_C_ERROR);
-	out->overruns = kpl_counter_read(pr, side, KPL_C_OVERRUN);
+	out->handled = kpl_counter_read(origin, side, KPL_C_HANDLED);
+	out->skipped = kpl_counter_read(origin, side, KPL_C_SKIPPED);
+	out->missed = kpl_counter_read(origin, side, KPL_C_MISSED);
+	out->faults = kpl_counter_read(origin, side, KPL_C_FAULT);
+	out->errors = kpl_counter_read(origin, side, KPL_C_ERROR);
+	out->overruns = kpl_counter_read(origin, side, KPL_C_OVERRUN);
 	out->hits = out->handled + out->skipped + out->missed + out->faults + out->errors +
 		    out->overruns;
 }
@@ -37,15 +38,15 @@ static void kpl_probe_stats_read(struct kpl_probe *pr, struct kpl_probe_stats *o
 
 	out->state = pr->added ? pr->ops->state(pr) : KPL_STATE_DETACHED;
 	/* Before what it says. */
-	if (smp_load_acquire(&pr->overload) == KPL_OVERLOAD_TOLD) {
+	if (smp_load_acquire(&pr->origin.overload) == KPL_OVERLOAD_TOLD) {
 		if (pr->added && out->state != KPL_STATE_GONE)
 			out->state = KPL_STATE_OVERLOAD;
-		out->overload_cpu = pr->overload_cpu;
-		out->overload_percent = pr->overload_percent;
+		out->overload_cpu = pr->origin.overload_cpu;
+		out->overload_percent = pr->origin.overload_percent;
 	}
 	pr->ops->stats(pr, out);
 	for (side = 0; side < KPL_SIDES; side++)
-		out->truncated += kpl_counter_read(pr, side, KPL_C_TRUNCATED);
+		out->truncated += kpl_counter_read(&pr->origin, side, KPL_C_TRUNCATED);
 }
 
 #define KPL_STATS_AT_ONCE	64	/* copied, read under the lock, copied back */

@@ -7,12 +7,9 @@
 #include <linux/slab.h>
 #include <linux/sort.h>
 #include <linux/timekeeping.h>
-#include <linux/uaccess.h>
 
 #include "area.h"
-#include "probe.h"
-#include "prog.h"
-#include "session.h"
+#include "stop.h"
 
 struct kpl_stop_site {
 	u32 key;		/* KPL_RET_STOP(reason, pc); 0: free */
@@ -22,11 +19,13 @@ struct kpl_stop_site {
 };
 
 struct kpl_sites {
+	/* The program's. */
+	u32 kind;
+	u32 nr_insns;
+	enum kpl_looks looks;
 	u32 mask;
 	struct kpl_stop_site site[];
 };
-
-#define KPL_MAX_SITES	512	/* of a program */
 
 static u32 kpl_sites_room(u32 nr_insns)
 {
@@ -38,12 +37,16 @@ u64 kpl_sites_memory(u32 nr_insns)
 	return sizeof(struct kpl_sites) + kpl_sites_room(nr_insns) * sizeof(struct kpl_stop_site);
 }
 
-struct kpl_sites *kpl_sites_alloc(u32 nr_insns)
+struct kpl_sites *kpl_sites_alloc(u32 kind, u32 nr_insns, enum kpl_looks looks)
 {
 	struct kpl_sites *sites = kvzalloc(kpl_sites_memory(nr_insns), KPL_GFP);
 
-	if (sites)
-		sites->mask = kpl_sites_room(nr_insns) - 1;
+	if (!sites)
+		return NULL;
+	sites->kind = kind;
+	sites->nr_insns = nr_insns;
+	sites->looks = looks;
+	sites->mask = kpl_sites_room(nr_insns) - 1;
 	return sites;
 }
 
@@ -77,9 +80,9 @@ static struct kpl_stop_site *kpl_site(struct kpl_sites *sites, u32 key)
 	return NULL;
 }
 
-static void kpl_remember(const struct kpl_prog *prog, u32 key, u64 bad_addr)
+static void kpl_remember(struct kpl_sites *sites, u32 key, u64 bad_addr)
 {
-	struct kpl_stop_site *site = kpl_site(prog->sites, key);
+	struct kpl_stop_site *site = kpl_site(sites, key);
 
 	if (!site)
 		return;
@@ -91,18 +94,18 @@ static void kpl_remember(const struct kpl_prog *prog, u32 key, u64 bad_addr)
 	atomic64_inc(&site->count);
 }
 
-enum kpl_count kpl_stop(const struct kpl_ctx *ctx, struct kpl_session *s,
-			const struct kpl_prog *prog, u64 result)
+enum kpl_count kpl_stop(const struct kpl_ctx *ctx, struct kpl_session *s, struct kpl_sites *sites,
+			u64 result)
 {
-	u32 key = kpl_ending(prog->kind, prog->nr_insns, result), reason = KPL_RET_REASON(key);
+	u32 key = kpl_ending(sites->kind, sites->nr_insns, result), reason = KPL_RET_REASON(key);
 	u64 bad_addr = 0;
 
 	if (key == KPL_RET_SKIP)
 		return KPL_C_DECLINED;
 	/* For a program that looks nowhere, the address is as an earlier hit left it. */
-	if (kpl_stop_class[reason] == KPL_C_FAULT && prog->looks == KPL_LOOKS_AT_ALL)
+	if (kpl_stop_class[reason] == KPL_C_FAULT && sites->looks == KPL_LOOKS_AT_ALL)
 		bad_addr = ctx->hit.bad_addr;
-	kpl_remember(prog, key, bad_addr);
+	kpl_remember(sites, key, bad_addr);
 	/* The first one that user space has not seen wakes it. */
 	if (atomic64_inc_return(&s->stops) == READ_ONCE(s->stops_seen) + 1)
 		kpl_session_wake(s);
@@ -117,7 +120,7 @@ static int kpl_site_cmp(const void *a, const void *b)
 	       (x->reason > y->reason) - (x->reason < y->reason);
 }
 
-static u32 kpl_sites_collect(struct kpl_sites *sites, struct kpl_site *out)
+u32 kpl_sites_collect(struct kpl_sites *sites, struct kpl_site *out)
 {
 	u32 i, nr = 0;
 
@@ -138,28 +141,4 @@ static u32 kpl_sites_collect(struct kpl_sites *sites, struct kpl_site *out)
 	}
 	sort(out, nr, sizeof(*out), kpl_site_cmp, NULL);
 	return nr;
-}
-
-int kpl_prog_sites(struct kpl_session *s, struct kpl_prog_sites *arg)
-{
-	struct kpl_site *sites = kvmalloc_array(KPL_MAX_SITES, sizeof(*sites), KPL_GFP);
-	struct kpl_prog *prog;
-	int err;
-
-	if (!sites)
-		return -ENOMEM;
-	err = kpl_session_lock(s);
-	if (err)
-		goto out;
-	prog = kpl_prog_get(s, arg->id);
-	if (prog)
-		arg->nr = min(arg->nr, kpl_sites_collect(prog->sites, sites));
-	else
-		err = -EINVAL;
-	kpl_session_unlock(s);
-	if (!err && copy_to_user(u64_to_user_ptr(arg->sites), sites, arg->nr * sizeof(*sites)))
-		err = -EFAULT;
-out:
-	kvfree(sites);
-	return err;
 }

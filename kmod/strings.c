@@ -8,7 +8,7 @@
 #include <linux/sched.h>
 #include <linux/string.h>
 
-#include "hit.h"
+#include "guard.h"
 #include "words.h"
 
 static __always_inline const u64 *kpl_str_words(const struct kpl_str *str)

@@ -8,7 +8,8 @@
 
 #include <linux/ftrace.h>
 
-#include "probe.h"
+#include "compat.h"
+#include "kind.h"
 
 /* A place in a function that ftrace calls from; 0: none. */
 struct kpl_trace_slot {
@@ -40,12 +41,6 @@ static __always_inline u32 kpl_trace_hash(const struct kpl_trace *t, unsigned lo
 {
 	return (site * 0x9e3779b97f4a7c15ull) >> t->shift;
 }
-
-/* hit.c */
-void kpl_hit_trace_one(unsigned long ip, unsigned long parent, struct ftrace_ops *ops,
-		       struct ftrace_regs *fregs);
-void kpl_hit_trace_many(unsigned long ip, unsigned long parent, struct ftrace_ops *ops,
-			struct ftrace_regs *fregs);
 #endif
 
 #endif

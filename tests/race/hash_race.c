@@ -11,13 +11,13 @@
 #include <pthread.h>
 #include <stdio.h>
 
-#include "map.h"
+#include "hash.h"
 
 u64 kpl_h_map_add(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5);
 
 enum { CPUS = 4, KEYS = 40, ROOM = 24, WORDS = 4 };
 
-static struct kpl_map values, sums;
+static struct kpl_hash values, sums;
 static u64 rounds = 20000;
 static u64 added[CPUS], refused[CPUS], failures;
 
@@ -92,14 +92,14 @@ static void *user_space(void *arg)
 	return NULL;
 }
 
-static void make(struct kpl_map *map, u32 words)
+static void make(struct kpl_hash *map, u32 words)
 {
 	memset(map, 0, sizeof(*map));
-	map->kind = KPL_MAP_HASH;
-	map->key_size = 8;
-	map->value_size = 8 * words;
-	map->max_entries = ROOM;
-	map->seed = 0x1234567;
+	map->shape.kind = KPL_MAP_HASH;
+	map->shape.key_size = 8;
+	map->shape.value_size = 8 * words;
+	map->shape.max_entries = ROOM;
+	map->shape.seed = 0x1234567;
 	kpl_hash_memory(map);
 	if (kpl_hash_alloc(map))
 		exit(1);
@@ -120,9 +120,9 @@ static void check_end(void)
 		entries += kpl_hash_entry(&values, i, key, value) == KPL_HASH_DONE;
 	}
 	check(total == want, "adds are lost");
-	check(lost == (u64)atomic64_read(&values.hash.lost), "refusals are not counted");
+	check(lost == (u64)atomic64_read(&values.lost), "refusals are not counted");
 	check(lost > 0, "the map was never full");
-	check(entries == (u64)atomic_read(&values.hash.used), "entries are lost");
+	check(entries == (u64)atomic_read(&values.used), "entries are lost");
 	for (i = 0; i < KEYS; i++) {
 		key[0] = i;
 		entries -= kpl_hash_delete(&values, key) == KPL_HASH_DONE;
@@ -135,7 +135,7 @@ static void check_end(void)
 	key[0] = i;
 	check(kpl_hash_write(&values, key, value) == KPL_HASH_FULL, "a full map takes more");
 	printf("%llu adds, %llu refused, %lld busy\n", (unsigned long long)total, (unsigned long long)lost,
-	       (long long)(atomic64_read(&values.hash.busy) + atomic64_read(&sums.hash.busy)));
+	       (long long)(atomic64_read(&values.busy) + atomic64_read(&sums.busy)));
 }
 
 int main(int argc, char **argv)

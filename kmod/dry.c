@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/* Dry runs.  Process context; the program runs under the guard. */
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "area.h"
+#include "dry.h"
+#include "guard.h"
+#include "prog.h"
+#include "stop.h"
+
+/* Of all dry runs: counted like those of a hit, and read by nobody. */
+static DEFINE_PER_CPU(struct kpl_outcomes, kpl_dry_outcomes);
+
+struct kpl_run_input {
+	struct kpl_origin origin;
+	struct pt_regs regs;
+	struct kpl_hit hit;
+	u64 data[KPL_MAX_DATA / 8];
+};
+
+static int kpl_run_copy(struct kpl_run_input *in, const struct kpl_prog_run *arg)
+{
+	if (copy_from_user(&in->regs, u64_to_user_ptr(arg->regs), arg->regs_size) ||
+	    copy_from_user(in->data, u64_to_user_ptr(arg->data), arg->data_size))
+		return -EFAULT;
+	if (arg->hit && copy_from_user(&in->hit, u64_to_user_ptr(arg->hit), sizeof(in->hit)))
+		return -EFAULT;
+	return 0;
+}
+
+static void kpl_run_once(struct kpl_session *s, const struct kpl_prog *prog,
+			 struct kpl_run_input *in, struct kpl_prog_run *arg)
+{
+	struct kpl_ctx *ctx;
+
+	in->origin = (struct kpl_origin) {
+		.session = s,
+		.cpu = s->cpu,
+		.outcomes = &kpl_dry_outcomes,
+		.func = in->hit.func,
+		.addr = in->hit.addr,
+	};
+	ctx = kpl_guard_get();
+	kpl_look(ctx, &in->origin);
+	ctx->hit.regs = (unsigned long)&in->regs;
+	ctx->hit.data = (unsigned long)in->data;
+	ctx->hit.ret = in->hit.ret;
+	ctx->hit.ret_addr = in->hit.ret_addr;
+	ctx->hit.bad_addr = in->hit.bad_addr;
+	ctx->hit.status = in->hit.status;
+	arg->result = prog->run(&ctx->hit, prog->insns);
+	arg->bad_addr = ctx->hit.bad_addr;
+	if (arg->result != KPL_RET_DONE)
+		kpl_stop(ctx, s, prog->sites, arg->result);
+	kpl_guard_put(ctx);
+}
+
+static int kpl_run_locked(struct kpl_session *s, struct kpl_run_input *in, struct kpl_prog_run *arg)
+{
+	int err = kpl_session_lock(s);
+	const struct kpl_prog *prog;
+
+	if (err)
+		return err;
+	prog = kpl_prog_get(s, arg->id);
+	if (prog && arg->data_size <= prog->data_size)
+		kpl_run_once(s, prog, in, arg);
+	else
+		err = -EINVAL;
+	kpl_session_unlock(s);
+	return err;
+}
+
+int kpl_prog_run(struct kpl_session *s, struct kpl_prog_run *arg)
+{
+	struct kpl_run_input *in;
+	int err;
+
+	if (arg->reserved || arg->regs_size > sizeof(in->regs) || arg->data_size > sizeof(in->data))
+		return -EINVAL;
+	in = kvzalloc(sizeof(*in), KPL_GFP);
+	if (!in)
+		return -ENOMEM;
+	err = kpl_run_copy(in, arg);
+	if (!err)
+		err = kpl_run_locked(s, in, arg);
+	if (!err && copy_to_user(u64_to_user_ptr(arg->data), in->data, arg->data_size))
+		err = -EFAULT;
+	kvfree(in);
+	return err;
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * Groups of probes: each operation is one call of each kind.  Process context,
+ * the session's lock held.
+ */
+#include <linux/log2.h>
+#include <linux/slab.h>
+
+#include "area.h"
+#include "ftrace.h"
+#include "group.h"
+#include "guard.h"
+#include "kprobe.h"
+#include "kretprobe.h"
+
+static const struct kpl_probe_ops *const kpl_probe_kinds[KPL_PROBE_KINDS] = {
+	[KPL_PROBE_KPROBE] = &kpl_kprobe_ops,
+	[KPL_PROBE_KRETPROBE] = &kpl_kretprobe_ops,
+	[KPL_PROBE_FTRACE] = &kpl_ftrace_ops,
+};
+
+const struct kpl_probe_ops *kpl_probe_kind(u32 kind)
+{
+	return kind < KPL_PROBE_KINDS ? kpl_probe_kinds[kind] : NULL;
+}
+
+static u64 kpl_room_memory(u32 nr)
+{
+	return 2ull * nr * sizeof(struct kpl_probe *);
+}
+
+int kpl_room_reserve(struct kpl_session *s, u32 nr)
+{
+	struct kpl_probe **room;
+	int err;
+
+	if (nr <= s->room_nr)
+		return 0;
+	nr = roundup_pow_of_two(max(nr, 16u));
+	err = kpl_charge(s, kpl_room_memory(nr));
+	if (err)
+		return err;
+	room = kvmalloc(kpl_room_memory(nr), KPL_GFP);
+	if (!room) {
+		kpl_uncharge(s, kpl_room_memory(nr));
+		return -ENOMEM;
+	}
+	kvfree(s->room);
+	kpl_uncharge(s, kpl_room_memory(s->room_nr));
+	s->room = room;
+	s->room_nr = nr;
+	return 0;
+}
+
+void kpl_room_free(struct kpl_session *s)
+{
+	kvfree(s->room);
+	kpl_uncharge(s, kpl_room_memory(s->room_nr));
+}
+
+struct kpl_group kpl_group_of(struct kpl_session *s)
+{
+	return (struct kpl_group) { .prs = s->room, .some = s->room + s->room_nr };
+}
+
+/* Kind by kind: ftrace first, which may leave some to kprobes. */
+void kpl_group_run(struct kpl_group *g, enum kpl_probe_op op,
+		   bool (*test)(const struct kpl_probe *pr))
+{
+	u32 kind, i, nr;
+
+	for (kind = KPL_PROBE_KINDS; kind-- > 0;) {
+		for (i = 0, nr = 0; i < g->nr; i++)
+			if (g->prs[i] && g->prs[i]->ops == kpl_probe_kinds[kind] && test(g->prs[i]))
+				g->some[nr++] = g->prs[i];
+		if (nr)
+			kpl_probe_kinds[kind]->run[op](g->some, nr);
+	}
+}
+
+void kpl_group_detach(struct kpl_group *g, bool (*test)(const struct kpl_probe *pr))
+{
+	kpl_group_run(g, KPL_OP_REMOVE, test);
+	kpl_hits_drain();
+}

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * The guard: one handler at a time on each CPU, and what it and its helpers
+ * know of the hit.  Everything here runs with preemption off, in any context,
+ * unless it says otherwise.
+ */
+#ifndef KPL_GUARD_H
+#define KPL_GUARD_H
+
+#include <linux/percpu.h>
+
+#include "core/core.h"
+#include "session.h"
+
+/* How a hit ended, and what happened on the way.  One cache line for each CPU. */
+enum kpl_count {
+	KPL_C_HANDLED,
+	KPL_C_SKIPPED,
+	KPL_C_MISSED,
+	KPL_C_FAULT,
+	KPL_C_ERROR,
+	KPL_C_OVERRUN,
+	KPL_C_TRUNCATED,	/* strings cut at their limit */
+	KPL_C_DECLINED,		/* entry handler wanted no return */
+	KPL_C_END
+};
+
+struct kpl_counters {
+	u64 n[KPL_C_END];
+};
+
+/* The two sides of a probe: pre and post handler, or entry and return. */
+enum kpl_side {
+	KPL_SIDE_FIRST,
+	KPL_SIDE_SECOND,
+	KPL_SIDES
+};
+
+struct kpl_outcomes {
+	struct kpl_counters side[KPL_SIDES];
+} __aligned(64);
+
+#define kpl_count(origin, which_side, counter) \
+	this_cpu_inc((origin)->outcomes->side[which_side].n[counter])
+
+/* Where a hit comes from: what handlers, helpers and accounts need of a probe. */
+struct kpl_origin {
+	/* Set at a hit: overload.c. */
+	u64 serial;		/* of all sessions' probes; never 0 */
+	u32 overload;		/* enum kpl_overload_state */
+	u32 overload_cpu;
+	u32 overload_percent;	/* of that CPU, taken by this probe */
+
+	/* Read at each hit. */
+	struct kpl_session *session;
+	struct kpl_session_cpu __percpu *const *live;	/* the session's; NULL there: not to run */
+	struct kpl_session_cpu __percpu *cpu;	/* the session's */
+	struct kpl_outcomes __percpu *outcomes;
+	u64 func, addr;
+};
+
+/*
+ * One for each CPU.  `busy` is the guard: it is set by whoever runs a handler,
+ * of any session; a hit that finds it set is missed.  Plain accesses do:
+ * whatever interrupts between them leaves the guard as it found it.
+ */
+struct kpl_ctx {
+	union {
+		u32 begun;		/* 1, in one store: busy, and nothing else yet */
+		struct {
+			u8 busy;
+			u8 reads_user;	/* user memory was read: its tables are there */
+			u16 faults;	/* bad addresses that this handler has met */
+		};
+	};
+	s32 until;			/* hits to the next one that is timed: overload.c */
+	bool entered;			/* this return instance's entry handler ran */
+	const struct kpl_origin *origin;	/* for handlers that look */
+	struct kpl_ring *ring;		/* that has the pending record */
+	u64 span;			/* of kernel addresses that are read: memory.c */
+	struct kpl_hit hit;
+};
+
+DECLARE_PER_CPU(struct kpl_ctx, kpl_ctx);
+
+static __always_inline struct kpl_ctx *kpl_ctx_of(u64 hit)
+{
+	return container_of((struct kpl_hit *)hit, struct kpl_ctx, hit);
+}
+
+/* By way of the hit, whose address handlers are given: it need not be computed again. */
+static __always_inline struct kpl_ctx *kpl_ctx_here(void)
+{
+	return container_of(this_cpu_ptr(&kpl_ctx.hit), struct kpl_ctx, hit);
+}
+
+/* What a handler that looks at all of the hit finds there, but for its registers. */
+static __always_inline void kpl_look(struct kpl_ctx *ctx, const struct kpl_origin *origin)
+{
+	ctx->origin = origin;
+	ctx->hit.scratch = (unsigned long)this_cpu_read(origin->cpu->scratch);
+	ctx->hit.func = origin->func;
+	ctx->hit.addr = origin->addr;
+	ctx->hit.bad_addr = 0;
+	ctx->hit.status = 0;
+}
+
+/* A helper failed: what and where. */
+static __always_inline void kpl_fail(u64 hit, u32 reason, u64 addr)
+{
+	struct kpl_hit *h = (struct kpl_hit *)hit;
+
+	h->status = reason;
+	h->bad_addr = addr;
+}
+
+/* Each helper; the file of its kind defines it. */
+#define HELPER(id, name, ...) \
+	u64 kpl_h_##name(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5);
+#include "uapi/helpers.def"
+#undef HELPER
+
+void kpl_guard_init(void);
+
+/* Guard for user space's accesses; preemption is off in between. */
+struct kpl_ctx *kpl_guard_get(void);
+void kpl_guard_put(struct kpl_ctx *ctx);
+
+/*
+ * Waits until no handler runs that started before: preemption is off in all of
+ * them, and those that RCU does not see, in the idle loop, have interrupts off.
+ * Process context.
+ */
+void kpl_hits_drain(void);
+
+/* Gives each CPU at least `size` bytes of scratch memory.  Process context. */
+int kpl_scratch_reserve(struct kpl_session *s, u32 size);
+void kpl_scratch_free(struct kpl_session *s);
+
+#endif

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/* A probe, and what a kind of probe is. */
+#ifndef KPL_KIND_H
+#define KPL_KIND_H
+
+#include <linux/kprobes.h>
+
+#include "guard.h"
+#include "prog.h"
+#include "session.h"
+
+#define KPL_HANDLERS	3	/* of a probe, in the order of kpl_attach.prog */
+#define KPL_HANDLER_FAULT	2	/* of a kprobe */
+
+struct kpl_probe {
+	struct kretprobe rp;	/* first: what a hit brings is the probe; a kprobe is its rp.kp */
+
+	/* Read at each hit. */
+	struct kpl_origin origin;
+	struct kpl_handler handler[KPL_HANDLERS];
+	struct kpl_when when;
+
+	/* An ftrace probe's. */
+	bool around;		/* not a pre handler alone, or one with a `when`, or that reads the ip */
+	struct kpl_trace *trace;
+	struct kpl_probe *same;	/* the next armed one at this function in the same trace */
+	unsigned long site;	/* where ftrace calls from */
+	u32 trace_at;		/* place in the trace's list */
+	bool armed;		/* hits find it */
+	bool gone;		/* with the code that it stood in */
+
+	/* A kprobe's or return probe's. */
+	kprobe_pre_handler_t hook;	/* what the kernel calls while it is armed */
+	bool stuck;		/* the kernel can't disarm it, and keeps it for good */
+
+	/* Under the session's lock. */
+	const struct kpl_probe_ops *ops;
+	bool added;		/* registered with the kernel */
+	bool hold;		/* not to be armed when attached */
+	bool else_kprobe;	/* is one where ftrace has no site */
+	bool listed;		/* in the group of the operation under way */
+	u32 maxactive;
+	u64 charged;
+	int error;		/* of the operation under way */
+};
+
+static_assert(!offsetof(struct kpl_probe, rp) && !offsetof(struct kpl_probe, rp.kp));
+
+enum kpl_probe_op {
+	KPL_OP_ADD,	/* register, not armed */
+	KPL_OP_ARM,
+	KPL_OP_DISARM,
+	KPL_OP_REMOVE,	/* of added ones; can't fail; no handler starts any more */
+	KPL_OPS
+};
+
+/*
+ * A kind of probe.  Each operation takes `nr` probes of its kind and sets
+ * `error` in each.  Process context.
+ */
+struct kpl_probe_ops {
+	u32 kind;			/* enum kpl_probe_kind */
+	u32 flags;			/* KPL_ATTACH_F_* that it alone takes */
+	u32 maxactive;			/* the most; 0: has no instances */
+	/* enum kpl_prog_kind of each handler; KPL_PROG_KINDS: there is none. */
+	u8 kinds[KPL_HANDLERS];
+	/* What it needs beside the probe itself, in bytes; or NULL. */
+	u64 (*memory)(const struct kpl_attach *a, const struct kpl_prog **progs);
+	void (*run[KPL_OPS])(struct kpl_probe **prs, u32 nr);
+	void (*free)(struct kpl_probe *pr);	/* of one that is not added (any more); or NULL */
+	enum kpl_probe_state (*state)(struct kpl_probe *pr);
+	void (*stats)(struct kpl_probe *pr, struct kpl_probe_stats *out);
+};
+
+/* A step of the attach call under way is done, for those who watch. */
+static inline void kpl_step(const struct kpl_probe *pr)
+{
+	struct kpl_session *s = pr->origin.session;
+
+	WRITE_ONCE(s->work_done, s->work_done + 1);
+}
+
+static inline bool kpl_interrupted(const struct kpl_probe *pr)
+{
+	return kpl_session_interrupted(pr->origin.session);
+}
+
+#endif

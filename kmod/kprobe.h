@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/* Probes by the kernel's kprobes, and what return probes have of them.  Process context. */
+#ifndef KPL_KPROBE_H
+#define KPL_KPROBE_H
+
+#include "kind.h"
+
+extern const struct kpl_probe_ops kpl_kprobe_ops;
+
+int kpl_check_place(u64 addr, bool returns);
+void kpl_kprobe_arm(struct kpl_probe **prs, u32 nr);
+void kpl_kprobe_disarm(struct kpl_probe **prs, u32 nr);
+u32 kpl_kprobes_off(struct kpl_probe **prs, u32 nr);
+enum kpl_probe_state kpl_kprobe_state(struct kpl_probe *pr);
+
+#endif

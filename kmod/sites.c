@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/* Which instructions ftrace calls from.  Process context. */
+#include <linux/ftrace.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "area.h"
+#include "compat.h"
+#include "sites.h"
+
+/* An ops that is never registered is asked. */
+int kpl_sites_known(unsigned long *sites, u32 nr)
+{
+	struct ftrace_ops *ops = kzalloc(sizeof(*ops), KPL_GFP);
+	int err;
+
+	if (!ops)
+		return -ENOMEM;
+	err = ftrace_set_filter_ips(ops, sites, nr, 0, 1);
+	ftrace_free_filter(ops);
+	kfree(ops);
+	return err;
+}
+
+#ifdef KPL_TRACES
+/*
+ * Where ftrace calls from, for a function's address or the site's own.  ftrace
+ * would find that itself, but would not tell.
+ */
+static int kpl_site_find(struct kpl_probe *pr)
+{
+	u8 text[KPL_LANDING_PAD + MCOUNT_INSN_SIZE];
+
+	if (copy_from_kernel_nofault(text, (void *)pr->origin.addr, sizeof(text)))
+		return -EINVAL;
+	if (kpl_is_ftrace_site(text))
+		pr->site = pr->origin.addr;
+	else if (kpl_is_landing_pad(text) && kpl_is_ftrace_site(text + KPL_LANDING_PAD))
+		pr->site = pr->origin.addr + KPL_LANDING_PAD;
+	else
+		return -EINVAL;
+	return 0;
+}
+
+/*
+ * Gives an error to the probes whose sites ftrace does not know: all are asked
+ * for at once, and halves of what it refuses, down to one (17 calls deep).
+ * `sites` has room for all.
+ */
+static void kpl_sites_ask(struct kpl_probe **prs, u32 nr, unsigned long *sites)
+{
+	u32 i, good = 0;
+	int err;
+
+	for (i = 0; i < nr; i++)
+		if (!prs[i]->error)
+			sites[good++] = prs[i]->site;
+	if (!good)
+		return;
+	cond_resched();
+	err = kpl_interrupted(prs[0]) ? -EINTR : kpl_sites_known(sites, good);
+	if (!err)
+		return;
+	if (nr > 1 && err == -EINVAL) {
+		kpl_sites_ask(prs, nr / 2, sites);
+		kpl_sites_ask(prs + nr / 2, nr - nr / 2, sites);
+		return;
+	}
+	for (i = 0; i < nr; i++)
+		prs[i]->error = prs[i]->error ?: err;
+}
+
+void kpl_sites_find(struct kpl_probe **prs, u32 nr)
+{
+	unsigned long *sites = kvmalloc_array(nr, sizeof(*sites), KPL_GFP);
+	u32 i;
+
+	for (i = 0; i < nr; i++)
+		prs[i]->error = sites ? kpl_site_find(prs[i]) : -ENOMEM;
+	if (sites)
+		kpl_sites_ask(prs, nr, sites);
+	kvfree(sites);
+}
+#endif

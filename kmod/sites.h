@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/* Sites: the instructions that ftrace calls from.  Process context. */
+#ifndef KPL_SITES_H
+#define KPL_SITES_H
+
+#include "compat.h"
+#include "kind.h"
+
+/* 0, or -EINVAL: ftrace does not know all of them. */
+int kpl_sites_known(unsigned long *sites, u32 nr);
+
+#ifdef KPL_TRACES
+/* Finds the site of each probe; `error` is -EINVAL for one that has none, or whose site ftrace will not trace. */
+void kpl_sites_find(struct kpl_probe **prs, u32 nr);
+#endif
+
+#endif

@@ -1,0 +1,129 @@
+-- SPDX-License-Identifier: MIT
+-- usage: luajit tests/lint/module_order.lua [objects DIRECTORY…]
+-- The module's files in order: each knows only what stands above it, and calls what stands below only through pointers
+-- that it was given. Checks includes; or, in directories where kbuild has built the module, the symbols that objects
+-- use. Says what is wrong and fails, or prints one line.
+
+-- Names of one line don't know each other. A name is X.c and X.h, or the one of them that there is; `core` is a folder.
+local order = {
+  "core",
+  "compat words",
+  "area",
+  "session",
+  "guard shape",
+  "ring agg hash",
+  "map",
+  "memory",
+  "strings lists path stack",
+  "helpers",
+  "native stop",
+  "prog",
+  "dry overload",
+  "kind",
+  "trace",
+  "hit",
+  "stats sites",
+  "kprobe",
+  "kretprobe ftrace",
+  "group",
+  "probe",
+  "life",
+  "main",
+}
+
+local rank = {}
+for number, line in ipairs(order) do
+  for name in line:gmatch "%S+" do rank[name] = number end
+end
+
+local wrong, checked = 0, 0
+local function complain(...)
+  wrong = wrong + 1
+  print(string.format(...))
+end
+
+-- `user` may know itself and what stands above it.
+local function check(user, used, ...)
+  checked = checked + 1
+  if user ~= used and rank[used] >= rank[user] then complain(...) end
+end
+
+local function lines(command)
+  local list = {}
+  for line in io.popen(command):lines() do list[#list + 1] = line end
+  return list
+end
+
+-- The name of a file of kmod/, or nil where that is in no order: uapi/ and ioctls.def are everybody's.
+local function name_of(path)
+  if path:find "^core/" then return "core" end
+  return path:match "^([%w_]+)%.[ch]$"
+end
+
+local function check_includes()
+  local seen = {}
+  for _, file in ipairs(lines "find kmod -name '*.[ch]' ! -path 'kmod/uapi/*' ! -path 'kmod/features/*' | sort") do
+    local user, number = name_of(file:gsub("^kmod/", "")), 0
+    if not rank[user] then
+      complain("%s: stands nowhere in the order of tests/lint/module_order.lua", file)
+    else
+      seen[user] = true
+      for line in io.lines(file) do
+        number = number + 1
+        local path = line:match '^%s*#%s*include "([^"]+)"'
+        local used = path and name_of(user == "core" and not path:find "/" and "core/" .. path or path)
+        if used and not rank[used] then
+          complain("%s:%d: %s is no file of the module", file, number, path)
+        elseif used then
+          check(user, used, "%s:%d: includes %s, which does not stand above it", file, number, path)
+        end
+      end
+    end
+  end
+  for name in pairs(rank) do
+    if not seen[name] then complain("%s: in the order of tests/lint/module_order.lua, but not in kmod/", name) end
+  end
+  if checked < 100 then complain("only %d includes were seen", checked) end
+end
+
+-- In a build of the module: what its objects define, and what they take from each other.
+local function check_objects(dir)
+  local list = io.open(dir .. "/kprobe_lua.mod")
+  if not list then return complain("%s: no module has been built there", dir) end
+  local owner, uses = {}, {}
+  for object in list:lines() do
+    local user = name_of((object:gsub("^.*/src/", ""):gsub("o$", "c")))
+    if not rank[user] then complain("%s: stands nowhere in the order of tests/lint/module_order.lua", object) end
+    for _, line in ipairs(lines("nm '" .. object .. "'")) do
+      local kind, symbol = line:match "(%a) (%S+)$"
+      if kind == "U" then
+        uses[#uses + 1] = { user = user, symbol = symbol }
+      elseif kind:find "%u" then
+        owner[symbol] = user
+      end
+    end
+  end
+  local before = checked
+  for _, use in ipairs(uses) do
+    local used = owner[use.symbol] -- or it is the kernel's
+    if rank[used] and rank[use.user] then
+      check(use.user, used, "%s: %s.o uses %s, but %s.o does not stand above it", dir, use.user, use.symbol, used)
+    end
+  end
+  if checked - before < 100 then complain("%s: only %d uses were seen", dir, checked - before) end
+end
+
+if arg[1] == "objects" and not arg[2] then
+  print "skipped: no kernel headers, so no module"
+  os.exit(77)
+end
+local said
+if arg[1] == "objects" then
+  for i = 2, #arg do check_objects(arg[i]) end
+  said = "%d uses of symbols in " .. #arg - 1 .. " builds, each of a file above"
+else
+  check_includes()
+  said = "%d includes, each of a file above"
+end
+if wrong > 0 then os.exit(1) end
+print(said:format(checked))
