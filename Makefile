@@ -29,13 +29,13 @@ demo: packages
 check: packages
 	@$(MAKE) --no-print-directory configure
 	@echo "==> building kprobe-lua, its tests, and the module for each kernel whose headers are installed"
-	@ninja -C $(BUILD) all sanitized_test
+	@ninja -C $(BUILD) all sanitized_test sanitized_library_test
 	@tests/check $(BUILD)
 
 # The unit tests under sanitizers, with assertions, and no type defined twice.
 sanitize: packages
 	@$(MAKE) --no-print-directory configure
-	@ninja -C $(BUILD) sanitized_test
+	@ninja -C $(BUILD) sanitized_test sanitized_library_test
 	@tests/check $(BUILD) -L sanitize
 
 # Four threads, each with sessions of its own that compile and check, under ThreadSanitizer.

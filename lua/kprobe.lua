@@ -275,7 +275,7 @@ Taken.__tostring = function(taken) return taken.text end
 -- Empties the aggregation and returns what was in it: no update is lost between.
 function Map:take()
   local rows, text, output = core.take(self.id)
-  return setmetatable({ rows = rows, text = text, output = output }, Taken)
+  return setmetatable({ rows = rows, text = text, output = output, id = self.id }, Taken)
 end
 
 local function same_key(a, b)
@@ -290,6 +290,7 @@ function Taken:value(key)
   for _, row in ipairs(self.rows) do
     if same_key(row.key, key) then return row.value end
   end
+  return core.no_value(self.id)
 end
 
 function Taken:pairs() return each_row(self.rows) end
@@ -434,7 +435,8 @@ end)
 
 -- ---------------------------------------------------------------- time and end
 function kprobe.every(seconds, fn)
-  if type(seconds) ~= "number" or not (seconds > 0) then fail "every(seconds, fn): seconds must be over 0" end
+  if type(seconds) ~= "number" then fail("every(seconds, fn): seconds are a number, not a %s", type(seconds)) end
+  if not (seconds > 0) then fail "every(seconds, fn): seconds must be over 0" end
   if type(fn) ~= "function" then fail "every(seconds, fn): fn must be a function" end
   core.every(seconds, fn)
 end

@@ -77,7 +77,7 @@ void Run::tell_child(int status) {
     const int code = shell_status(status);
     sink_.write(options_.format->command(code));
     if (code == 126 || code == 127)
-        failure_ = Error{Errc::system, fmt::format("-c {}: the shell could not run it ({})", *options_.command, how)};
+        failure_ = Error{Errc::system, fmt::format("-c {}: not found, or it can't be run ({})", *options_.command, how)};
     else if (!options_.quiet)
         note(Note::Info, "the command " + how);
 }

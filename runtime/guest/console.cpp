@@ -76,7 +76,10 @@ void Console::append(std::string_view bytes) {
 }
 
 void Console::take_line(std::string line) {
-    if (is_splat(line)) {
+    // The dump of an OOM kill has a call trace, too.
+    if (line.find("invoked oom-killer:") != line.npos) oom_kill_ = true;
+    const bool trace = without_stamp(line).starts_with("Call Trace:");
+    if (is_splat(line) && !(trace && std::exchange(oom_kill_, false))) {
         if (splats_.empty()) first_splat_ = lines_.size();
         splats_.emplace_back(without_stamp(line));
     }

@@ -27,6 +27,7 @@ class Console {
     void take_line(std::string line);
 
     std::vector<std::string> lines_;
+    bool oom_kill_ = false;  // its call trace is still to come
     std::string partial_;
     std::vector<std::string> splats_;
     std::size_t first_splat_ = 0;  // index into lines_

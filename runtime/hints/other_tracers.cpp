@@ -79,6 +79,19 @@ const TargetRow targets[] = {
     {R"(@(\w*).*)", "@ is no part of a name here: a local variable holds a count(), a hist() or a map()"},
 };
 
+constexpr std::pair<const char*, const char*> operators[] = {
+    {R"(!=)", "`~=` is Lua's `!=`"},
+    {R"(\+\+|\+=|-=)", "Lua writes `x = x + 1`; what handlers count is n[key]:add()"},
+    {R"(&&|\|\|)", "`and`, `or` and `not` are Lua's `&&`, `||` and `!`"},
+    {R"(<<|>>|[^&]&[^&]|[^|]\|[^|])", "bit.band(a, b), bit.bor, bit.lshift and bit.rshift are Lua's operators on bits"},
+    {R"(->)", "`.` is Lua's `->`"},
+    {R"(\$\d)", "arg[1] is the script's first argument; keep tonumber(arg[1]) in a local outside of the handler"},
+    {R"(@\w*)", "a local variable holds what is counted: local n = count() before the probe, n[key]:add() in the handler"},
+    {R"(\w\[[^\]{]*,[^\]]*\])", "a key of several values is a table: n[{ a, b }]"},
+    {R"(\?[^:]*:)", "`c and a or b` is Lua's `c ? a : b`"},
+    {R"(\w\s*::)", "here a probe is kprobe(\"function\", function(p) … end)"},
+};
+
 // Who wrote it: what a script of theirs begins with, comments left out.
 constexpr std::pair<const char*, const char*> beginnings[] = {
     {"bpftrace", R"(^\s*((config|#include)\b[^\n]*\n\s*)*(BEGIN|END|(k|kr|t|rt|u|ur|U|p|i|h|s|w|kprobe|kretprobe|kfunc|kretfunc|fentry|fexit|)"
@@ -109,6 +122,14 @@ std::optional<std::string> foreign_target(std::string_view target) {
         const bool call = row.answer == by_registers || row.answer == sys_exit;
         return (call ? system_call : "") + fmt::format(fmt::runtime(row.answer), "", found[1].str());
     }
+    return std::nullopt;
+}
+
+std::optional<std::string> foreign_operator(std::string_view line) {
+    // Not in a literal.
+    const std::string text = std::regex_replace(std::string(line), std::regex(R"("[^"]*"|'[^']*'|--.*)"), "\"\"");
+    for (const auto& [pattern, answer] : operators)
+        if (contains(text, pattern)) return answer;
     return std::nullopt;
 }
 

@@ -22,6 +22,9 @@ std::optional<std::string> foreign_name(std::string_view name);
 // "/bin/bash:readline", "sys_open".
 std::optional<std::string> foreign_target(std::string_view target);
 
+// What Lua has in place of an operator of C's that a line contains.
+std::optional<std::string> foreign_operator(std::string_view line);
+
 // A script in another tracer's language: the answer, a line for each of its constructs that has one.
 std::optional<std::string> foreign_script(std::string_view code);
 

@@ -356,6 +356,14 @@ int value(lua_State* L) {
     });
 }
 
+// Of a key that was never updated.
+int no_value(lua_State* L) {
+    return guarded(L, [&](LuaHost::Impl& host) -> Result<int> {
+        push_agg_value(L, host.api->map(map_id(L)), {});
+        return 1;
+    });
+}
+
 // A value of map(): a table of its fields, or the one value that has no name.
 void push_map_value(lua_State* L, const MapDecl& map, const std::vector<Datum>& value) {
     if (!map.struct_value) return value.empty() ? lua_pushnil(L) : push_datum(L, value[0]);
@@ -505,7 +513,7 @@ int now(lua_State* L) {
 
 constexpr luaL_Reg functions[] = {
     {"map", declare_map}, {"event", declare_event}, {"probe", declare_probe}, {"control", control}, {"state", state},
-    {"stats", stats},     {"rows", rows},           {"value", value},         {"clear", clear},     {"take", take}, {"output", output}, {"entries_output", entries_output}, {"emit", emit}, {"text", text},
+    {"stats", stats},     {"rows", rows},           {"value", value},       {"no_value", no_value},         {"clear", clear},     {"take", take}, {"output", output}, {"entries_output", entries_output}, {"emit", emit}, {"text", text},
     {"entries", entries}, {"get", get},             {"set", set},           {"erase", erase},
     {"layout", record_layout}, {"symbol", symbol_name}, {"frame", frame_name}, {"batch_room", batch_room},
     {"named", named_number}, {"inet", inet_name},

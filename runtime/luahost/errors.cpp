@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "luahost/errors.hpp"
 
+#include <cstdlib>
 #include <cstring>
+#include <optional>
 #include <string_view>
 
 #include "hints/other_tracers.hpp"
@@ -74,9 +76,33 @@ Error pop_error(lua_State* L) {
     return error;
 }
 
+namespace {
+
+std::string line_of(const std::string& code, size_t number) {
+    size_t begin = 0;
+    for (size_t n = 1; n < number; n++) {
+        begin = code.find('\n', begin);
+        if (begin++ == code.npos) return {};
+    }
+    return code.substr(begin, code.find('\n', begin) - begin);
+}
+
+// "file:3: '=' expected near '!='": what stands in that line.
+std::optional<std::string> operator_in(const std::string& message, const std::string& code) {
+    const size_t near = message.find(" near '");
+    const size_t end = near == message.npos ? near : message.rfind(": ", near);
+    const size_t begin = end == message.npos ? end : message.rfind(':', end - 1);
+    if (begin == message.npos) return std::nullopt;
+    const int number = std::atoi(message.c_str() + begin + 1);
+    return number > 0 ? foreign_operator(line_of(code, static_cast<size_t>(number))) : std::nullopt;
+}
+
+}  // namespace
+
 Error explain_chunk(Error error, const std::string& code, const std::string& name) {
     if (error.code != Errc::script) return error;
     if (auto theirs = foreign_script(code)) return {Errc::script, *theirs, {name, 1}};
+    if (auto theirs = operator_in(error.text, code)) error.text += ": " + *theirs;
     return error;
 }
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/version.hpp"
+#include "hints/other_tracers.hpp"
 #include "luahost/errors.hpp"
 #include "luahost/lua_impl.hpp"
 
@@ -235,7 +236,10 @@ Result<void> LuaHost::run_file(const std::string& path, std::span<const std::str
     const int status = luaL_loadfile(impl_->L, path == "-" ? nullptr : path.c_str());
     if (status != 0) {
         Error error = pop_error(impl_->L);
-        if (status == LUA_ERRFILE) error.code = Errc::system;
+        if (status == LUA_ERRFILE) {
+            error.code = Errc::system;
+            if (const auto theirs = foreign_target(path)) error.text += ": " + *theirs;
+        }
         return explain_chunk(std::move(error), content(path), path);
     }
     remember_chunk(*impl_, impl_->L);

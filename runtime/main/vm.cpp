@@ -10,6 +10,7 @@
 
 #include "arch/disasm.hpp"
 #include "guest/guest.hpp"
+#include "repl/editor.hpp"
 
 namespace kpl {
 namespace {
@@ -55,8 +56,10 @@ Result<int> run_in_vm(const CommandLine& line) {
     // A command alone runs in a shell, with this program in its PATH: for several scripts in one boot.
     const bool command_alone = options.script.empty() && !options.code && line.inspect.empty() && !options.prompt;
     spec.keyboard = options.prompt;
-    if (options.prompt)
+    if (options.prompt) {
         if (const std::string entry = terminfo_entry(); !entry.empty()) spec.files.push_back(entry);
+        spec.files.push_back(line_editing_library());
+    }
     spec.program = command_alone ? fs::path("/bin/sh") : own_path();
     spec.argv = command_alone ? std::vector<std::string>{"-c", *options.command} : line.vm_argv;
     spec.module_dir = module_directory();
@@ -64,7 +67,7 @@ Result<int> run_in_vm(const CommandLine& line) {
     if (command_alone) spec.add.push_back(own_path());
     spec.verbose = options.verbose;
     spec.lua_trees = luajit_directories();
-    // Loaded only when something is disassembled: the program itself does not name it.
+    // The program itself does not name what it loads when something first needs it.
     if (fs::exists(disassembler_library())) spec.files.push_back(disassembler_library());
     if (options.script == "-") {
         spec.input = std::string(std::istreambuf_iterator<char>(std::cin), {});

@@ -2,7 +2,6 @@
 #include "repl/editor.hpp"
 
 #include <fmt/format.h>
-#include <histedit.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/ioctl.h>
@@ -16,8 +15,12 @@
 #include <cstdlib>
 #include <utility>
 
+#include "repl/libedit.hpp"
+
 namespace kpl {
 namespace {
+
+const Libedit* lib = nullptr;  // since the first Editor::open()
 
 // Keys that stand for what is no key: nobody types these.
 constexpr wchar_t interrupt_key = 3, run_key = 31;
@@ -82,7 +85,7 @@ std::string back_to(const Position& at, size_t down) {
 
 Editor* editor_of(EditLine* el) {
     void* data = nullptr;
-    ::el_get(el, EL_CLIENTDATA, &data);
+    lib->el_get(el, EL_CLIENTDATA, &data);
     return static_cast<Editor*>(data);
 }
 
@@ -94,38 +97,39 @@ unsigned char Editor::bound(editline* el, int) {
 }
 
 Result<std::unique_ptr<Editor>> Editor::open(Hooks hooks, bool color) {
+    lib = TRY(Libedit::load());
     std::unique_ptr<Editor> editor(new Editor(std::move(hooks), color));
-    editor->el_ = ::el_init("kprobe-lua", stdin, stdout, stderr);
-    editor->history_ = ::history_init();
+    editor->el_ = lib->el_init("kprobe-lua", stdin, stdout, stderr);
+    editor->history_ = lib->history_init();
     if (!editor->el_ || !editor->history_) return Error{Errc::system, "the terminal can't be used for editing"};
     HistEvent event;
-    ::history(editor->history_, &event, H_SETSIZE, 10000);
-    ::history(editor->history_, &event, H_SETUNIQUE, 1);
+    lib->history(editor->history_, &event, H_SETSIZE, 10000);
+    lib->history(editor->history_, &event, H_SETUNIQUE, 1);
     editor->bind_keys();
     editor->measure();
     return editor;
 }
 
 void Editor::bind_keys() {
-    ::el_set(el_, EL_CLIENTDATA, this);
-    ::el_set(el_, EL_SIGNAL, 0);
-    ::el_set(el_, EL_EDITOR, "emacs");
-    ::el_set(el_, EL_HIST, ::history, history_);
-    ::el_set(el_, EL_GETCFN, next_key);
-    ::el_set(el_, EL_PROMPT_ESC, +[](EditLine* el) { return editor_of(el)->painted_prompt_.data(); }, '\1');
-    ::el_set(el_, EL_ADDFN, "kpl-interrupt", "Clear the line", bound<&Editor::interrupt>);
-    ::el_set(el_, EL_ADDFN, "kpl-run", "Insert text that came at once", bound<&Editor::insert_run>);
-    ::el_set(el_, EL_ADDFN, "kpl-paste", "Insert what is pasted", bound<&Editor::insert_paste>);
-    ::el_set(el_, EL_ADDFN, "kpl-complete", "Complete the word", bound<&Editor::complete>);
-    for (const auto& [key, function] : bindings) ::el_set(el_, EL_BIND, key, function, nullptr);
+    lib->el_set(el_, EL_CLIENTDATA, this);
+    lib->el_set(el_, EL_SIGNAL, 0);
+    lib->el_set(el_, EL_EDITOR, "emacs");
+    lib->el_set(el_, EL_HIST, lib->history, history_);
+    lib->el_set(el_, EL_GETCFN, next_key);
+    lib->el_set(el_, EL_PROMPT_ESC, +[](EditLine* el) { return editor_of(el)->painted_prompt_.data(); }, '\1');
+    lib->el_set(el_, EL_ADDFN, "kpl-interrupt", "Clear the line", bound<&Editor::interrupt>);
+    lib->el_set(el_, EL_ADDFN, "kpl-run", "Insert text that came at once", bound<&Editor::insert_run>);
+    lib->el_set(el_, EL_ADDFN, "kpl-paste", "Insert what is pasted", bound<&Editor::insert_paste>);
+    lib->el_set(el_, EL_ADDFN, "kpl-complete", "Complete the word", bound<&Editor::complete>);
+    for (const auto& [key, function] : bindings) lib->el_set(el_, EL_BIND, key, function, nullptr);
     char* up = nullptr;
     char name[] = "up";
-    plain_ = ::el_get(el_, EL_GETTC, name, &up) != 0 || !up || !*up;
+    plain_ = lib->el_get(el_, EL_GETTC, name, &up) != 0 || !up || !*up;
 }
 
 Editor::~Editor() {
-    if (el_) ::el_end(el_);
-    if (history_) ::history_end(history_);
+    if (el_) lib->el_end(el_);
+    if (history_) lib->history_end(history_);
 }
 
 void Editor::measure() {
@@ -137,7 +141,7 @@ void Editor::measure() {
 
 void Editor::remember(const std::string& entry) {
     HistEvent event;
-    ::history(history_, &event, H_ENTER, entry.c_str());
+    lib->history(history_, &event, H_ENTER, entry.c_str());
 }
 
 Editor::Input Editor::read(const std::string& prompt) {
@@ -146,9 +150,9 @@ Editor::Input Editor::read(const std::string& prompt) {
     interrupted_ = false;
     reading_ = true;
     if (!plain_) write("\033[?2004h");  // pastes are to be marked as such
-    ::el_set(el_, EL_PREP_TERM, 1);  // before the prompt asks for keys: the terminal would echo these itself
+    lib->el_set(el_, EL_PREP_TERM, 1);  // before the prompt asks for keys: the terminal would echo these itself
     int count = 0;
-    const char* line = ::el_gets(el_, &count);
+    const char* line = lib->el_gets(el_, &count);
     reading_ = false;
     std::string text = line ? line : "";
     if (!plain_) write("\033[?2004l");
@@ -229,14 +233,14 @@ unsigned char Editor::interrupt() {
 }
 
 size_t Editor::line_length() const {
-    const LineInfoW* line = ::el_wline(el_);
+    const LineInfoW* line = lib->el_wline(el_);
     return static_cast<size_t>(line->lastchar - line->buffer);
 }
 
 bool Editor::insert(const std::string& text) {
     const std::wstring more = wide(text);
     if (line_length() + more.size() > longest_line) return false;
-    return more.empty() || ::el_winsertstr(el_, more.c_str()) == 0;
+    return more.empty() || lib->el_winsertstr(el_, more.c_str()) == 0;
 }
 
 // A long line is shown when no more of it comes.
@@ -273,13 +277,13 @@ unsigned char Editor::insert_paste() {
 
 void Editor::stop() {
     erase_hint();
-    ::el_set(el_, EL_PREP_TERM, 0);
+    lib->el_set(el_, EL_PREP_TERM, 0);
     struct sigaction ours {}, standard {};
     standard.sa_handler = SIG_DFL;
     ::sigaction(SIGTSTP, &standard, &ours);
     ::raise(SIGTSTP);  // returns when we are continued, or at once where nobody could continue us
     ::sigaction(SIGTSTP, &ours, nullptr);
-    ::el_set(el_, EL_PREP_TERM, 1);
+    lib->el_set(el_, EL_PREP_TERM, 1);
 }
 
 // ---- completion
@@ -291,7 +295,7 @@ unsigned char Editor::complete() {
         list_words(words, more);
         return CC_NORM;
     }
-    ::el_deletestr(el_, static_cast<int>(wide(before_cursor().substr(before_cursor().size() - length)).size()));
+    lib->el_deletestr(el_, static_cast<int>(wide(before_cursor().substr(before_cursor().size() - length)).size()));
     return insert(common) ? CC_REFRESH : CC_REFRESH_BEEP;
 }
 
@@ -323,7 +327,7 @@ void Editor::write(std::string_view bytes) {
 Position Editor::cursor(Position* end) const {
     Position at, found;
     for (const wchar_t c : wide(prompt_)) at.add(c, columns_);
-    const LineInfoW* line = ::el_wline(el_);
+    const LineInfoW* line = lib->el_wline(el_);
     for (const wchar_t* c = line->buffer; c != line->lastchar; c++) {
         if (c == line->cursor) found = at;
         at.add(*c, columns_);
@@ -334,7 +338,7 @@ Position Editor::cursor(Position* end) const {
 }
 
 std::string Editor::before_cursor() const {
-    const LineInfoW* line = ::el_wline(el_);
+    const LineInfoW* line = lib->el_wline(el_);
     return narrow(line->buffer, line->cursor);
 }
 
@@ -348,9 +352,9 @@ void Editor::erase_line() {
 
 void Editor::redraw() {
     erase_line();
-    ::el_resize(el_);
+    lib->el_resize(el_);
     measure();
-    ::el_set(el_, EL_REFRESH);
+    lib->el_set(el_, EL_REFRESH);
     show_hint();
 }
 
@@ -360,7 +364,7 @@ void Editor::above(std::string_view lines) {
     const bool hinted = !hint_.empty();
     erase_line();
     write(with_returns(lines));
-    ::el_set(el_, EL_REFRESH);
+    lib->el_set(el_, EL_REFRESH);
     if (hinted) show_hint();
 }
 

@@ -17,6 +17,9 @@ struct history;
 
 namespace kpl {
 
+// The file of libedit, which is loaded by the first Editor::open().
+const char* line_editing_library();
+
 class Editor {
   public:
     enum class Wake {
@@ -78,8 +81,8 @@ class Editor {
 
     Hooks hooks_;
     const bool color_;
-    editline* el_ = nullptr;
-    history* history_ = nullptr;
+    struct editline* el_ = nullptr;
+    struct history* history_ = nullptr;
     std::string prompt_, painted_prompt_;
     std::string keys_;     // read, and not yet given to libedit
     std::string run_;      // text that goes into the line at once

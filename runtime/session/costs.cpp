@@ -2,6 +2,7 @@
 #include "session/costs.hpp"
 
 #include <fmt/format.h>
+#include <linux/bpf.h>
 
 #include <algorithm>
 
@@ -13,10 +14,20 @@ struct Cost {
     uint32_t cost, budget;
 };
 
+// What a loop costs is bounded when it runs, by the budget.
+bool has_loop(const HandlerProgram& program) {
+    return std::any_of(program.insns.begin(), program.insns.end(), [](const bpf_insn& insn) {
+        const bool jump = BPF_CLASS(insn.code) == BPF_JMP || BPF_CLASS(insn.code) == BPF_JMP32;
+        return jump && BPF_OP(insn.code) != BPF_CALL && BPF_OP(insn.code) != BPF_EXIT && insn.off < 0;
+    });
+}
+
 std::vector<Cost> dearest_first(const std::vector<CompiledHandler>& handlers) {
     std::vector<Cost> costs;
-    for (const CompiledHandler& one : handlers)
-        costs.push_back({&one.program, one.cost, one.program.budget ? one.program.budget : KPL_DEFAULT_BUDGET});
+    for (const CompiledHandler& one : handlers) {
+        const uint32_t budget = one.program.budget ? one.program.budget : KPL_DEFAULT_BUDGET;
+        costs.push_back({&one.program, has_loop(one.program) ? budget : one.cost, budget});
+    }
     std::stable_sort(costs.begin(), costs.end(), [](const Cost& a, const Cost& b) { return a.cost > b.cost; });
     return costs;
 }

@@ -25,6 +25,8 @@ Result<std::vector<PlannedProbe>> plan_one(const Planning& planning, Declared& d
         if (others + found.places.size() > options.max_probes)
             return too_many_error(probe, found.places.size(), others, options.max_probes);
     }
+    for (const KernelPlace& place : found.places)
+        if (!place.by_glob) planning.kernel.symbols.prefer(place.function_address, place.function);
     left_out = found.left_out;
     return plan_probe(probe, number, std::move(found.places), declared.unit(), planning.kernel.types);
 }

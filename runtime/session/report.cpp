@@ -26,7 +26,7 @@ std::string stop_line(const HandlerProgram& program, const kpl_site& site) {
     const PcNote* note = program.note_at(site.pc);
     std::string text = kpl_stop_text(site.reason);
     if (site.reason == KPL_STOP_BUDGET)
-        text += fmt::format(": {}; make the handler shorter, or give its probe a larger budget =",
+        text += fmt::format(": {}; make the handler shorter, or give its probe `budget = N`, up to 1,000,000",
                             program.budget ? program.budget : KPL_DEFAULT_BUDGET);
     const bool fault = site.reason == KPL_STOP_READ || site.reason == KPL_STOP_USER_READ;
     if (fault) text += fmt::format(" {:#x}", site.bad_addr);

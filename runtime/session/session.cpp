@@ -14,6 +14,17 @@
 namespace kpl {
 namespace {
 
+bool prints_symbols(const Layout& layout) {
+    return std::any_of(layout.fields.begin(), layout.fields.end(),
+                       [](const FieldLayout& field) { return field.kind == FieldKind::Symbol || field.kind == FieldKind::Kstack; });
+}
+
+bool prints_symbols(const Unit& unit) {
+    return std::any_of(unit.maps.begin(), unit.maps.end(), [](const MapDecl& m) { return prints_symbols(m.key) || prints_symbols(m.value); }) ||
+           std::any_of(unit.events.begin(), unit.events.end(), [](const EventDecl& e) { return prints_symbols(e.record); }) ||
+           std::any_of(unit.printfs.begin(), unit.printfs.end(), [](const PrintfDecl& p) { return prints_symbols(p.record); });
+}
+
 constexpr uint64_t ms = 1000000;
 constexpr uint64_t report_period = 1000 * ms;
 
@@ -118,6 +129,8 @@ Result<Armed::Outcome> Session::arm_pending() {
     auto plan = plan_pending({options_, client_, kernel_, paths_, pid, armed_ ? armed_->attached() : 0}, declared_);
     auto handlers = TRY(compile(options_, client_, plan));
     if (options_.check) return Armed::Outcome::Armed;
+    // Read now: what is armed would see the thousand reads of the table.
+    if (prints_symbols(declared_.unit())) (void)kernel_.symbols.at(0);
     if (!delivery_ && !(declared_.unit().events.empty() && declared_.unit().printfs.empty()))
         delivery_.emplace(TRY(make_rings()),
                           Delivery::Parts{*host_, declared_.unit(), kernel_.decoder,

@@ -103,6 +103,7 @@ struct Kallsyms::Impl {
     size_t size = 0;
     bool loaded = false;
     bool hidden = false;
+    std::map<uint64_t, std::string> preferred;
     std::string modules;  // loaded ones and their addresses, when the table was read
 
     std::optional<KernelNames> names;  // until the text is read
@@ -378,8 +379,12 @@ Result<Symbol> Kallsyms::at(uint64_t addr) {
     auto first =
         std::lower_bound(starts.begin(), after, (after - 1)->addr,
                          [](const Impl::Start& start, uint64_t value) { return start.addr < value; });
-    return symbol_of(impl_->line_at(first->line));
+    Symbol symbol = symbol_of(impl_->line_at(first->line));
+    if (const auto preferred = impl_->preferred.find(symbol.addr); preferred != impl_->preferred.end()) symbol.name = preferred->second;
+    return symbol;
 }
+
+void Kallsyms::prefer(uint64_t addr, std::string name) { impl_->preferred.insert_or_assign(addr, std::move(name)); }
 
 Result<uint64_t> Kallsyms::next(uint64_t addr) {
     TRY(impl_->load_addresses());

@@ -37,6 +37,8 @@ class Kallsyms {
     Result<void> each_function(std::string_view begin, std::string_view module, const std::function<void(std::string_view)>& visit);
     // The symbol that covers the address; offset = addr - symbol.addr. nullopt-like: empty name.
     Result<Symbol> at(uint64_t addr);
+    // Of the names that a function has, the one that at() is to give.
+    void prefer(uint64_t addr, std::string name);
     // Where the next symbol of any kind begins, of the same part of the kernel; 0 if none follows.
     Result<uint64_t> next(uint64_t addr);
     // Of vmlinux, whatever its kind; 0: no such symbol.

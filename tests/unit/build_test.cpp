@@ -256,7 +256,7 @@ TEST_CASE("parameters that come from the process are user pointers") {
     Lab lab;
     lab.user_pointers = true;
     CHECK(lab.compile("kprobe('probe_me', function(p, n) print(str(n.name)) end)") ==
-          "t.lua:1: str reads the kernel's memory, and n->name is an address of the process: write ustr(n->name)");
+          "t.lua:1: str reads the kernel's memory, and n.name is an address of the process: write ustr(n.name)");
 }
 
 TEST_CASE("what no handler has used yet takes the layout that a later one gives it") {

@@ -262,7 +262,7 @@ TEST_CASE_METHOD(Fixture, "maps are read from scripts") {
         print(m) print(old) print(m, 1) print(nil)
     )"));
     CHECK(session.output ==
-          "sh\t2\ncat\t9\n0\t1\t2\ncat\t1\tdrawn\n9\tnil\tcat\t2\t2 drawn\nsh\t2\ncat\t9\n2 printed\n2 printed\ndrawn\t1\nnil\n");
+          "sh\t2\ncat\t9\n0\t1\t2\ncat\t1\tdrawn\n9\t0\tcat\t2\t2 drawn\nsh\t2\ncat\t9\n2 printed\n2 printed\ndrawn\t1\nnil\n");
 }
 
 TEST_CASE_METHOD(Fixture, "shared maps are read and written from scripts") {

@@ -102,7 +102,9 @@ std::string Builder::meant_by(const std::string& name) {
     Nearest nearest(name);
     for (const BuiltinRow& row : BuiltinTable::rows)
         if (row.lower != &Builder::b_refused) nearest.offer(row.name);
-    return did_you_mean(nearest.names());
+    if (const std::string near = did_you_mean(nearest.names()); !near.empty()) return near;
+    const bool is_macro = name.size() > 2 && std::none_of(name.begin(), name.end(), [](unsigned char c) { return std::islower(c); });
+    return is_macro ? ": a macro of C, perhaps, of which the kernel's types know nothing: write its number" : "";
 }
 
 bool Builder::is_builtin_table(const std::string& name) {

@@ -77,6 +77,10 @@ Values Builder::b_ntop(const BuiltinRow&, Values& args) {
     if (args.size() == 2) {
         if (!need_int(args[0], "ntop's family")) return {poison()};
         family = num(args[0]);
+        if (size == 4) {  // a socket of IPv6 holds an IPv4 address, too: AF_INET then
+            const ValueId is_v6 = w_.compare(ir::Cmp::Eq, family, w_.constant(AF_INET6));
+            family = w_.binary(Opcode::Sub, family, w_.binary(Opcode::Mul, is_v6, w_.constant(AF_INET6 - AF_INET)));
+        }
     }
     Value v;
     v.type = {.kind = Kind::Inet, .limit = inet_bytes};

@@ -72,6 +72,7 @@ Values Builder::call(const Value& target, Values args, const std::string& name) 
     if (callee.is(Kind::Opaque) && callee.index == calls_itself) return {fail(Err::RECURSION)};
     const std::string& missing = callee.text.empty() ? name : callee.text;
     if (callee.is(Kind::Nil) && !missing.empty()) return {fail(Err::NOT_DEFINED, missing, meant_by(missing))};
+    if (callee.is(Kind::Cell) || callee.is(Kind::Map)) return {fail(Err::CALL_MAP, name.empty() ? "m" : name)};
     return {fail(Err::CALL_VALUE, describe(callee))};
 }
 

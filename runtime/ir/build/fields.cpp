@@ -103,7 +103,7 @@ Value Builder::member(const Value& v, const std::string& name, const std::string
         const auto spelt = s_.types.spell(t->id);
         return fail(Err::NO_FIELD, spelt.ok() ? *spelt : t->name, name, near_members(t->id, name));
     }
-    const std::string reached = path.empty() ? name : path + (pointer ? "->" : ".") + name;
+    const std::string reached = path.empty() ? name : path + "." + name;
     const int64_t offset = (pointer ? 0 : v.offset) + (**field).offset;
     return load({v.id, offset, v.type.space}, (**field).type, &**field, reached);
 }

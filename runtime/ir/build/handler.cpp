@@ -75,6 +75,12 @@ Values Builder::parameters(const SlotSet& live) {
     const uint32_t mirrored = count - first;
     if (mirrored == 0) return values;
     const Signature* signature = decl_.signature ? &*decl_.signature : nullptr;
+    const LocalVar* hit = first ? proto.local_at(0, 1) : nullptr;
+    const LocalVar* next = first ? proto.local_at(1, 1) : nullptr;
+    // All of them one too far to the left.
+    if (hit && next && signature && signature->params.size() > 1 && hit->name == signature->params[0].name &&
+        next->name == signature->params[1].name)
+        fail(Err::PARAMETERS_WITHOUT_HIT, hit->name);
     const bool typed_here = decl_.kind != KPL_PROG_POST && decl_.at_function_entry;
     if (!typed_here)
         fail(Err::NOT_AT_ENTRY, "a parameter of the probed function");

@@ -50,7 +50,7 @@ std::string Builder::describe(const Type& t) {
             break;
         }
         case Kind::Hit:
-            text = "the hit";
+            text = "the hit (a handler's first parameter)";
             break;
         case Kind::Args:
             text = "p.args";
@@ -68,7 +68,7 @@ std::string Builder::describe(const Type& t) {
             text = "a map";
             break;
         case Kind::Cell:
-            text = "an aggregation's cell";
+            text = "a cell of an aggregation, which only :add([n]) changes";
             break;
         case Kind::Event:
             text = "an event";
@@ -95,8 +95,9 @@ std::string Builder::describe(const Type& t) {
 
 std::string Builder::describe(const Value& v) {
     if (v.is(Kind::Opaque) || v.is(Kind::Float)) return v.text;
-    if (v.is(Kind::Nil) && !v.text.empty()) return "nil ('" + v.text + "' is not defined" + meant_by(v.text) + ")";
-    if (v.is(Kind::Builtin)) return "the function '" + v.text + "'";
+    if (v.is(Kind::Nil) && !v.text.empty())
+        return "nil ('" + v.text + (v.index == never_defined ? "' is not defined" + meant_by(v.text) : "' is nil where the handler is declared") + ")";
+    if (v.is(Kind::Builtin)) return "the function '" + v.text + "' (" + v.text + "() calls it)";
     return describe(v.type);
 }
 

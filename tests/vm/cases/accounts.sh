@@ -22,7 +22,7 @@ status 0
 err '^the command was ended by signal 9 \(Killed\)$'
 run kprobe-lua -c nosuchcmd two.lua
 status 1
-err '^kprobe-lua: -c nosuchcmd: the shell could not run it \(ended with status 127\)$'
+err '^kprobe-lua: -c nosuchcmd: not found, or it can.t be run \(ended with status 127\)$'
 run kprobe-lua -q -c 'exit 3' two.lua
 status 0
 quiet_err

@@ -41,5 +41,5 @@ LUA
 run kprobe-lua -c 'echo abcd > /tmp/five' wrong.lua
 status 0
 err '^wrong.lua:1: bad address 0x[0-9a-f]+ reading str\(text\): an address of the process: ustr, ubuf, or a pointer cast to "… user \*" \(1 hit\)$'
-err '^wrong.lua:2: user memory is bad or not resident 0xff[0-9a-f]+ reading file->f_mode: an address of the kernel: str, buf \(1 hit\)$'
+err '^wrong.lua:2: user memory is bad or not resident 0xff[0-9a-f]+ reading file.f_mode: an address of the kernel: str, buf \(1 hit\)$'
 err '^wrong.lua:3: bad address 0x8 reading …\[0\] \(1 hit\)$'
