@@ -185,13 +185,12 @@ Result<void> read_targets(lua_State* L, int table, ProbeDecl& probe) {
 int declare_probe(lua_State* L) {
     return guarded(L, [&](LuaHost::Impl& host) -> Result<int> {
         ProbeDecl probe;
-        const std::string kind = string_field(L, 1, "kind");
-        for (size_t i = 0; i < std::size(probe_kind_names); i++)
-            if (kind == probe_kind_names[i]) probe.kind = static_cast<ProbeKind>(i);
+        probe.kind = static_cast<ProbeKind>(int_field(L, 1, "kind").value_or(0));
         probe.at = place(L, 1);
         TRY(read_targets(L, 1, probe));
-        const char* handlers[] = {"first", "second", "third"};
-        for (int i = 0; i < 3; i++) probe.handlers[i] = function_field(host, L, 1, handlers[i]);
+        const ProbeKindRow& kind = probe_kind(probe.kind);
+        for (size_t i = 0; i < most_handlers; i++)
+            if (kind.handlers[i].option) probe.handlers[i] = function_field(host, L, 1, kind.handlers[i].option);
         probe.when = TRY(read_when(L, 1));
         probe.enabled = bool_field(L, 1, "enabled");
         probe.optional = bool_field(L, 1, "optional");
@@ -252,7 +251,7 @@ int stats(lua_State* L) {
         lua_setfield(L, -2, "truncated");
         if (status.second_name.empty()) return 1;
         push_counts(L, status.second);
-        if (status.second_name == "returns") {
+        if (status.follows_calls) {
             push_uint(L, status.outstanding);
             lua_setfield(L, -2, "outstanding");
             push_uint(L, status.dropped);
@@ -515,6 +514,34 @@ constexpr luaL_Reg functions[] = {
     {"ask", prompt_ask},  {"declared", prompt_declared}, {"describe", prompt_describe}, {nullptr, nullptr},
 };
 
+// What lua/kprobe.lua needs to know of each kind; `number` is what declare_probe takes.
+void push_probe_kinds(lua_State* L) {
+    lua_newtable(L);
+    for (size_t i = 0; i < std::size(probe_kinds); i++) {
+        const ProbeKindRow& kind = probe_kinds[i];
+        lua_createtable(L, 0, 6);
+        lua_pushstring(L, kind.name);
+        lua_setfield(L, -2, "name");
+        push_uint(L, i);
+        lua_setfield(L, -2, "number");
+        lua_pushstring(L, kind.handlers[kind.plain].option);
+        lua_setfield(L, -2, "plain");
+        lua_pushboolean(L, kind.follows_calls);
+        lua_setfield(L, -2, "follows_calls");
+        lua_pushboolean(L, kind.by_ftrace);
+        lua_setfield(L, -2, "by_ftrace");
+        lua_newtable(L);
+        int n = 0;
+        for (const ProbeHandler& handler : kind.handlers) {
+            if (!handler.option) continue;
+            lua_pushstring(L, handler.option);
+            lua_rawseti(L, -2, ++n);
+        }
+        lua_setfield(L, -2, "handlers");
+        lua_rawseti(L, -2, static_cast<int>(i + 1));
+    }
+}
+
 }  // namespace
 
 std::string script_place(lua_State* L) {
@@ -543,6 +570,8 @@ void push_core(lua_State* L) {
         lua_rawseti(L, -2, ++n);
     }
     lua_setfield(L, -2, "aggregations");
+    push_probe_kinds(L);
+    lua_setfield(L, -2, "probe_kinds");
 }
 
 }  // namespace kpl

@@ -83,16 +83,26 @@ struct BuiltinTable {
         {"pairs", 0, any, &B::b_refused, static_cast<int>(Err::GENERIC_FOR)},
         {"ipairs", 0, any, &B::b_refused, static_cast<int>(Err::GENERIC_FOR)},
         {"next", 0, any, &B::b_refused, static_cast<int>(Err::GENERIC_FOR)},
-        {"event", 0, any, &B::b_refused, static_cast<int>(Err::DECLARATION)},
-        {"map", 0, any, &B::b_refused, static_cast<int>(Err::DECLARATION)},
-        {"count", 0, any, &B::b_refused, static_cast<int>(Err::DECLARATION)},
-        {"kprobe", 0, any, &B::b_refused, static_cast<int>(Err::DECLARATION)},
-        {"kretprobe", 0, any, &B::b_refused, static_cast<int>(Err::DECLARATION)},
     };
+
+    // What only a script's chunk and its callbacks may call.
+    static std::vector<B::BuiltinRow> declarations() {
+        std::vector<B::BuiltinRow> rows;
+        const auto add = [&rows](const char* name) {
+            rows.push_back({name, 0, any, &B::b_refused, static_cast<int>(Err::DECLARATION)});
+        };
+        add("event"), add("map");
+        for (const kpl_agg_desc& agg : kpl_agg_descs) add(agg.name);
+        for (const ProbeKindRow& kind : probe_kinds) add(kind.name);
+        return rows;
+    }
 };
 
 const Builder::BuiltinRow* Builder::find_builtin(const std::string& name) {
     for (const BuiltinRow& row : BuiltinTable::rows)
+        if (name == row.name) return &row;
+    static const std::vector<BuiltinRow> declarations = BuiltinTable::declarations();
+    for (const BuiltinRow& row : declarations)
         if (name == row.name) return &row;
     return nullptr;
 }
