@@ -13,7 +13,7 @@ local function add(path, pattern)
   file:close()
 end
 add("lua/kprobe.lua", "kprobe%.([%a_]+)")
-add("lua/kprobe.lua", "local handler_builtins = (%b{})")
+add("runtime/ir/build/builtins.cpp", '\n%s+{"([%l_]+)", %d')
 add("runtime/ir/probe_kinds.hpp", "%.name = \"(%l+)\"")
 add("kmod/uapi/aggs.def", "\nAGG%([%u_]+,%s*([%l_]+)")
 read_globals = names

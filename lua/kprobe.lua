@@ -496,13 +496,10 @@ function kprobe.instructions(target)
 end
 
 -- Handler builtins without a meaning in user space: calling one there says so.
-local handler_builtins = {
-  "pid", "tid", "ppid", "uid", "gid", "cpu", "comm", "task", "cgroup", "kstack", "ustack", "str", "ustr", "buf", "ubuf", "path",
-  "sym", "try", "starts", "errno_name", "signal_name", "syscall_name", "cgroup_path", "strftime", "enumname", "ntop", "ntohs", "ntohl",
-  "htons", "htonl", "kaddr", "kvar",
-}
-for _, name in ipairs(handler_builtins) do
-  kprobe[name] = function() fail("%s() runs in a handler, at a probe hit", name) end
+for _, name in ipairs(core.handler_functions) do
+  if kprobe[name] == nil and name ~= "tonumber" then -- Lua's own
+    kprobe[name] = function() fail("%s() runs in a handler, at a probe hit", name) end
+  end
 end
 
 -- ---------------------------------------------------------------- what luahost needs

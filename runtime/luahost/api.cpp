@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "ir/builtins.hpp"
 #include "luahost/lua_impl.hpp"
 #include "output/cgroups.hpp"
 
@@ -572,6 +573,13 @@ void push_core(lua_State* L) {
     lua_setfield(L, -2, "aggregations");
     push_probe_kinds(L);
     lua_setfield(L, -2, "probe_kinds");
+    lua_newtable(L);
+    n = 0;
+    for (const std::string_view name : handler_functions()) {
+        lua_pushlstring(L, name.data(), name.size());
+        lua_rawseti(L, -2, ++n);
+    }
+    lua_setfield(L, -2, "handler_functions");
 }
 
 }  // namespace kpl

@@ -295,7 +295,7 @@ TEST_CASE("modules: own numbering, vmlinux's types, forwards in both directions"
 TEST_CASE("modules are looked through for what vmlinux does not define") {
     Made made;
     made.add_modules();
-    made.dir.write("broken", "no BTF", 6);
+    made.dir.write("broken", "no BTF");
     {
         Types types = made.types();
         TypeId target = ok(types.resolve(ok(types.function("use_conn"))->params[0].type)).element;

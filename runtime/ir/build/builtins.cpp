@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: MIT
 // The functions of the handler language: one table, and what each becomes.
 #include <algorithm>
+#include <vector>
 
+#include "core/core.h"
 #include "hints/other_tracers.hpp"
 #include "ir/build/builder.hpp"
+#include "ir/builtins.hpp"
+#include "ir/probe_kinds.hpp"
 #include "symbols/nearest.hpp"
 
 namespace kpl::builder {
@@ -84,6 +88,13 @@ struct BuiltinTable {
         {"ipairs", 0, any, &B::b_refused, static_cast<int>(Err::GENERIC_FOR)},
         {"next", 0, any, &B::b_refused, static_cast<int>(Err::GENERIC_FOR)},
     };
+
+    static std::vector<std::string_view> own() {
+        std::vector<std::string_view> names;
+        for (const B::BuiltinRow& row : rows)
+            if (row.lower != &B::b_refused && std::string_view(row.name).find('.') == std::string_view::npos) names.push_back(row.name);
+        return names;
+    }
 
     // What only a script's chunk and its callbacks may call.
     static std::vector<B::BuiltinRow> declarations() {
@@ -374,3 +385,5 @@ Values Builder::b_try(const BuiltinRow&, Values& args) {
 }
 
 }  // namespace kpl::builder
+
+std::vector<std::string_view> kpl::handler_functions() { return builder::BuiltinTable::own(); }
