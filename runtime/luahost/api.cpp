@@ -32,7 +32,7 @@ bool bool_field(lua_State* L, int table, const char* name) {
     return lua_toboolean(L, -1) != 0;
 }
 
-SourceLoc place(lua_State* L, int table) {
+SourceLoc line_of(lua_State* L, int table) {
     return {string_field(L, table, "file"), static_cast<int>(int_field(L, table, "line").value_or(0))};
 }
 
@@ -40,7 +40,7 @@ SourceLoc place(lua_State* L, int table) {
 Result<uint32_t> bounded_field(lua_State* L, int table, const char* name) {
     const auto n = int_field(L, table, name).value_or(0);
     if (n < 0 || n > UINT32_MAX)
-        return Error{Errc::script, std::string("'") + name + "' is out of range", place(L, table)};
+        return Error{Errc::script, std::string("'") + name + "' is out of range", line_of(L, table)};
     return static_cast<uint32_t>(n);
 }
 
@@ -111,7 +111,7 @@ int declare_map(lua_State* L) {
         map.step = int_field(L, 1, "step").value_or(0);
         map.declared_key = declared_fields(L, 1, "key");
         map.declared_value = declared_fields(L, 1, "value");
-        map.at = place(L, 1);
+        map.at = line_of(L, 1);
         push_int(L, TRY(host.api->declare_map(std::move(map))));
         return 1;
     });
@@ -120,7 +120,7 @@ int declare_map(lua_State* L) {
 int declare_event(lua_State* L) {
     return guarded(L, [&](LuaHost::Impl& host) -> Result<int> {
         EventDecl event;
-        event.at = place(L, 1);
+        event.at = line_of(L, 1);
         lua_getfield(L, 1, "order");
         for (int i = 1; i <= static_cast<int>(lua_objlen(L, -1)); i++) {
             lua_rawgeti(L, -1, i);
@@ -155,13 +155,13 @@ Result<kpl_when> read_when(lua_State* L, int table) {
         in_cgroup(static_cast<uint64_t>(*cgroup));
     } else if (const std::string path = string_field(L, t, "cgroup"); !path.empty()) {
         const auto id = Cgroups::id_of(path);
-        if (!id) return Error{Errc::script, "when: " + id.error().text, place(L, table)};
+        if (!id) return Error{Errc::script, "when: " + id.error().text, line_of(L, table)};
         in_cgroup(*id);
     }
     if (const std::string comm = string_field(L, t, "comm"); !comm.empty()) {
         if (comm.size() >= sizeof when.comm)
             return Error{Errc::script, "when: comm '" + comm + "' is longer than the 15 bytes that the kernel keeps",
-                         place(L, table)};
+                         line_of(L, table)};
         when.mask |= KPL_WHEN_COMM;
         std::memcpy(when.comm, comm.data(), comm.size());
     }
@@ -187,7 +187,7 @@ int declare_probe(lua_State* L) {
     return guarded(L, [&](LuaHost::Impl& host) -> Result<int> {
         ProbeDecl probe;
         probe.kind = static_cast<ProbeKind>(int_field(L, 1, "kind").value_or(0));
-        probe.at = place(L, 1);
+        probe.at = line_of(L, 1);
         TRY(read_targets(L, 1, probe));
         const ProbeKindRow& kind = probe_kind(probe.kind);
         for (size_t i = 0; i < most_handlers; i++)
@@ -545,7 +545,7 @@ void push_probe_kinds(lua_State* L) {
 
 }  // namespace
 
-std::string script_place(lua_State* L) {
+std::string script_line(lua_State* L) {
     lua_Debug info{};
     for (int level = 0; lua_getstack(L, level, &info); level++) {
         lua_getinfo(L, "Sl", &info);

@@ -44,7 +44,7 @@ class Lab {
         make_maps();
         for (CompiledHandler& one : *compiled) {
             auto loaded = load(one.program);
-            if (!loaded.ok()) return loaded.error().message() + "\n" + print(one.program);
+            if (!loaded.ok()) return loaded.error().message() + "\n" + kpl::print(one.program);
             loaded_.push_back(std::move(loaded).value());
             programs.push_back(std::move(one.program));
         }
