@@ -45,5 +45,6 @@ run kprobe-lua doctor
 echo "$jit" > /proc/sys/net/core/bpf_jit_enable
 insmod "$KPL_MODULE"
 status 1
-shown_by "$doc" doctor | sed "s,build/kmod/.*,$KPL_MODULE," > shown
+# The module is built outside of the VM, where the headers are.
+shown_by "$doc" doctor | grep -vx 'ok    kernel headers' | sed "s,build/kmod/.*,$KPL_MODULE," > shown
 like out < shown
