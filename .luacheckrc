@@ -2,7 +2,7 @@
 std = "luajit"
 max_line_length = 140
 ignore = { "581" } -- not (x > y) is no x <= y: NaN
--- Scripts see what lua/kprobe.lua and the table of aggregations give, by those files' own words.
+-- Scripts see what lua/kprobe.lua and the tables of probes and aggregations give, by those files' own words.
 local names = { "kprobe", "ffi", "bit" }
 local function add(path, pattern)
   local file = io.open(path)
@@ -13,7 +13,8 @@ local function add(path, pattern)
   file:close()
 end
 add("lua/kprobe.lua", "kprobe%.([%a_]+)")
-add("lua/kprobe.lua", "local handler_builtins = (%b{})")
+add("runtime/ir/build/builtins.cpp", '\n%s+{"([%l_]+)", %d')
+add("runtime/ir/probe_kinds.hpp", "%.name = \"(%l+)\"")
 add("kmod/uapi/aggs.def", "\nAGG%([%u_]+,%s*([%l_]+)")
 read_globals = names
 -- A handler takes its parameters from the probed function's declaration, whether it needs them or not.

@@ -87,13 +87,13 @@ local checks = {
 }
 
 local common = { when = "table", enabled = "boolean", optional = "boolean", budget = "budget", via = "via" }
-local options = {
-  kprobe = { pre = "handler", post = "handler", fault = "handler" },
-  kretprobe = { entry = "handler", ret = "handler", maxactive = "maxactive", data = "data" },
-  jprobe = { handler = "handler" },
-}
-for _, own in pairs(options) do
-  for name, kind in pairs(common) do own[name] = kind end
+local options = {}
+for _, kind in ipairs(core.probe_kinds) do -- runtime/ir/probe_kinds.hpp
+  local own = {}
+  for name, check in pairs(common) do own[name] = check end
+  for _, handler in ipairs(kind.handlers) do own[handler] = "handler" end
+  if kind.follows_calls then own.maxactive, own.data = "maxactive", "data" end
+  options[kind.name] = own
 end
 registry.options = options
 local when_options = { pid = "count", tid = "count", comm = "string", cpu = "count", cgroup = "cgroup" }
@@ -149,7 +149,8 @@ function Probe:disable() core.control("disable", { self.id }) end
 function Probe:detach() core.control("detach", { self.id }) end
 function Probe:stats() return core.stats(self.id) end
 
-local function declare(what, spec)
+local function declare(kind, spec)
+  local what = kind.name
   check_options(what, spec, options[what])
   local targets = collect_targets(what, spec[1], {})
   if #targets == 0 then fail("%s needs a target", what) end
@@ -159,47 +160,43 @@ local function declare(what, spec)
   local when = {}
   for name, value in next, spec.when or {} do when[name] = value end  -- as it is, without metamethods
   check_options(what .. ": when", when, when_options)
-  if spec.via == "ftrace" and what == "kretprobe" then
-    fail 'via = "ftrace" is for entries: a kretprobe goes by the kernel\'s kretprobes; leave via out'
+  if spec.via == "ftrace" and not kind.by_ftrace then
+    fail('via = "ftrace" is for entries: a %s goes by the kernel\'s %ss; leave via out', what, what)
   end
   local file, line = caller()
-  local id = core.probe {
-    kind = what, targets = targets, file = file, line = line, when = when,
-    first = what == "kretprobe" and spec.entry or spec.pre or spec.handler,
-    second = what == "kretprobe" and spec.ret or spec.post,
-    third = spec.fault,
+  local given = {
+    kind = kind.number, targets = targets, file = file, line = line, when = when,
     enabled = spec.enabled ~= false, optional = spec.optional == true,
     budget = spec.budget or 0, maxactive = spec.maxactive or 0, data = spec.data, via = spec.via or "auto",
   }
+  for _, handler in ipairs(kind.handlers) do given[handler] = spec[handler] end
+  local id = core.probe(given)
   local probe = setmetatable({ id = id, what = what, targets = targets }, Probe)
   if registry.objects then registry.objects[id + 1] = probe end -- a prompt lists them
   return probe
 end
 
 -- kprobe("symbol", fn) is kprobe{ "symbol", pre = fn }; jprobe likewise.
-local function declarator(what, handler)
+local function declarator(kind)
+  local what, handler = kind.name, kind.plain
   return keeping(true, function(target, fn)
     if type(target) == "table" and fn == nil then
-      if what == "jprobe" and not target.handler and type(target[2]) == "function" then
-        target.handler, target[2] = target[2], nil
+      if #kind.handlers == 1 and not target[handler] and type(target[2]) == "function" then
+        target[handler], target[2] = target[2], nil
       end
       if type(target[2]) == "function" then fail("%s{…}: the handler has a name: %s = function(p) … end", what, handler) end
       check_options(what, target, options[what])
       local has_handler = false
-      for name, kind in pairs(options[what]) do
-        if kind == "handler" and target[name] ~= nil then has_handler = true end
-      end
+      for _, name in ipairs(kind.handlers) do has_handler = has_handler or target[name] ~= nil end
       if not has_handler then fail("%s has no handler: %s = function(p) … end", what, handler) end
-      return declare(what, target)
+      return declare(kind, target)
     end
     if type(fn) ~= "function" then fail("%s(target, fn): fn must be a function", what) end
-    return declare(what, { target, [handler] = fn })
+    return declare(kind, { target, [handler] = fn })
   end)
 end
 
-kprobe.kprobe = declarator("kprobe", "pre")
-kprobe.kretprobe = declarator("kretprobe", "ret")
-kprobe.jprobe = declarator("jprobe", "handler")
+for _, kind in ipairs(core.probe_kinds) do kprobe[kind.name] = declarator(kind) end
 
 local Batch = {}
 Batch.__index = Batch
@@ -501,13 +498,10 @@ function kprobe.instructions(target)
 end
 
 -- Handler builtins without a meaning in user space: calling one there says so.
-local handler_builtins = {
-  "pid", "tid", "ppid", "uid", "gid", "cpu", "comm", "task", "cgroup", "kstack", "ustack", "str", "ustr", "buf", "ubuf", "path",
-  "sym", "try", "starts", "errno_name", "signal_name", "syscall_name", "cgroup_path", "strftime", "enumname", "ntop", "ntohs", "ntohl",
-  "htons", "htonl", "kaddr", "kvar",
-}
-for _, name in ipairs(handler_builtins) do
-  kprobe[name] = function() fail("%s() runs in a handler, at a probe hit", name) end
+for _, name in ipairs(core.handler_functions) do
+  if kprobe[name] == nil and name ~= "tonumber" then -- Lua's own
+    kprobe[name] = function() fail("%s() runs in a handler, at a probe hit", name) end
+  end
 end
 
 -- ---------------------------------------------------------------- what luahost needs

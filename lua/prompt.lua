@@ -32,7 +32,7 @@ end
 local function state_of(row)
   local state = row.state
   if state == "disabled" or state == "gone" or state == "detached" then return state end
-  return (row.kind == "kretprobe" and "return" or state) .. ", armed"
+  return (row.follows_calls and "return" or state) .. ", armed"
 end
 
 Probe.__tostring = function(probe)

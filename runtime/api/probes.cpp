@@ -5,6 +5,7 @@
 #include "api/handle.hpp"
 #include "inspect/functions.hpp"
 #include "inspect/print_lists.hpp"
+#include "symbols/target_text.hpp"
 
 using namespace kpl;
 using namespace kpl::api;
@@ -50,7 +51,7 @@ int klua_probe(klua_session* s, int probe, klua_probe_info* info) {
         s->probe_text[0] = armed ? armed->name_of(number) : "";
         s->probe_text[1] = status.state;
         s->probe_text[2] = decl->at.file;
-        TRY(give(info, klua_probe_info{0, s->probe_text[0].c_str(), kind_name(decl->kind), s->probe_text[1].c_str(),
+        TRY(give(info, klua_probe_info{0, s->probe_text[0].c_str(), probe_kind(decl->kind).name, s->probe_text[1].c_str(),
                                        s->probe_text[2].c_str(), decl->at.line,
                                        armed ? static_cast<int>(armed->places_of(number)) : 0, counts_of(status.first),
                                        counts_of(status.second), status.outstanding}));
@@ -94,14 +95,14 @@ int klua_targets(klua_session* s, const char* glob, klua_name_fn fn, void* user)
 int klua_declaration(klua_session* s, const char* function, char* text, size_t size) {
     return call(s, From::Anywhere, [&]() -> Result<int> {
         if (!function || (size && !text)) return Error{Errc::usage, "no function, or no room for the text"};
-        const std::string name = function;
-        const size_t colon = name.find(':');
-        Symbol symbol;
-        symbol.name = colon == std::string::npos ? name : name.substr(colon + 1);
-        symbol.module = colon == std::string::npos ? "" : name.substr(0, colon);
-        const std::string declaration = c_declaration(symbol, TRY(s->open())->kernel().types);
+        std::string declaration;
+        if (const auto target = parse_target(function); target && !target->offset) {
+            Symbol symbol;
+            symbol.name = target->symbol, symbol.module = target->module;
+            declaration = c_declaration(symbol, TRY(s->open())->kernel().types);
+        }
         if (declaration.empty())
-            return s->errors.set(KLUA_ERR_NOT_FOUND, fmt::format("BTF knows no function '{}'", name));
+            return s->errors.set(KLUA_ERR_NOT_FOUND, fmt::format("BTF knows no function '{}'", function));
         return give_text(declaration, text, size);
     });
 }

@@ -34,19 +34,19 @@ namespace {
 class Known {
   public:
     using Name = uint32_t;
-    using Place = uint32_t;  // a register, or first_slot + slot
-    static constexpr Place first_slot = mir::frame + 1;
+    using Cell = uint32_t;  // a register, or first_slot + slot
+    static constexpr Cell first_slot = mir::frame + 1;
 
-    Name at(Place place) {
-        if (place >= names_.size()) names_.resize(place + 1, 0);
-        if (!names_[place]) names_[place] = ++last_;
-        return names_[place];
+    Name at(Cell cell) {
+        if (cell >= names_.size()) names_.resize(cell + 1, 0);
+        if (!names_[cell]) names_[cell] = ++last_;
+        return names_[cell];
     }
-    void set(Place place, Name name) {
-        at(place);
-        names_[place] = name;
+    void set(Cell cell, Name name) {
+        at(cell);
+        names_[cell] = name;
     }
-    void forget(Place place) { set(place, ++last_); }
+    void forget(Cell cell) { set(cell, ++last_); }
     Name constant(int64_t value) {
         Name& name = constants_[value];
         if (!name) name = ++last_;
@@ -67,12 +67,12 @@ class Known {
 
 // Follows one instruction; true if it changes nothing.
 bool follow(Inst& inst, Known& known) {
-    auto assign = [&](Known::Place place, Known::Name name) {
-        bool same = known.at(place) == name;
-        known.set(place, name);
+    auto assign = [&](Known::Cell cell, Known::Name name) {
+        bool same = known.at(cell) == name;
+        known.set(cell, name);
         return same;
     };
-    const Known::Place slot = Known::first_slot + inst.off;
+    const Known::Cell slot = Known::first_slot + inst.off;
     switch (inst.kind) {
         case Kind::Mov:
             return assign(inst.dst, known.at(inst.a));

@@ -27,7 +27,7 @@ void add_probe(AccountText& text, const Account::Probe& probe, bool all) {
                              (status.dropped ? fmt::format(", {} returns dropped", status.dropped) : ""));
     if (!status.second_name.empty() && (!only_handled(status.second) || all))
         text.lines.push_back(counts_line(probe.name + " " + status.second_name, status.second) +
-                             (status.second_name == "returns" ? fmt::format(", {} outstanding", status.outstanding) : ""));
+                             (status.follows_calls ? fmt::format(", {} outstanding", status.outstanding) : ""));
     if (status.truncated) text.lines.push_back(fmt::format("{}: {} values cut at their limit", probe.name, status.truncated));
 }
 

@@ -2,32 +2,26 @@
 // Child: the program of -c, started once the probes are armed.
 #pragma once
 
-#include <sys/types.h>
-
 #include <optional>
 #include <string>
 
-#include "base/result.hpp"
-#include "base/unique_fd.hpp"
+#include "base/process.hpp"
 
 namespace kpl {
 
 class Child {
   public:
-    // Starts `sh -c text` with the signal mask and dispositions that this process had at its start.
+    // Starts `sh -c text`.
     static Result<Child> start(const std::string& text);
-    Child(Child&&) noexcept;
-    Child& operator=(Child&&) = delete;
+    Child(Child&&) noexcept = default;
     ~Child();  // ends it if it still runs
 
-    int fd() const { return pidfd_.get(); }  // readable when it has ended
-    // The wait status once it has ended.
-    std::optional<int> poll();
+    int fd() const { return process_.fd(); }             // readable when it has ended
+    std::optional<int> poll() { return process_.poll(); }  // the wait status once it has ended
 
   private:
-    Child(pid_t pid, UniqueFd pidfd) : pid_(pid), pidfd_(std::move(pidfd)) {}
-    pid_t pid_;
-    UniqueFd pidfd_;
+    explicit Child(Process process) : process_(std::move(process)) {}
+    Process process_;
 };
 
 // How it ended, from poll()'s status: "ended with status 3", "was ended by signal 9 (Killed)"; empty: well.

@@ -29,8 +29,8 @@ Result<int> Run::list() {
             const std::string declaration =
                 types ? c_declaration({place.function, place.module}, *types) : "";
             sink_.write(options_.format->lists_are_json()
-                            ? json_target(kind_name(probe.kind), place.text(), place.address, declaration)
-                            : print_target(kind_name(probe.kind), place.text(), declaration));
+                            ? json_target(probe_kind(probe.kind).name, place.text(), place.address, declaration)
+                            : print_target(probe_kind(probe.kind).name, place.text(), declaration));
         }
         count += found.places.size();
     }

@@ -12,7 +12,8 @@
 #include <string_view>
 
 #include "base/unique_fd.hpp"
-#include "guest/process.hpp"
+#include "base/process.hpp"
+#include "guest/system_error.hpp"
 
 namespace kpl {
 namespace {

@@ -14,7 +14,7 @@
 #include "guest/image.hpp"
 #include "guest/kernel_modules.hpp"
 #include "guest/kernels.hpp"
-#include "guest/process.hpp"
+#include "guest/system_error.hpp"
 #include "guest/protocol.h"
 #include "guest/qemu.hpp"
 #include "guest/relay.hpp"

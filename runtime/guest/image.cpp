@@ -14,7 +14,8 @@
 
 #include "guest/elf_deps.hpp"
 #include "guest/init_blob.hpp"
-#include "guest/process.hpp"
+#include "base/process.hpp"
+#include "guest/system_error.hpp"
 #include "guest/protocol.h"
 
 namespace kpl {

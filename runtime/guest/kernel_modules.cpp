@@ -10,7 +10,8 @@
 #include <iterator>
 #include <sstream>
 
-#include "guest/process.hpp"
+#include "base/process.hpp"
+#include "guest/system_error.hpp"
 
 namespace kpl {
 namespace {

@@ -10,16 +10,13 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdlib>
 #include <utility>
 #include <vector>
 
-#include "guest/process.hpp"
+#include "guest/system_error.hpp"
 
 namespace kpl {
 namespace {
@@ -31,16 +28,6 @@ constexpr const char* qemu_program = "qemu-system-x86_64";
 // is a panic; each panic prints (bit 6) what every CPU is doing.
 constexpr const char* kernel_command_line =
     "console=ttyS0 loglevel=5 panic=-1 oops=panic unknown_nmi_panic panic_print=0x40 8250.nr_uarts=4 random.trust_cpu=on";
-
-bool in_path(const std::string& name) {
-    std::string dirs = std::getenv("PATH") ? std::getenv("PATH") : "/usr/bin:/bin";
-    for (std::size_t start = 0; start <= dirs.size();) {
-        const std::size_t end = std::min(dirs.find(':', start), dirs.size());
-        if (access((dirs.substr(start, end - start) + "/" + name).c_str(), X_OK) == 0) return true;
-        start = end + 1;
-    }
-    return false;
-}
 
 bool kvm_works() {
     const UniqueFd kvm(open("/dev/kvm", O_RDWR | O_CLOEXEC));
@@ -96,23 +83,19 @@ bool open_port(bool both_ways, int (&ends)[2]) {
     return pipe2(ends, O_CLOEXEC) == 0 && fcntl(ends[0], F_SETFL, O_NONBLOCK) == 0;
 }
 
-// Between fork and exec: system calls only. The machine is not in our process group, so that a terminal's ^C
-// does not reach it, and dies with us.
-[[noreturn]] void exec_qemu(char* const* argv, int complaints, int initramfs,
-                            const int (&ports)[port_count]) {
+// In the new process. The machine is not in our process group, so that a terminal's ^C does not reach it, and dies with us.
+void prepare(const UniqueFd& complaints, const UniqueFd& initramfs, const int (&ports)[port_count]) {
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, nullptr);
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    const int null = open("/dev/null", O_RDWR);
+    const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     dup2(null, 0);
     dup2(null, 1);
-    dup2(complaints, 2);
-    fcntl(initramfs, F_SETFD, 0);
+    dup2(complaints.get(), 2);
+    fcntl(initramfs.get(), F_SETFD, 0);
     for (int port : ports) fcntl(port, F_SETFD, 0);
-    execvp(argv[0], argv);
-    _exit(127);
 }
 
 }  // namespace
@@ -122,9 +105,6 @@ bool uses_kvm(const VmConfig& config) {
 }
 
 Result<Qemu> Qemu::start(const VmConfig& config, const UniqueFd& initramfs) {
-    if (!in_path(qemu_program))
-        return Error{Errc::system,
-                     fmt::format("no {}, to run a VM with: apt-get install qemu-system-x86", qemu_program)};
     Qemu qemu;
     std::array<UniqueFd, port_count> theirs;
     int numbers[port_count];
@@ -136,38 +116,17 @@ Result<Qemu> Qemu::start(const VmConfig& config, const UniqueFd& initramfs) {
         numbers[i] = ends[1];
     }
     qemu.stderr_.reset(memfd_create("qemu-stderr", MFD_CLOEXEC));
-    std::vector<std::string> words = command_line(config, initramfs.get(), numbers);
-    std::vector<char*> argv;
-    for (auto& word : words) argv.push_back(word.data());
-    argv.push_back(nullptr);
-    qemu.pid_ = fork();
-    if (qemu.pid_ < 0) return system_error("fork", errno);
-    if (qemu.pid_ == 0) exec_qemu(argv.data(), qemu.stderr_.get(), initramfs.get(), numbers);
-    qemu.pidfd_.reset(static_cast<int>(syscall(SYS_pidfd_open, qemu.pid_, 0)));
-    if (!qemu.pidfd_) return system_error("pidfd_open", errno);
+    auto process = Process::start(command_line(config, initramfs.get(), numbers),
+                                  [&] { prepare(qemu.stderr_, initramfs, numbers); });
+    if (!process)
+        return Error{Errc::system, fmt::format("no VM without {}: apt-get install qemu-system-x86", process.error().text)};
+    qemu.process_.emplace(std::move(process).value());
     return qemu;
-}
-
-Qemu::Qemu(Qemu&& other) noexcept
-    : ports_(std::move(other.ports_)),
-      pidfd_(std::move(other.pidfd_)),
-      stderr_(std::move(other.stderr_)),
-      pid_(std::exchange(other.pid_, -1)) {}
-
-Qemu::~Qemu() {
-    end();
 }
 
 void Qemu::interrupt_all() const {
     constexpr std::string_view command = "nmi\n";
     (void)!send(port(Port::monitor), command.data(), command.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
-}
-
-void Qemu::end() {
-    if (pid_ <= 0) return;
-    kill(pid_, SIGKILL);
-    while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) continue;
-    pid_ = -1;
 }
 
 std::string Qemu::complaints() const {

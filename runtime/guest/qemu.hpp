@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// The QEMU process: a machine with four serial ports and a monitor, each a descriptor on our side.
+// The QEMU process, which ends with its owner: a machine with four serial ports and a monitor, each a descriptor on our side.
 #pragma once
 
-#include <sys/types.h>
-
 #include <array>
+#include <optional>
 #include <string>
 
+#include "base/process.hpp"
 #include "base/result.hpp"
 #include "base/unique_fd.hpp"
 
@@ -28,22 +28,18 @@ class Qemu {
   public:
     // `initramfs` is an open file; QEMU reads it by its descriptor.
     static Result<Qemu> start(const VmConfig& config, const UniqueFd& initramfs);
-    Qemu(Qemu&&) noexcept;
-    Qemu& operator=(Qemu&&) = delete;
-    ~Qemu();  // ends the machine
 
     int port(Port p) const { return ports_[static_cast<std::size_t>(p)].get(); }
-    int ended() const { return pidfd_.get(); }  // readable when the process has ended
+    int ended() const { return process_->fd(); }  // readable when the process has ended
     void interrupt_all() const;                 // an NMI on every CPU: the kernel tells where it is, and panics
-    void end();                                 // kills and reaps; the ports stay readable
+    void end() { process_->end(); }             // kills and reaps; the ports stay readable
     std::string complaints() const;             // what QEMU wrote to its stderr
 
   private:
     Qemu() = default;
     std::array<UniqueFd, port_count> ports_;
-    UniqueFd pidfd_;
     UniqueFd stderr_;
-    pid_t pid_ = -1;
+    std::optional<Process> process_;
 };
 
 // Whether the machine will run on the host's processors: it may, and /dev/kvm is there, usable and works.

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <tuple>
 
+#include "symbols/target_text.hpp"
+
 namespace kpl {
 
 bool is_static_call(std::string_view name) {
@@ -49,9 +51,8 @@ AddressRange init_text(Kallsyms& symbols) {
 }
 
 Result<std::vector<Symbol>> probeable_functions(Kallsyms& symbols, const std::string& pattern) {
-    const size_t colon = pattern.find(':');
-    const std::string module = colon == pattern.npos ? "" : pattern.substr(0, colon);
-    const std::string name = colon == pattern.npos ? pattern : pattern.substr(colon + 1);
+    const auto [module, name, offset] = TRY(parse_target(pattern));
+    if (offset) return std::vector<Symbol>();
     auto matching = TRY(symbols.glob(name, module));
     if (matching.empty()) matching = TRY(variants_of(symbols, name, module));
     const Blacklist blacklist = TRY(Blacklist::read());

@@ -60,7 +60,7 @@ Result<void> Inspector::refresh() {
 }
 
 Result<Symbol> Inspector::find(const std::string& target, uint64_t& wanted) {
-    if (const auto addr = parse_number(target)) {
+    if (const auto addr = parse_address(target)) {
         wanted = *addr;
         Symbol symbol = TRY(symbols_->at(*addr));
         if (symbol.name.empty() || !is_text(symbol))

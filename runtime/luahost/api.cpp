@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "ir/builtins.hpp"
 #include "luahost/lua_impl.hpp"
 #include "output/cgroups.hpp"
 
@@ -31,7 +32,7 @@ bool bool_field(lua_State* L, int table, const char* name) {
     return lua_toboolean(L, -1) != 0;
 }
 
-SourceLoc place(lua_State* L, int table) {
+SourceLoc line_of(lua_State* L, int table) {
     return {string_field(L, table, "file"), static_cast<int>(int_field(L, table, "line").value_or(0))};
 }
 
@@ -39,7 +40,7 @@ SourceLoc place(lua_State* L, int table) {
 Result<uint32_t> bounded_field(lua_State* L, int table, const char* name) {
     const auto n = int_field(L, table, name).value_or(0);
     if (n < 0 || n > UINT32_MAX)
-        return Error{Errc::script, std::string("'") + name + "' is out of range", place(L, table)};
+        return Error{Errc::script, std::string("'") + name + "' is out of range", line_of(L, table)};
     return static_cast<uint32_t>(n);
 }
 
@@ -110,7 +111,7 @@ int declare_map(lua_State* L) {
         map.step = int_field(L, 1, "step").value_or(0);
         map.declared_key = declared_fields(L, 1, "key");
         map.declared_value = declared_fields(L, 1, "value");
-        map.at = place(L, 1);
+        map.at = line_of(L, 1);
         push_int(L, TRY(host.api->declare_map(std::move(map))));
         return 1;
     });
@@ -119,7 +120,7 @@ int declare_map(lua_State* L) {
 int declare_event(lua_State* L) {
     return guarded(L, [&](LuaHost::Impl& host) -> Result<int> {
         EventDecl event;
-        event.at = place(L, 1);
+        event.at = line_of(L, 1);
         lua_getfield(L, 1, "order");
         for (int i = 1; i <= static_cast<int>(lua_objlen(L, -1)); i++) {
             lua_rawgeti(L, -1, i);
@@ -154,13 +155,13 @@ Result<kpl_when> read_when(lua_State* L, int table) {
         in_cgroup(static_cast<uint64_t>(*cgroup));
     } else if (const std::string path = string_field(L, t, "cgroup"); !path.empty()) {
         const auto id = Cgroups::id_of(path);
-        if (!id) return Error{Errc::script, "when: " + id.error().text, place(L, table)};
+        if (!id) return Error{Errc::script, "when: " + id.error().text, line_of(L, table)};
         in_cgroup(*id);
     }
     if (const std::string comm = string_field(L, t, "comm"); !comm.empty()) {
         if (comm.size() >= sizeof when.comm)
             return Error{Errc::script, "when: comm '" + comm + "' is longer than the 15 bytes that the kernel keeps",
-                         place(L, table)};
+                         line_of(L, table)};
         when.mask |= KPL_WHEN_COMM;
         std::memcpy(when.comm, comm.data(), comm.size());
     }
@@ -185,13 +186,12 @@ Result<void> read_targets(lua_State* L, int table, ProbeDecl& probe) {
 int declare_probe(lua_State* L) {
     return guarded(L, [&](LuaHost::Impl& host) -> Result<int> {
         ProbeDecl probe;
-        const std::string kind = string_field(L, 1, "kind");
-        for (size_t i = 0; i < std::size(probe_kind_names); i++)
-            if (kind == probe_kind_names[i]) probe.kind = static_cast<ProbeKind>(i);
-        probe.at = place(L, 1);
+        probe.kind = static_cast<ProbeKind>(int_field(L, 1, "kind").value_or(0));
+        probe.at = line_of(L, 1);
         TRY(read_targets(L, 1, probe));
-        const char* handlers[] = {"first", "second", "third"};
-        for (int i = 0; i < 3; i++) probe.handlers[i] = function_field(host, L, 1, handlers[i]);
+        const ProbeKindRow& kind = probe_kind(probe.kind);
+        for (size_t i = 0; i < most_handlers; i++)
+            if (kind.handlers[i].option) probe.handlers[i] = function_field(host, L, 1, kind.handlers[i].option);
         probe.when = TRY(read_when(L, 1));
         probe.enabled = bool_field(L, 1, "enabled");
         probe.optional = bool_field(L, 1, "optional");
@@ -252,7 +252,7 @@ int stats(lua_State* L) {
         lua_setfield(L, -2, "truncated");
         if (status.second_name.empty()) return 1;
         push_counts(L, status.second);
-        if (status.second_name == "returns") {
+        if (status.follows_calls) {
             push_uint(L, status.outstanding);
             lua_setfield(L, -2, "outstanding");
             push_uint(L, status.dropped);
@@ -523,9 +523,37 @@ constexpr luaL_Reg functions[] = {
     {"ask", prompt_ask},  {"declared", prompt_declared}, {"describe", prompt_describe}, {nullptr, nullptr},
 };
 
+// What lua/kprobe.lua needs to know of each kind; `number` is what declare_probe takes.
+void push_probe_kinds(lua_State* L) {
+    lua_newtable(L);
+    for (size_t i = 0; i < std::size(probe_kinds); i++) {
+        const ProbeKindRow& kind = probe_kinds[i];
+        lua_createtable(L, 0, 6);
+        lua_pushstring(L, kind.name);
+        lua_setfield(L, -2, "name");
+        push_uint(L, i);
+        lua_setfield(L, -2, "number");
+        lua_pushstring(L, kind.handlers[kind.plain].option);
+        lua_setfield(L, -2, "plain");
+        lua_pushboolean(L, kind.follows_calls);
+        lua_setfield(L, -2, "follows_calls");
+        lua_pushboolean(L, kind.by_ftrace);
+        lua_setfield(L, -2, "by_ftrace");
+        lua_newtable(L);
+        int n = 0;
+        for (const ProbeHandler& handler : kind.handlers) {
+            if (!handler.option) continue;
+            lua_pushstring(L, handler.option);
+            lua_rawseti(L, -2, ++n);
+        }
+        lua_setfield(L, -2, "handlers");
+        lua_rawseti(L, -2, static_cast<int>(i + 1));
+    }
+}
+
 }  // namespace
 
-std::string script_place(lua_State* L) {
+std::string script_line(lua_State* L) {
     lua_Debug info{};
     for (int level = 0; lua_getstack(L, level, &info); level++) {
         lua_getinfo(L, "Sl", &info);
@@ -551,6 +579,15 @@ void push_core(lua_State* L) {
         lua_rawseti(L, -2, ++n);
     }
     lua_setfield(L, -2, "aggregations");
+    push_probe_kinds(L);
+    lua_setfield(L, -2, "probe_kinds");
+    lua_newtable(L);
+    n = 0;
+    for (const std::string_view name : handler_functions()) {
+        lua_pushlstring(L, name.data(), name.size());
+        lua_rawseti(L, -2, ++n);
+    }
+    lua_setfield(L, -2, "handler_functions");
 }
 
 }  // namespace kpl

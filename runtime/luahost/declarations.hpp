@@ -12,23 +12,20 @@
 
 #include "base/result.hpp"
 #include "ir/capture.hpp"
+#include "ir/probe_kinds.hpp"
 #include "ir/unit.hpp"
 #include "output/render.hpp"
 #include "uapi/kprobe_lua.h"
 
 namespace kpl {
 
-enum class ProbeKind { Kprobe, Kretprobe, Jprobe };
-constexpr const char* probe_kind_names[] = {"kprobe", "kretprobe", "jprobe"};
-constexpr const char* kind_name(ProbeKind kind) { return probe_kind_names[static_cast<size_t>(kind)]; }
-
 using FunctionPtr = std::shared_ptr<const FunctionRef>;
 
-// One call of kprobe, kretprobe or jprobe.
+// One call of a function that declares probes.
 struct ProbeDecl {
     ProbeKind kind = ProbeKind::Kprobe;
     std::vector<std::variant<std::string, uint64_t>> targets;
-    FunctionPtr handlers[3];  // pre, post, fault; or entry, ret
+    FunctionPtr handlers[most_handlers];  // as the kind's row has them
     kpl_when when{};
     bool enabled = true;
     bool detached = false;  // before it was armed: it never is
@@ -39,14 +36,18 @@ struct ProbeDecl {
     std::optional<uint32_t> data;
     std::string via = "auto";
     SourceLoc at;
+
+    // Something runs, or is followed, on the first side: its counters count.
+    bool has_first() const { return probe_kind(kind).follows_calls || handlers[0]; }
 };
 
 struct ProbeStatus {
     std::string state;
-    kpl_counts first{};             // pre or entry; a kretprobe's calls
-    std::string second_name;        // what `second` counts: "returns", "post", or "" for nothing
+    kpl_counts first{};
+    std::string second_name;        // what `second` counts: "returns", "post"; "": nothing
+    bool follows_calls = false;
     kpl_counts second{};
-    uint64_t outstanding = 0, dropped = 0;  // of a kretprobe
+    uint64_t outstanding = 0, dropped = 0;  // if it follows calls
     uint64_t truncated = 0;         // strings cut at their limit
 };
 

@@ -159,7 +159,7 @@ void push_core(lua_State* L);
 Result<void> protected_call(lua_State* L, int args, int results, int (*handler)(lua_State*) = nullptr);
 
 // "file:line: " of the script's call that led to a native function, or nothing.
-std::string script_place(lua_State* L);
+std::string script_line(lua_State* L);
 
 template <class Body>
 int guarded(lua_State* L, Body&& body) {
@@ -169,7 +169,7 @@ int guarded(lua_State* L, Body&& body) {
         if (result.ok()) return result.value();
         const Error& error = result.error();
         const bool placed = !error.at.file.empty() || error.text.find('\n') != std::string::npos;
-        const std::string message = (placed ? "" : script_place(L)) + error.message();
+        const std::string message = (placed ? "" : script_line(L)) + error.message();
         lua_pushlstring(L, message.data(), message.size());
     }
     return lua_error(L);

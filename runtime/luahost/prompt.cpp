@@ -73,8 +73,8 @@ int prompt_describe(lua_State* L) {
         lua_setfield(L, -2, "places");
         lua_pushboolean(L, row.has_first);
         lua_setfield(L, -2, "has_first");
-        lua_pushstring(L, kind_name(row.kind));
-        lua_setfield(L, -2, "kind");
+        lua_pushboolean(L, row.status.follows_calls);
+        lua_setfield(L, -2, "follows_calls");
         lua_pushstring(L, row.status.state.c_str());
         lua_setfield(L, -2, "state");
         push_counts(L, row.status.first);

@@ -15,7 +15,6 @@ class PromptApi {
     struct Row {
         size_t places = 0;      // where it is, or was; 0: nowhere yet
         bool has_first = true;  // there is a handler whose hits `status.first` counts
-        ProbeKind kind = ProbeKind::Kprobe;
         ProbeStatus status;
     };
 

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "ir/probe_kinds.hpp"
 #include "symbols/target_text.hpp"
 
 namespace kpl {
@@ -80,7 +81,7 @@ Completer::Answer Completer::complete(std::string_view before_cursor) {
     return answer_of({words.begin(), words.end()}, context.word);
 }
 
-// "vfs_r", "ext4:ext4_s"; modules' names stand with their ':'.
+// "vfs_r", "ext4:ext4_s"; modules' names stand with their ':'. What is typed need be no target yet.
 Completer::Answer Completer::targets(const std::string& word) {
     const size_t colon = word.find(':');
     const std::string module = colon == word.npos ? "" : word.substr(0, colon);
@@ -129,8 +130,10 @@ std::optional<TypeId> Completer::first_type(const InputContext& context, size_t&
     const auto& [declares, target, side, params, in_params] = *context.handler;
     const auto sig = signature(*context.handler);
     if (!sig) return std::nullopt;
-    const bool returns = declares == "kretprobe" && side != "entry";
-    const size_t own = declares == "jprobe" ? 0 : 1;
+    const ProbeKindRow& kind = *find_probe_kind(declares);
+    const ProbeHandler* handler = find_handler(kind, side);
+    const bool returns = handler && handler->program == KPL_PROG_RET;
+    const size_t own = kind.mirrors ? 0 : 1;
     if (own && !params.empty() && name == params[0] && context.path.size() > 1 && context.path[1] == "args" && !returns) {
         used = 3;
         for (const Param& param : sig->params)
@@ -169,7 +172,7 @@ Words Completer::members(const InputContext& context) {
                 if (!member.name.empty()) found.push_back(member.name);
         return found;
     }
-    if (!context.handler || context.handler->declares == "jprobe" || context.handler->params.empty() ||
+    if (!context.handler || find_probe_kind(context.handler->declares)->mirrors || context.handler->params.empty() ||
         context.path[0] != context.handler->params[0])
         return found;
     if (context.path.size() == 1) return hit_fields;

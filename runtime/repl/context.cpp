@@ -5,6 +5,8 @@
 #include <array>
 #include <cctype>
 
+#include "ir/probe_kinds.hpp"
+
 namespace kpl {
 namespace {
 
@@ -71,7 +73,7 @@ std::vector<Token> tokens_of(std::string_view text) {
     return tokens;
 }
 
-bool is_declarator(std::string_view name) { return name == "kprobe" || name == "kretprobe" || name == "jprobe"; }
+bool is_declarator(std::string_view name) { return find_probe_kind(name) != nullptr; }
 
 // Brackets and blocks that are open at the cursor.
 struct Frame {
@@ -180,11 +182,11 @@ std::vector<std::string> path_before(const std::vector<Token>& tokens, size_t do
 }
 
 InputContext::Kind string_kind(const std::string& callee, bool first) {
-    constexpr std::array targets{"kprobe", "kretprobe", "jprobe", "functions", "instructions", "help"};
+    constexpr std::array targets{"functions", "instructions", "help"};
     constexpr std::array files{"require", "dofile", "loadfile", "save", "open"};
     constexpr std::array types{"cast", "sizeof", "offsetof", "enumname", "typeof"};
     const auto is_of = [&](const auto& names) { return std::find(names.begin(), names.end(), callee) != names.end(); };
-    if (first && is_of(targets)) return InputContext::Kind::Target;
+    if (first && (is_declarator(callee) || is_of(targets))) return InputContext::Kind::Target;
     if (first && is_of(files)) return InputContext::Kind::File;
     return first && is_of(types) ? InputContext::Kind::CType : InputContext::Kind::Nothing;
 }

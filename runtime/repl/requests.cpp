@@ -43,7 +43,6 @@ Result<PromptApi::Row> Repl::describe(uint32_t number) {
     if (number >= declared()) return Error{Errc::script, fmt::format("no probe has the number {}", number + 1)};
     const ProbeDecl& probe = session_->declared().probes()[number];
     Row row;
-    row.kind = probe.kind;
     row.has_first = probe.handlers[0] != nullptr;
     row.places = session_->armed() ? session_->armed()->places_of(number) : 0;
     row.status = TRY(session_->status(number));

@@ -7,6 +7,8 @@
 #include <regex>
 #include <span>
 
+#include "ir/probe_kinds.hpp"
+
 namespace kpl {
 namespace {
 
@@ -16,8 +18,7 @@ const std::regex has_local(R"(\blocal\b)");
 
 // Before inputs whose probes are not all on: it declares those that are, in the order in which they were declared.
 constexpr const char* picker = R"(
--- Stands in for kprobe, kretprobe and jprobe where not all of the probes were on: "on", "off" or "gone".
-local declare = { kprobe, kretprobe, jprobe }
+-- Stands in for what declares probes where not all of them were on: "on", "off" or "gone".
 local function pick(states)
   local n = 0
   local none = setmetatable({}, { __index = function() return function() end end })
@@ -31,9 +32,18 @@ local function pick(states)
       return probe
     end
   end
-  kprobe, kretprobe, jprobe = picked(declare[1]), picked(declare[2]), picked(declare[3])
+  for name, declarator in pairs(declare) do _G[name] = picked(declarator) end
+end
+local function pick_all()
+  for name, declarator in pairs(declare) do _G[name] = declarator end
 end
 )";
+
+std::string declarators() {
+    std::string list;
+    for (const ProbeKindRow& kind : probe_kinds) list += fmt::format("{}{} = {}", list.empty() ? "" : ", ", kind.name, kind.name);
+    return "local declare = { " + list + " }";
+}
 
 bool all_on(std::span<const Saved::State> states) {
     return std::all_of(states.begin(), states.end(), [](Saved::State s) { return s == Saved::State::On; });
@@ -65,9 +75,9 @@ std::string Saved::script(const std::vector<State>& states) const {
         picks = true;
         std::string list;
         for (const State state : own) list += fmt::format("{}\"{}\"", list.empty() ? "" : ", ", names[static_cast<int>(state)]);
-        body += fmt::format("pick {{ {} }}\n{}kprobe, kretprobe, jprobe = declare[1], declare[2], declare[3]\n", list, text);
+        body += fmt::format("pick {{ {} }}\n{}pick_all()\n", list, text);
     }
-    return "-- Saved at the prompt of kprobe-lua.\n" + std::string(picks ? picker + 1 : "") + body;
+    return "-- Saved at the prompt of kprobe-lua.\n" + (picks ? declarators() + picker : "") + body;
 }
 
 }  // namespace kpl

@@ -23,7 +23,7 @@ bool blacklisted(const Paths& paths, uint64_t address) {
 // ftrace serves a function's entry. The module itself finds out whether there is a site.
 // It does not know the blacklist: without it, nothing is left to ftrace.
 bool may_take_ftrace(const ProbeDecl& probe, const PlannedProbe& plan, const Paths& paths) {
-    if (probe.kind == ProbeKind::Kretprobe || probe.via == "kprobe" || !paths.ftrace) return false;
+    if (!probe_kind(probe.kind).by_ftrace || probe.via == "kprobe" || !paths.ftrace) return false;
     return plan.place.offset <= landing_pad && paths.blacklist.get() && !blacklisted(paths, plan.place.address);
 }
 
@@ -70,7 +70,7 @@ kpl_attach attach_request(const ProbeDecl& probe, const PlannedProbe& plan, cons
     kpl_attach request{};
     request.addr = plan.place.address;
     request.func = plan.place.function_address;
-    request.kind = probe.kind == ProbeKind::Kretprobe ? KPL_PROBE_KRETPROBE : KPL_PROBE_KPROBE;
+    request.kind = probe_kind(probe.kind).placed;
     if (!probe.enabled) request.flags |= KPL_ATTACH_F_DISABLED;
     if (probe.optional || plan.place.by_glob) request.flags |= KPL_ATTACH_F_OPTIONAL;
     if (may_take_ftrace(probe, plan, paths)) {

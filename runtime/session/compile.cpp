@@ -15,13 +15,8 @@
 namespace kpl {
 namespace {
 
-constexpr kpl_prog_kind program_kinds[2][3] = {
-    {KPL_PROG_PRE, KPL_PROG_POST, KPL_PROG_FAULT},
-    {KPL_PROG_ENTRY, KPL_PROG_RET, KPL_PROG_KINDS},
-};
 // The one variable at the beginning of each CPU's area.
 constexpr std::string_view first_per_cpu = "fixed_percpu_data";
-constexpr const char* handler_names[] = {"pre", "post", "fault", "entry", "ret"};
 
 // Whether a handler may look at the probed function's signature: only then is BTF read.
 bool may_need_signature(const FunctionRef& function, bool mirrors) {
@@ -55,30 +50,30 @@ struct Grouping {
     uint32_t number;
     Unit& unit;
     int next_data_group;
-    std::map<std::string, std::array<int, 3>> sets{};
+    std::map<std::string, std::array<int, most_handlers>> sets{};
 };
 
-std::array<int, 3> add_handlers(Grouping& grouping, const KernelPlace& place, const std::optional<Signature>& signature) {
+std::array<int, most_handlers> add_handlers(Grouping& grouping, const KernelPlace& place, const std::optional<Signature>& signature) {
     const ProbeDecl& probe = grouping.probe;
-    const bool returns = probe.kind == ProbeKind::Kretprobe;
-    std::array<int, 3> set = {-1, -1, -1};
-    for (int i = 0; i < 3; i++) {
+    const ProbeKindRow& kind = probe_kind(probe.kind);
+    std::array<int, most_handlers> set = {-1, -1, -1};
+    for (size_t i = 0; i < most_handlers; i++) {
         if (!probe.handlers[i]) continue;
         HandlerDecl handler;
         handler.function = probe.handlers[i];
-        handler.kind = program_kinds[returns][i];
-        handler.name = fmt::format("{}:{} {} of {}", probe.at.file, probe.at.line, handler_names[handler.kind], place.function);
-        handler.mirrors = probe.kind == ProbeKind::Jprobe;
+        handler.kind = kind.handlers[i].program;
+        handler.name = fmt::format("{}:{} {} of {}", probe.at.file, probe.at.line, kind.handlers[i].option, place.function);
+        handler.mirrors = kind.mirrors;
         handler.at_function_entry = place.offset == 0;
         if (is_variant(place.function)) handler.variant = place.function;
         handler.signature = signature;
-        handler.data_group = returns ? grouping.next_data_group : -1;
+        handler.data_group = kind.follows_calls ? grouping.next_data_group : -1;
         handler.budget = probe.budget;
         handler.declared_data = probe.data;
         set[i] = static_cast<int>(grouping.unit.handlers.size());
         grouping.unit.handlers.push_back(std::move(handler));
     }
-    if (returns) grouping.next_data_group++;
+    if (kind.follows_calls) grouping.next_data_group++;
     return set;
 }
 
@@ -161,14 +156,14 @@ Result<std::vector<PlannedProbe>> plan_probe(const ProbeDecl& probe, uint32_t nu
             error.at = probe.at;  // it has no line of its own: a function of C
             return error;
         }
-        typed |= may_need_signature(*f, probe.kind == ProbeKind::Jprobe);
+        typed |= may_need_signature(*f, probe_kind(probe.kind).mirrors);
     }
     std::vector<PlannedProbe> planned;
     for (KernelPlace& place : places) {
-        if (probe.kind != ProbeKind::Kprobe && place.offset != 0)
+        if (!probe_kind(probe.kind).inside && place.offset != 0)
             return Error{Errc::script,
                          fmt::format("{} stands at a function's first instruction, not at {}+{:#x}: use kprobe there",
-                                     probe.kind == ProbeKind::Jprobe ? "jprobe" : "kretprobe", place.function, place.offset),
+                                     probe_kind(probe.kind).name, place.function, place.offset),
                          probe.at};
         std::optional<Signature> signature;
         if (typed) signature = TRY(types.function(place.function, place.module));

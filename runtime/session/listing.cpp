@@ -41,18 +41,18 @@ std::optional<int> number_at(std::string_view text, size_t at) {
     return n;
 }
 
-// "…  ; file:line…" names a place; "0001     [6]  …" a line of `file`.
-std::optional<SourceLoc> place_of(std::string_view line, const std::string& file) {
+// "…  ; file:line…" names a line of a script; "0001     [6]  …" a line of `file`.
+std::optional<SourceLoc> line_of(std::string_view line, const std::string& file) {
     if (const auto bracket = line.find('['); bracket != std::string_view::npos && bracket < 12 && line[0] >= '0' && line[0] <= '9') {
         const auto n = number_at(line, bracket + 1);
         if (n) return SourceLoc{file, *n};
     }
     const auto comment = line.rfind("; ");
     if (comment == std::string_view::npos) return std::nullopt;
-    const std::string_view place = line.substr(comment + 2);
-    for (auto colon = place.find(':'); colon != std::string_view::npos; colon = place.find(':', colon + 1)) {
-        const auto n = number_at(place, colon + 1);
-        if (n) return SourceLoc{std::string(place.substr(0, colon)), *n};
+    const std::string_view named = line.substr(comment + 2);
+    for (auto colon = named.find(':'); colon != std::string_view::npos; colon = named.find(':', colon + 1)) {
+        const auto n = number_at(named, colon + 1);
+        if (n) return SourceLoc{std::string(named.substr(0, colon)), *n};
     }
     return std::nullopt;
 }
@@ -75,7 +75,7 @@ std::string with_script_lines(std::string_view listing) {
         listing.remove_prefix(end == std::string_view::npos ? listing.size() : end + 1);
         if (line.starts_with(bytecode)) file = line.substr(bytecode.size(), line.rfind(':') - bytecode.size());
         const bool header = line.starts_with(';') || line.starts_with("--");
-        if (const auto at = header ? std::nullopt : place_of(line, file); at && (at->file != shown.file || at->line != shown.line)) {
+        if (const auto at = header ? std::nullopt : line_of(line, file); at && (at->file != shown.file || at->line != shown.line)) {
             out += script_line(sources, *at);
             shown = *at;
         }
@@ -100,10 +100,10 @@ Result<std::string> print(const HandlerProgram& program, const NativeCode& code,
         // Lines whose code the JIT left out begin where the next one does.
         for (; note < program.notes.size() && code.places[program.notes[note].pc] <= at; note++) {
             const bool last = note + 1 == program.notes.size() || code.places[program.notes[note + 1].pc] > at;
-            const SourceLoc& place = program.notes[note].at;
-            if (!last || (place.file == shown.file && place.line == shown.line)) continue;
-            out += script_line(sources, place);
-            shown = place;
+            const SourceLoc& named = program.notes[note].at;
+            if (!last || (named.file == shown.file && named.line == shown.line)) continue;
+            out += script_line(sources, named);
+            shown = named;
         }
         const uint64_t next = note < program.notes.size() ? code.places[program.notes[note].pc] : code.bytes.size();
         while (to < insns.size() && (to == from || insns[to].addr - code.address < next)) to++;

@@ -36,10 +36,8 @@ Result<ProbeStatus> Session::status(uint32_t declaration) {
     ProbeStatus status;
     if (armed_) status = TRY(armed_->status(declaration));
     if (status.state.empty()) status.state = probe.failed ? "failed" : probe.detached ? "detached" : "disabled";
-    if (probe.kind == ProbeKind::Kretprobe)
-        status.second_name = "returns";
-    else if (probe.handlers[1])
-        status.second_name = "post";
+    status.follows_calls = probe_kind(probe.kind).follows_calls;
+    if (status.follows_calls || probe.handlers[1]) status.second_name = probe_kind(probe.kind).second_side;
     return status;
 }
 

@@ -312,7 +312,7 @@ Result<Account> Session::account() {
         const ProbeDecl& probe = declared_.probes()[i];
         name += fmt::format(" ({}:{})", probe.at.file, probe.at.line);  // there may be others on this function
         account.probes.push_back(
-            {std::move(name), probe.kind == ProbeKind::Kretprobe || probe.handlers[0], TRY(status(i))});
+            {std::move(name), probe.has_first(), TRY(status(i))});
     }
     if (delivery_) {
         tell_lost();

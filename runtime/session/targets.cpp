@@ -24,7 +24,7 @@ KernelPlace place_of(const Symbol& symbol, uint64_t offset) {
 
 // Whether a handler of it names parameters of the probed function.
 bool names_parameters(const ProbeDecl& probe) {
-    const uint32_t own = probe.kind == ProbeKind::Jprobe ? 0 : 1;  // p
+    const uint32_t own = probe_kind(probe.kind).mirrors ? 0 : 1;  // p
     if (!probe.handlers[0]) return false;
     const auto proto = probe.handlers[0]->proto();
     return proto && (*proto)->num_params > own;
@@ -59,7 +59,7 @@ struct Resolver {
 
     // What the kernel, or ftrace, would not refuse, and no probe may stand in all the same.
     Result<void> check_probeable(const Symbol& symbol) {
-        if (probe.kind == ProbeKind::Kretprobe && switches_tasks(symbol.name))
+        if (probe_kind(probe.kind).follows_calls && switches_tasks(symbol.name))
             return Error{Errc::script, fmt::format("can't probe the return of {}: it returns as another task than it was called by; "
                                                    "probe its entry, or finish_task_switch", symbol.name)};
         const Blacklist* list = is_variant(symbol.name) ? blacklist.get() : nullptr;

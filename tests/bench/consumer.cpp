@@ -7,7 +7,7 @@
 #include <ctime>
 #include <memory>
 
-#include "../unit/lab.hpp"
+#include "../unit/fake_script.hpp"
 #include "../unit/made_rings.hpp"
 #include "api/handle.hpp"
 #include "session/delivery.hpp"
@@ -55,7 +55,7 @@ constexpr Job jobs[] = {
     {"C, comm", "do end", add_pid_and_comm},
 };
 
-struct BenchScript : test::LabScript {
+struct BenchScript : test::FakeScript {
     std::vector<CallbackId> ends;
     std::string output;
     void at_exit(CallbackId callback) override { ends.push_back(callback); }

@@ -165,7 +165,7 @@ TEST_CASE("handlers that are accepted do what they say") {
             std::string out;
             for (int i = 0; i < hits; i++) out += lines_of(lab.hit());
             out += lines_of(lab.maps());
-            INFO(ir::print(lab.functions.empty() ? ir::Function{} : lab.functions[0]));
+            INFO((lab.programs.empty() ? "" : print(lab.programs[0])));
             CHECK(out == lines_of(row.expected));
             CHECK(without_file(lab.warnings) == lines_of(row.warnings));
         }

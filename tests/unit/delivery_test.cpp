@@ -6,7 +6,7 @@
 #include <memory>
 #include <set>
 
-#include "lab.hpp"
+#include "fake_script.hpp"
 #include "made_rings.hpp"
 
 using namespace kpl;
@@ -22,7 +22,7 @@ FieldLayout field(std::string name, FieldKind kind, uint32_t offset, bool nilabl
     return f;
 }
 
-struct Script : test::LabScript {
+struct Script : test::FakeScript {
     std::string output;
     Delivery* delivery = nullptr;
     void write(std::string_view text) override { output += text; }

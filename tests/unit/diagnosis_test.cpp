@@ -8,8 +8,10 @@
 #include <fstream>
 
 #include "main/doctor.hpp"
+#include "temp_dir.hpp"
 
 using namespace kpl;
+using namespace kpl::test;
 namespace fs = std::filesystem;
 
 namespace {
@@ -18,9 +20,10 @@ constexpr uint64_t sys_admin = 1ull << 21, perfmon = 1ull << 38, bpf = 1ull << 3
 
 // A machine on which all is well.
 struct Fake : Machine {
+    TempDir dir;
+
     Fake() {
-        char name[] = "/tmp/kpl-machine-XXXXXX";
-        root = mkdtemp(name);
+        root = dir.path();
         release = "6.1.0-1-test";
         capabilities = sys_admin;
         modules = "/build/kmod";
@@ -46,12 +49,8 @@ struct Fake : Machine {
         put("/proc/sys/net/core/bpf_jit_enable", "1\n");
         put("/proc/sys/kernel/kptr_restrict", "0\n");
     }
-    ~Fake() { fs::remove_all(root); }
 
-    void put(const std::string& path, const std::string& text) {
-        fs::create_directories(fs::path(root + path).parent_path());
-        std::ofstream(root + path, std::ios::binary) << text;
-    }
+    void put(const std::string& path, const std::string& text) { dir.write(path, text); }
     void drop(const std::string& path) { fs::remove_all(root + path); }
 
     // The findings that are not good, as "bad: what -> remedy".

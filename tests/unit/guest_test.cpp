@@ -17,36 +17,12 @@
 #include "guest/image.hpp"
 #include "guest/kernel_modules.hpp"
 #include "guest/kernels.hpp"
-#include "guest/process.hpp"
+#include "base/process.hpp"
+#include "temp_dir.hpp"
 
 namespace fs = std::filesystem;
 using namespace kpl;
-
-namespace {
-
-// A directory of its own that goes with the test.
-class TempDir {
-  public:
-    TempDir() {
-        std::string name = fs::temp_directory_path() / "kpl-guest-XXXXXX";
-        path_ = mkdtemp(name.data());
-    }
-    ~TempDir() { fs::remove_all(path_); }
-    std::string operator/(const std::string& name) const { return path_ / name; }
-    std::string str() const { return path_; }
-
-    void write(const std::string& name, const std::string& bytes,
-               fs::perms mode = fs::perms::owner_all) const {
-        fs::create_directories((path_ / name).parent_path());
-        std::ofstream(path_ / name) << bytes;
-        fs::permissions(path_ / name, mode);
-    }
-
-  private:
-    fs::path path_;
-};
-
-}  // namespace
+using namespace kpl::test;
 
 TEST_CASE("modules come with what they need, in the order of loading") {
     TempDir dir;
@@ -55,10 +31,10 @@ TEST_CASE("modules come with what they need, in the order of loading") {
     dir.write("6.1-x/kernel/fs/mid.ko", "m");
     dir.write("own.ko", "o");
     const auto files = [&](const std::string& name) {
-        const auto found = module_files(name, "6.1-x", dir.str());
+        const auto found = module_files(name, "6.1-x", dir.path());
         std::string all;
         if (!found) return found.error().text;
-        for (const std::string& file : *found) all += file.substr(dir.str().size()) + " ";
+        for (const std::string& file : *found) all += file.substr(dir.path().size()) + " ";
         return all;
     };
     CHECK(files("top_one.ko") == "/6.1-x/kernel/lib/base.ko /6.1-x/kernel/fs/mid.ko /6.1-x/kernel/fs/top-one.ko ");
@@ -132,7 +108,7 @@ TEST_CASE("picking a kernel") {
         boot.write(std::string("vmlinuz-") + release, "kernel");
     modules.write("6.1.0-9-cloud-amd64/kprobe_lua.ko", "module");
     const auto pick = [&](const char* wanted, const std::string& dir) {
-        return pick_kernel(wanted, dir, boot.str());
+        return pick_kernel(wanted, dir, boot.path());
     };
 
     SECTION("the newest that matches, when no module is asked for") {
@@ -143,11 +119,11 @@ TEST_CASE("picking a kernel") {
         CHECK(pick("", "")->module.empty());
     }
     SECTION("the newest that has a module") {
-        CHECK(pick("", modules.str())->release == "6.1.0-9-cloud-amd64");
-        CHECK(pick("6.1", modules.str())->module == modules / "6.1.0-9-cloud-amd64/kprobe_lua.ko");
+        CHECK(pick("", modules.path())->release == "6.1.0-9-cloud-amd64");
+        CHECK(pick("6.1", modules.path())->module == modules / "6.1.0-9-cloud-amd64/kprobe_lua.ko");
     }
     SECTION("no module") {
-        const auto picked = pick("6.12", modules.str());
+        const auto picked = pick("6.12", modules.path());
         REQUIRE_FALSE(picked.ok());
         CHECK_THAT(picked.error().text,
                    Catch::StartsWith("no module for kernel 6.12.1-cloud-amd64") &&
@@ -156,7 +132,7 @@ TEST_CASE("picking a kernel") {
     SECTION("no such kernel") {
         const auto picked = pick("6.6", "");
         REQUIRE_FALSE(picked.ok());
-        CHECK_THAT(picked.error().text, Catch::StartsWith("no kernel 6.6 in " + boot.str()) &&
+        CHECK_THAT(picked.error().text, Catch::StartsWith("no kernel 6.6 in " + boot.path()) &&
                                             Catch::Contains("6.12.1-cloud-amd64") &&
                                             Catch::Contains("apt-get install"));
         CHECK_THAT(pick("6.1-rt", "").error().text, Catch::Contains("apt-get install linux-image-rt-amd64"));

@@ -16,26 +16,10 @@
 #include "inspect/print_lists.hpp"
 #include "inspect/system_probes.hpp"
 #include "symbols/kernel_memory.hpp"
+#include "temp_dir.hpp"
 
 using namespace kpl;
-namespace fs = std::filesystem;
-
-namespace {
-
-struct Directory {
-    Directory() {
-        char name[] = "/tmp/kpl-inspect-XXXXXX";
-        path = mkdtemp(name);
-    }
-    ~Directory() { fs::remove_all(path); }
-    void put(const std::string& name, const std::string& text) {
-        fs::create_directories(fs::path(path + "/" + name).parent_path());
-        std::ofstream(path + "/" + name, std::ios::binary) << text;
-    }
-    std::string path;
-};
-
-}  // namespace
+using namespace kpl::test;
 
 TEST_CASE("a line of the list of probes") {
     const auto plain = parse_probe_line("ffffffffa414d3d9  k  vfs_write+0x9    [OPTIMIZED]");
@@ -85,12 +69,12 @@ TEST_CASE("a line of the traced functions") {
 }
 
 TEST_CASE("sites of functions without a symbol") {
-    Directory directory;
-    directory.put("available_filter_functions",
+    TempDir directory;
+    directory.write("available_filter_functions",
                   "__ftrace_invalid_address___4\nvfs_read\n__ftrace_invalid_address___864\n__ftrace_invalid_"
                   "address___900\n"
                   "vfs_write\next4_sync_fs [ext4]\n__ftrace_invalid_address___16 [ext4]\n");
-    const auto sites = read_nameless_sites(directory.path);
+    const auto sites = read_nameless_sites(directory.path());
     CHECK(sites == std::map<std::string, std::vector<uint64_t>>{{":vfs_read", {864, 900}},
                                                                 {"ext4:ext4_sync_fs", {16}}});
     CHECK(read_nameless_sites("/nonexistent").empty());
@@ -106,22 +90,22 @@ TEST_CASE("what is not there has a remedy") {
 }
 
 TEST_CASE("kernel memory from a file that is none") {
-    Directory directory;
-    directory.put("kcore", "no ELF");
-    const auto memory = KernelMemory::open(directory.path + "/kcore");
+    TempDir directory;
+    directory.write("kcore", "no ELF");
+    const auto memory = KernelMemory::open(directory.path() + "/kcore");
     REQUIRE_FALSE(memory);
-    CHECK(memory.error().text == directory.path + "/kcore: not a core file of a 64-bit kernel");
-    const auto none = KernelMemory::open(directory.path + "/none");
+    CHECK(memory.error().text == directory.path() + "/kcore: not a core file of a 64-bit kernel");
+    const auto none = KernelMemory::open(directory.path() + "/none");
     REQUIRE_FALSE(none);
     CHECK(none.error().text.ends_with("this kernel was built without CONFIG_PROC_KCORE"));
 }
 
 TEST_CASE("the kernel's rules, by its symbols and release") {
-    Directory directory;
+    TempDir directory;
     const std::string head = "ffffffff81000000 T _stext\nffffffff81000010 t vfs_read\n";
     const auto rules = [&](const std::string& symbols, const char* release) {
-        directory.put("kallsyms", head + symbols);
-        Kallsyms kallsyms(directory.path + "/kallsyms");
+        directory.write("kallsyms", head + symbols);
+        Kallsyms kallsyms(directory.path() + "/kallsyms");
         auto found = kernel_rules(kallsyms, release);
         REQUIRE(found);
         return *found;
@@ -153,13 +137,13 @@ TEST_CASE("the kernel's rules, by its symbols and release") {
 }
 
 TEST_CASE("forbidden parts of functions") {
-    Directory directory;
-    directory.put("kallsyms",
+    TempDir directory;
+    directory.write("kallsyms",
                   "ffffffff81000000 T _stext\nffffffff81000010 t secret\nffffffff81000100 t "
                   "secret.cold\nffffffff81000200 t plain\n");
-    directory.put("blacklist", "0xffffffff81000010-0xffffffff81000040\tsecret\n");
-    Kallsyms symbols(directory.path + "/kallsyms");
-    const auto blacklist = Blacklist::read(directory.path + "/blacklist");
+    directory.write("blacklist", "0xffffffff81000010-0xffffffff81000040\tsecret\n");
+    Kallsyms symbols(directory.path() + "/kallsyms");
+    const auto blacklist = Blacklist::read(directory.path() + "/blacklist");
     REQUIRE(blacklist);
     const auto ranges = [&](const char* name, uint64_t addr) {
         auto found = forbidden_ranges(symbols, *blacklist, {name, {}, addr, 't'}, 0x20);
@@ -177,23 +161,23 @@ TEST_CASE("forbidden parts of functions") {
 }
 
 TEST_CASE("modules: loaded, built in, or neither") {
-    Directory directory;
+    TempDir directory;
     utsname kernel{};
     uname(&kernel);
     for (const char* name : {"/sys/module/loaded_one", "/sys/module/with_parameters"})
-        std::filesystem::create_directories(directory.path + name);
-    std::filesystem::create_directories(directory.path + "/lib/modules/" + kernel.release);
-    directory.put("sys/module/loaded_one/initstate", "live\n");
-    directory.put(std::string("lib/modules/") + kernel.release + "/modules.builtin", "kernel/fs/ext4/ext4.ko\nkernel/a/two-words.ko\n");
-    CHECK(is_loaded("loaded_one", directory.path));
-    CHECK_FALSE(is_built_in("loaded_one", directory.path));
+        std::filesystem::create_directories(directory.path() + name);
+    std::filesystem::create_directories(directory.path() + "/lib/modules/" + kernel.release);
+    directory.write("sys/module/loaded_one/initstate", "live\n");
+    directory.write(std::string("lib/modules/") + kernel.release + "/modules.builtin", "kernel/fs/ext4/ext4.ko\nkernel/a/two-words.ko\n");
+    CHECK(is_loaded("loaded_one", directory.path()));
+    CHECK_FALSE(is_built_in("loaded_one", directory.path()));
     for (const char* name : {"with_parameters", "ext4", "two_words"}) {
         INFO(name);
-        CHECK_FALSE(is_loaded(name, directory.path));
-        CHECK(is_built_in(name, directory.path));
+        CHECK_FALSE(is_loaded(name, directory.path()));
+        CHECK(is_built_in(name, directory.path()));
     }
-    CHECK_FALSE(is_built_in("ext", directory.path));
-    CHECK_FALSE(is_built_in("xfs", directory.path));
+    CHECK_FALSE(is_built_in("ext", directory.path()));
+    CHECK_FALSE(is_built_in("xfs", directory.path()));
 }
 
 TEST_CASE("variants of functions") {
@@ -208,11 +192,11 @@ TEST_CASE("variants of functions") {
         CHECK(is_part_of_function(name));
     }
     CHECK_FALSE(is_variant("f"));
-    Directory directory;
-    directory.put("kallsyms",
+    TempDir directory;
+    directory.write("kallsyms",
                   "ffffffff81000010 t f.isra.0\nffffffff81000100 t f.isra.0.cold\nffffffff81000200 t ff.part.0\n"
                   "ffffffffc0000000 t f.part.0\t[m]\nffffffffc0000100 t g.part.0\t[m]\n");
-    Kallsyms symbols(directory.path + "/kallsyms");
+    Kallsyms symbols(directory.path() + "/kallsyms");
     const auto names = [&](const char* name, const char* module) {
         std::string all;
         const auto found = variants_of(symbols, name, module);
@@ -227,13 +211,13 @@ TEST_CASE("variants of functions") {
 }
 
 TEST_CASE("the end of a module's text") {
-    Directory directory;
-    directory.put("m/sections/.text", "0xffffffffc0001000\n");
-    directory.put("m/sections/.exit.text", "0xffffffffc0001800\n");
-    directory.put("m/sections/.rodata", "0xffffffffc0003000\n");
+    TempDir directory;
+    directory.write("m/sections/.text", "0xffffffffc0001000\n");
+    directory.write("m/sections/.exit.text", "0xffffffffc0001800\n");
+    directory.write("m/sections/.rodata", "0xffffffffc0003000\n");
     const auto end = [&](uint64_t addr, uint64_t used_to) {
         return module_text_end(
-            "m", addr, [&](uint64_t page) { return page < used_to; }, directory.path);
+            "m", addr, [&](uint64_t page) { return page < used_to; }, directory.path());
     };
     // One area for all: the text ends where the read-only data begin.
     CHECK(end(0xffffffffc0001234, 0xffffffffc0009000) == 0xffffffffc0003000);

@@ -7,8 +7,10 @@
 #include <map>
 
 #include "symbols/boot_cache.hpp"
+#include "temp_dir.hpp"
 
 using namespace kpl;
+using namespace kpl::test;
 
 namespace {
 
@@ -131,9 +133,8 @@ TEST_CASE("a table that can't be trusted is not used") {
 }
 
 TEST_CASE("what is kept for the next start") {
-    char dir[] = "/tmp/kpl-cache-XXXXXX";
-    REQUIRE(mkdtemp(dir));
-    const std::string base = std::string(dir) + "/cache";
+    const TempDir dir;
+    const std::string base = dir / "cache";
     setenv("KPROBE_LUA_CACHE", base.c_str(), 1);
     const std::string one = "one", other = "another";
     const auto bytes = [](const std::string& text) { return std::span(reinterpret_cast<const uint8_t*>(text.data()), text.size()); };
@@ -144,11 +145,10 @@ TEST_CASE("what is kept for the next start") {
     keep_cached("file", bytes(other));
     CHECK(text(cached("file")) == other);
     // Where others may write, nothing is believed.
-    REQUIRE(system(("chmod 777 " + base).c_str()) == 0);
+    std::filesystem::permissions(base, std::filesystem::perms::all);
     CHECK_FALSE(cached("file"));
     setenv("KPROBE_LUA_CACHE", "off", 1);
     keep_cached("file", bytes(one));
     CHECK_FALSE(cached("file"));
     unsetenv("KPROBE_LUA_CACHE");
-    CHECK(system(("rm -r " + std::string(dir)).c_str()) == 0);
 }

@@ -12,9 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "codegen/codegen.hpp"
 #include "simulator/simulate.hpp"
-#include "ir/ir.hpp"
+#include "fake_script.hpp"
 #include "lab_types.hpp"
 #include "luahost/host.hpp"
 #include "output/printf.hpp"
@@ -22,53 +21,6 @@
 #include "symbols/target_text.hpp"
 
 namespace kpl::test {
-
-// Takes declarations and does nothing with them.
-struct LabScript : ScriptApi {
-    Unit unit;
-    std::vector<ProbeDecl> probes;
-
-    Result<uint32_t> declare_map(MapDecl map) override {
-        unit.maps.push_back(std::move(map));
-        return static_cast<uint32_t>(unit.maps.size() - 1);
-    }
-    Result<uint32_t> declare_event(EventDecl event) override {
-        unit.events.push_back(std::move(event));
-        return static_cast<uint32_t>(unit.events.size() - 1);
-    }
-    Result<uint32_t> declare_probe(ProbeDecl probe) override {
-        probes.push_back(std::move(probe));
-        return static_cast<uint32_t>(probes.size() - 1);
-    }
-    void name_map(uint32_t map, const std::string& name) override { unit.maps[map].name = name; }
-    void name_event(uint32_t event, const std::string& name) override { unit.events[event].name = name; }
-    Result<void> control(std::span<const uint32_t>, kpl_control_op) override { return {}; }
-    Result<ProbeStatus> status(uint32_t) override { return ProbeStatus{}; }
-    const MapDecl& map(uint32_t map) override { return unit.maps[map]; }
-    Result<std::vector<KeyedValue>> rows(uint32_t) override { return std::vector<KeyedValue>(); }
-    Result<AggValue> value(uint32_t, const std::vector<Datum>&) override { return AggValue(); }
-    Result<void> clear(uint32_t) override { return {}; }
-    Result<std::vector<KeyedValue>> take(uint32_t) override { return std::vector<KeyedValue>(); }
-    Result<std::string> text(uint32_t) override { return std::string(); }
-    std::string text_of(uint32_t, std::vector<KeyedValue>) override { return {}; }
-    std::string output_of(uint32_t, std::vector<KeyedValue>) override { return {}; }
-    Result<std::optional<std::string>> entries_output(uint32_t) override { return std::optional<std::string>(); }
-    void emit(std::string_view) override {}
-    Result<std::vector<MapEntry>> entries(uint32_t) override { return std::vector<MapEntry>(); }
-    Result<std::optional<std::vector<Datum>>> get(uint32_t, const std::vector<Datum>&) override {
-        return std::optional<std::vector<Datum>>();
-    }
-    Result<void> set(uint32_t, const std::vector<Datum>&, const NamedValues&) override { return {}; }
-    Result<bool> erase(uint32_t, const std::vector<Datum>&) override { return false; }
-    Kallsyms symbols{"/nonexistent"};
-    Decoder values{symbols};
-    const Layout& record_layout(uint32_t event) override { return unit.events[event].record; }
-    const Decoder& decoder() override { return values; }
-    void every(double, CallbackId) override {}
-    void at_exit(CallbackId) override {}
-    void exit(int) override {}
-    void write(std::string_view) override {}
-};
 
 class Lab {
   public:
@@ -83,20 +35,25 @@ class Lab {
 
     // Empty: fine. Else the compiler's (or Lua's) errors, `file:line: what` each.
     std::string compile(const std::string& code) {
-        if (std::string errors = declare(code); !errors.empty()) return errors;
-        for (size_t i = 0; i < script_.unit.maps.size(); i++) {
-            const MapDecl& map = script_.unit.maps[i];
-            if (sim.maps.size() <= i) sim.maps.emplace_back();
-            if (!map.fixed || made_.contains(i)) continue;
-            made_.insert(i);
-            kpl_map_create request{};
-            request.kind = static_cast<uint32_t>(map.kind);
-            request.key_size = map.key.size;
-            request.value_size = map.kind == KPL_MAP_HASH ? map.value.size : 0;
-            request.lo = map.lo, request.hi = map.hi, request.step = map.step;
-            sim.maps[i] = SimMap::create(request);
+        if (std::string errors = plan(code); !errors.empty()) return errors;
+        for (HandlerDecl& handler : script_.unit.handlers) handler.user_pointers = user_pointers;
+        auto compiled = compile_unit(script_.unit, types_, Options{}, [](const std::string&) {}, [this](const Warning& w) {
+            warnings += fmt::format("{}:{}: {}\n", w.at.file, w.at.line, w.text);
+        });
+        if (!compiled.ok()) return compiled.error().message();
+        make_maps();
+        for (CompiledHandler& one : *compiled) {
+            auto loaded = load(one.program);
+            if (!loaded.ok()) return loaded.error().message() + "\n" + kpl::print(one.program);
+            loaded_.push_back(std::move(loaded).value());
+            programs.push_back(std::move(one.program));
         }
-        return load();
+        return {};
+    }
+
+    Result<SimProgram> load(const HandlerProgram& program) {
+        return sim.load({program.insns, program.labels, static_cast<uint32_t>(program.kind), program.data_size,
+                         program.scratch_size, program.budget});
     }
 
     // More of the script, as the REPL gives it: its new handlers join what was compiled before.
@@ -115,7 +72,7 @@ class Lab {
     std::vector<std::string> hit() {
         std::vector<std::string> lines;
         bool skipped = false;
-        for (size_t i = 0; i < programs_.size(); i++) {
+        for (size_t i = 0; i < programs.size(); i++) {
             const HandlerDecl& handler = script_.unit.handlers[i];
             if (handler.kind == KPL_PROG_ENTRY) {
                 // What the kernel leaves in an instance's data is anything.
@@ -124,10 +81,10 @@ class Lab {
             }
             if (handler.kind == KPL_PROG_RET && skipped) continue;
             sim.records.clear();
-            const SimOutcome outcome = sim.run(programs_[i]);
+            const SimOutcome outcome = sim.run(loaded_[i]);
             for (const SimRecord& record : sim.records) print(record, lines);
             if (outcome.reason) {
-                const PcNote* note = notes_[i].note_at(outcome.pc);
+                const PcNote* note = programs[i].note_at(outcome.pc);
                 lines.push_back(fmt::format("stop {} at {}{}", stop_names[outcome.reason - 2],
                                             note ? note->at.line : 0,
                                             note && !note->what.empty() ? ": " + note->what : ""));
@@ -159,7 +116,7 @@ class Lab {
 
     bool user_pointers = false;  // HandlerDecl's, of what is compiled next
     Simulator sim;
-    std::vector<ir::Function> functions;
+    std::vector<HandlerProgram> programs;
     std::string warnings;
     Types& types() { return types_; }
     const Unit& unit() const { return script_.unit; }
@@ -181,33 +138,19 @@ class Lab {
         return {};
     }
 
-    std::string declare(const std::string& code) {
-        if (std::string errors = plan(code); !errors.empty()) return errors;
-        Unit& unit = script_.unit;
-        for (HandlerDecl& handler : unit.handlers) handler.user_pointers = user_pointers;
-        BuildOptions options;
-        options.arch = &host_arch();
-        auto built = build(unit, types_, options);
-        if (!built.ok()) return built.error().message();
-        for (const Warning& w : built->warnings)
-            warnings += fmt::format("{}:{}: {}\n", w.at.file, w.at.line, w.text);
-        functions = built->functions;
-        return {};
-    }
-
-    std::string load() {
-        for (const ir::Function& f : functions) {
-            const std::string wrong = ir::check(f);
-            if (!wrong.empty()) return "IR: " + wrong + ir::print(f);
-            auto program = generate(f);
-            if (!program.ok()) return program.error().message();
-            auto loaded = sim.load({program->insns, program->labels, static_cast<uint32_t>(program->kind),
-                                    program->data_size, program->scratch_size, program->budget});
-            if (!loaded.ok()) return loaded.error().message() + "\n" + ir::print(f);
-            notes_.push_back(*program);
-            programs_.push_back(*loaded);
+    void make_maps() {
+        for (size_t i = 0; i < script_.unit.maps.size(); i++) {
+            const MapDecl& map = script_.unit.maps[i];
+            if (sim.maps.size() <= i) sim.maps.emplace_back();
+            if (!map.fixed || made_.contains(i)) continue;
+            made_.insert(i);
+            kpl_map_create request{};
+            request.kind = static_cast<uint32_t>(map.kind);
+            request.key_size = map.key.size;
+            request.value_size = map.kind == KPL_MAP_HASH ? map.value.size : 0;
+            request.lo = map.lo, request.hi = map.hi, request.step = map.step;
+            sim.maps[i] = SimMap::create(request);
         }
-        return {};
     }
 
     static const LabTypes& fixture() {
@@ -260,14 +203,13 @@ class Lab {
     }
 
     std::optional<LuaHost> host_;  // closed after the references to its values are gone
-    LabScript script_;
+    FakeScript script_;
     Types types_;
     Kallsyms symbols_;
     Decoder decoder_;
     uint32_t planned_ = 0;    // probes
     std::set<size_t> made_;   // maps
-    std::vector<SimProgram> programs_;
-    std::vector<HandlerProgram> notes_;
+    std::vector<SimProgram> loaded_;  // `programs`
 };
 
 }  // namespace kpl::test

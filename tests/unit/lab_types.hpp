@@ -2,14 +2,7 @@
 // A kernel of a few types and functions, for handlers that are compiled in tests.
 #pragma once
 
-#include <bpf/btf.h>
-#include <stdlib.h>
-
-#include <catch2/catch.hpp>
-#include <filesystem>
-#include <fstream>
-#include <memory>
-#include <string>
+#include "btf_writer.hpp"
 
 namespace kpl::test {
 
@@ -30,28 +23,16 @@ namespace kpl::test {
 class LabTypes {
   public:
     LabTypes() {
-        std::string name = (std::filesystem::temp_directory_path() / "kpl-lab-XXXXXX").string();
-        REQUIRE(mkdtemp(name.data()));
-        dir_ = name;
-        btf_.reset(btf__new_empty());
         add_scalars();
         add_structs();
         add_functions();
-        __u32 size = 0;
-        const void* data = btf__raw_data(btf_.get(), &size);
-        REQUIRE(data);
-        std::ofstream(dir_ / "vmlinux", std::ios::binary)
-            .write(static_cast<const char*>(data), static_cast<std::streamsize>(size));
-        std::ofstream(dir_ / "kallsyms")
-            << "ffffffff81000000 T probe_me\nffffffff81001000 T find\nffffffff81002000 T other\n"
-               "ffffffff81003000 T last\nffffffff81004000 T opened\n";
+        save(dir_, "vmlinux", btf_);
+        dir_.write("kallsyms", "ffffffff81000000 T probe_me\nffffffff81001000 T find\nffffffff81002000 T other\n"
+                               "ffffffff81003000 T last\nffffffff81004000 T opened\n");
     }
-    ~LabTypes() { std::filesystem::remove_all(dir_); }
-    LabTypes(const LabTypes&) = delete;
-    LabTypes& operator=(const LabTypes&) = delete;
 
-    std::string dir() const { return dir_.string(); }
-    std::string kallsyms() const { return (dir_ / "kallsyms").string(); }
+    const std::string& dir() const { return dir_.path(); }
+    std::string kallsyms() const { return dir_ / "kallsyms"; }
 
   private:
     void add_scalars() {
@@ -144,7 +125,8 @@ class LabTypes {
     }
 
     void add_functions() {
-        function("probe_me", int_,
+        btf* b = btf_.get();
+        add_function(b, "probe_me", int_,
                  {{"n", node_pointer_},
                   {"i", int_},
                   {"u", uint_},
@@ -153,22 +135,16 @@ class LabTypes {
                   {"flag", bool_},
                   {"seventh", short_},
                   {"eighth", uchar_}});
-        function("opened", int_, {{"f", file_pointer_}, {"at", path_pointer_}});
-        function("find", node_pointer_, {{"id", int_}});
-        function("nothing", 0, {});
-        function("truth", bool_, {{"c", uchar_}});
-        function("by_value", int_, {{"in", inner_}, {"x", int_}});
-        function("size_of_it", ulong_, {{"path", char_pointer_}});
+        add_function(b, "opened", int_, {{"f", file_pointer_}, {"at", path_pointer_}});
+        add_function(b, "find", node_pointer_, {{"id", int_}});
+        add_function(b, "nothing", 0, {});
+        add_function(b, "truth", bool_, {{"c", uchar_}});
+        add_function(b, "by_value", int_, {{"in", inner_}, {"x", int_}});
+        add_function(b, "size_of_it", ulong_, {{"path", char_pointer_}});
     }
 
-    void function(const char* name, int result, std::initializer_list<std::pair<const char*, int>> params) {
-        const int proto = btf__add_func_proto(btf_.get(), result);
-        for (const auto& [param, type] : params) btf__add_func_param(btf_.get(), param, type);
-        btf__add_func(btf_.get(), name, BTF_FUNC_STATIC, proto);
-    }
-
-    std::filesystem::path dir_;
-    std::unique_ptr<btf, decltype(&btf__free)> btf_{nullptr, btf__free};
+    TempDir dir_;
+    Btf btf_ = new_btf();
     int int_, uint_, long_, ulong_, short_, ushort_, char_, schar_, uchar_, bool_, double_, color_,
         void_pointer_, char_pointer_, inner_, node_pointer_, path_pointer_, file_pointer_;
 };

@@ -117,7 +117,7 @@ TEST_CASE("examples of the language's reference") {
                 }
                 Lab lab(kernel);
                 CHECK(lab.compile(script_of(block.text)) == "");
-                CHECK(!lab.functions.empty());
+                CHECK(!lab.programs.empty());
                 CHECK(lab.warnings == "");
             }
         }

@@ -4,32 +4,18 @@
 
 #include <catch2/catch.hpp>
 
+#include "fake_script.hpp"
+
 using namespace kpl;
+using namespace kpl::test;
 
 namespace {
 
-struct FakeSession : ScriptApi {
-    std::vector<MapDecl> maps;
-    std::vector<EventDecl> events;
-    std::vector<ProbeDecl> probes;
+struct FakeSession : FakeScript {
     std::vector<CallbackId> callbacks, exits;
     std::string output, last_control;
     int code = -1;
 
-    Result<uint32_t> declare_map(MapDecl map) override {
-        maps.push_back(std::move(map));
-        return static_cast<uint32_t>(maps.size() - 1);
-    }
-    Result<uint32_t> declare_event(EventDecl event) override {
-        events.push_back(std::move(event));
-        return static_cast<uint32_t>(events.size() - 1);
-    }
-    Result<uint32_t> declare_probe(ProbeDecl probe) override {
-        probes.push_back(std::move(probe));
-        return static_cast<uint32_t>(probes.size() - 1);
-    }
-    void name_map(uint32_t map, const std::string& name) override { maps[map].name = name; }
-    void name_event(uint32_t event, const std::string& name) override { events[event].name = name; }
     Result<void> control(std::span<const uint32_t> ids, kpl_control_op op) override {
         last_control = std::to_string(ids.size()) + ":" + std::to_string(op);
         return {};
@@ -38,13 +24,13 @@ struct FakeSession : ScriptApi {
         ProbeStatus s;
         s.state = "ftrace";
         s.second_name = "returns";
+        s.follows_calls = true;
         s.first.hits = uint64_t{1} << 60;
         s.second.missed = 7;
         s.outstanding = 2;
         s.dropped = 3;
         return s;
     }
-    const MapDecl& map(uint32_t map) override { return maps[map]; }
     Result<std::vector<KeyedValue>> rows(uint32_t) override {
         AggValue two, nine;
         two.n = 2, nine.n = 9;
@@ -56,11 +42,9 @@ struct FakeSession : ScriptApi {
         return v;
     }
     Result<void> clear(uint32_t) override { return Error{Errc::system, "no module"}; }
-    Result<std::vector<KeyedValue>> take(uint32_t map) override { return rows(map); }
     Result<std::string> text(uint32_t) override { return std::string("drawn"); }
     std::string text_of(uint32_t, std::vector<KeyedValue> rows) override { return std::to_string(rows.size()) + " drawn"; }
     std::string output_of(uint32_t, std::vector<KeyedValue> rows) override { return std::to_string(rows.size()) + " printed\n"; }
-    Result<std::optional<std::string>> entries_output(uint32_t) override { return std::optional<std::string>(); }
     void emit(std::string_view text) override { output += text; }
     NamedValues stored;
     Result<std::vector<MapEntry>> entries(uint32_t) override {
@@ -75,10 +59,6 @@ struct FakeSession : ScriptApi {
         return {};
     }
     Result<bool> erase(uint32_t, const std::vector<Datum>&) override { return true; }
-    Kallsyms symbols{"/nonexistent"};
-    Decoder values{symbols};
-    const Layout& record_layout(uint32_t event) override { return events[event].record; }
-    const Decoder& decoder() override { return values; }
     void every(double, CallbackId callback) override { callbacks.push_back(callback); }
     void at_exit(CallbackId callback) override { exits.push_back(callback); }
     void exit(int c) override { code = c; }
@@ -119,7 +99,7 @@ TEST_CASE_METHOD(Fixture, "declarations reach the session") {
         kprobe { 0xffffffff81000000ULL, post = function() end, enabled = false }
     )"));
     REQUIRE(session.probes.size() == 4);
-    CHECK(session.maps[0].kind == KPL_MAP_COUNT);
+    CHECK(session.unit.maps[0].kind == KPL_MAP_COUNT);
     CHECK(std::get<std::string>(session.probes[0].targets[0]) == "vfs_read");
     CHECK(session.probes[0].at == SourceLoc{"script.lua", 3});
     CHECK(session.probes[1].kind == ProbeKind::Kretprobe);
@@ -216,7 +196,7 @@ TEST_CASE_METHOD(Fixture, "captured values are what the compiler sees") {
     const FunctionRef& f = *session.probes[0].handlers[0];
     REQUIRE(f.proto());
     CHECK(std::get<MapRef>(f.upvalue(0)).id == 0);
-    CHECK(session.maps[0].name == "n");
+    CHECK(session.unit.maps[0].name == "n");
     CHECK(std::get<EventRef>(f.upvalue(1)).id == 0);
     CHECK(std::get<double>(f.upvalue(2)) == 12);
     CHECK(std::get<std::string>(f.upvalue(3)) == "x");
@@ -267,10 +247,10 @@ TEST_CASE_METHOD(Fixture, "maps are read from scripts") {
 
 TEST_CASE_METHOD(Fixture, "shared maps are read and written from scripts") {
     REQUIRE(run("m = map()"));
-    session.maps[0].struct_value = true;
-    session.maps[0].value.fields.resize(2);
-    session.maps[0].value.fields[0].name = "at";
-    session.maps[0].value.fields[1].name = "who";
+    session.unit.maps[0].struct_value = true;
+    session.unit.maps[0].value.fields.resize(2);
+    session.unit.maps[0].value.fields[0].name = "at";
+    session.unit.maps[0].value.fields[1].name = "who";
     REQUIRE(run(R"(
         print(m:get(1).at, m:get(1).who, m:get(nil), m:delete(1), m)
         m:set(1, { at = 3 })

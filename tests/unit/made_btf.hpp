@@ -1,52 +1,16 @@
 // SPDX-License-Identifier: MIT
-// A kernel's BTF made by hand, in a directory like /sys/kernel/btf: every kind of type, two modules.
+// A kernel with every kind of type, and two modules.
 #pragma once
 
-#include <bpf/btf.h>
-
-#include <catch2/catch.hpp>
-#include <filesystem>
-#include <fstream>
-#include <memory>
-#include <string>
-
+#include "btf_writer.hpp"
 #include "symbols/types.hpp"
 
-namespace kpl {
-
-class TempDir {
-  public:
-    TempDir() {
-        std::string name = (std::filesystem::temp_directory_path() / "kpl-types-XXXXXX").string();
-        REQUIRE(mkdtemp(name.data()));
-        path_ = name;
-    }
-    ~TempDir() { std::filesystem::remove_all(path_); }
-    TempDir(const TempDir&) = delete;
-    TempDir& operator=(const TempDir&) = delete;
-    std::string path() const { return path_.string(); }
-    void write(const std::string& name, const void* data, size_t size) const {
-        std::ofstream(path_ / name, std::ios::binary)
-            .write(static_cast<const char*>(data), static_cast<std::streamsize>(size));
-    }
-
-  private:
-    std::filesystem::path path_;
-};
-
-using Btf = std::unique_ptr<btf, decltype(&btf__free)>;
-
-inline void save(const TempDir& dir, const std::string& name, const Btf& b) {
-    __u32 size = 0;
-    const void* data = btf__raw_data(b.get(), &size);
-    REQUIRE(data);
-    dir.write(name, data, size);
-}
+namespace kpl::test {
 
 // A kernel of a few types. Ids are the order of the calls, from 1.
 struct Made {
     TempDir dir;
-    Btf vmlinux{btf__new_empty(), btf__free};
+    Btf vmlinux = new_btf();
     int int_, u32_, u64_, long_, char_, bool_, u8_, float_;
     int inner, outer, file, fwd_conn;
 
@@ -112,26 +76,17 @@ struct Made {
         int file_pointer = btf__add_ptr(b, file);
         int tagged_char = btf__add_type_tag(b, "user", btf__add_const(b, char_));
         int user_string = btf__add_ptr(b, tagged_char);
-        int proto = btf__add_func_proto(b, long_);
-        btf__add_func_param(b, "file", file_pointer);
-        btf__add_func_param(b, "buf", user_string);
-        btf__add_func_param(b, "count", u64_);
+        int proto = add_proto(b, long_, {{"file", file_pointer}, {"buf", user_string}, {"count", u64_}});
         btf__add_func(b, "do_read", BTF_FUNC_STATIC, proto);
         int nothing = btf__add_func_proto(b, 0);
         int func_nothing = btf__add_func(b, "nothing", BTF_FUNC_GLOBAL, nothing);
         btf__add_decl_tag(b, "kfunc", func_nothing, -1);
-        int variadic = btf__add_func_proto(b, int_);
-        btf__add_func_param(b, "fmt", user_string);
-        btf__add_func_param(b, nullptr, 0);
+        int variadic = add_proto(b, int_, {{"fmt", user_string}, {nullptr, 0}});
         btf__add_func(b, "printk", BTF_FUNC_GLOBAL, variadic);
         int callback = btf__add_ptr(b, nothing);
         int restricted = btf__add_restrict(b, btf__add_ptr(b, btf__add_volatile(b, int_)));
         int rows = btf__add_ptr(b, btf__add_array(b, u32_, int_, 3));
-        int takes_callback = btf__add_func_proto(b, 0);
-        btf__add_func_param(b, "fn", callback);
-        btf__add_func_param(b, "restrict_p", restricted);
-        btf__add_func_param(b, "rows", rows);
-        btf__add_func(b, "walk", BTF_FUNC_STATIC, takes_callback);
+        add_function(b, "walk", 0, {{"fn", callback}, {"restrict_p", restricted}, {"rows", rows}});
         // Two static functions of one name: alike, and not alike.
         btf__add_func(b, "twin", BTF_FUNC_STATIC, nothing);
         btf__add_func(b, "twin", BTF_FUNC_STATIC, nothing);
@@ -139,8 +94,7 @@ struct Made {
         btf__add_func(b, "stranger", BTF_FUNC_STATIC, proto);
         // A function that takes what only a module defines.
         int conn_pointer = btf__add_ptr(b, fwd_conn);
-        int conn = btf__add_func_proto(b, 0);
-        btf__add_func_param(b, "ct", conn_pointer);
+        int conn = add_proto(b, 0, {{"ct", conn_pointer}});
         btf__add_func(b, "use_conn", BTF_FUNC_GLOBAL, conn);
     }
 
@@ -163,22 +117,19 @@ struct Made {
 
     // Two modules, each of which numbers its own types from the end of vmlinux's.
     void add_modules() {
-        Btf one(btf__new_empty_split(vmlinux.get()), btf__free);
+        const Btf one = new_btf(vmlinux);
         int conn = btf__add_struct(one.get(), "nf_conn", 48);
         btf__add_field(one.get(), "status", u64_, 64, 0);
         btf__add_field(one.get(), "inner", inner, 128, 0);
         int conn_pointer = btf__add_ptr(one.get(), conn);
-        int proto = btf__add_func_proto(one.get(), int_);
-        btf__add_func_param(one.get(), "ct", conn_pointer);
-        btf__add_func(one.get(), "nf_one", BTF_FUNC_STATIC, proto);
+        add_function(one.get(), "nf_one", int_, {{"ct", conn_pointer}});
         save(dir, "nf_one", one);
 
-        Btf two(btf__new_empty_split(vmlinux.get()), btf__free);
+        const Btf two = new_btf(vmlinux);
         int outer_pointer = btf__add_ptr(two.get(), btf__add_fwd(two.get(), "outer", BTF_FWD_STRUCT));
         int own = btf__add_struct(two.get(), "own", 8);
         btf__add_field(two.get(), "outer", outer_pointer, 0, 0);
-        int proto2 = btf__add_func_proto(two.get(), own);
-        btf__add_func(two.get(), "nf_two", BTF_FUNC_STATIC, proto2);
+        add_function(two.get(), "nf_two", own, {});
         btf__add_enum(two.get(), "module_enum", 4);
         btf__add_enum_value(two.get(), "IN_MODULE", 7);
         save(dir, "nf_two", two);
@@ -187,4 +138,4 @@ struct Made {
     Types types() const { return Types(dir.path()); }
 };
 
-}  // namespace kpl
+}  // namespace kpl::test

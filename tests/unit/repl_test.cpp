@@ -20,8 +20,10 @@
 #include "repl/saved.hpp"
 #include "repl/screen.hpp"
 #include "session/session.hpp"
+#include "temp_dir.hpp"
 
 using namespace kpl;
+using namespace kpl::test;
 using Kind = InputContext::Kind;
 
 TEST_CASE("what may come next is told by what stands before the cursor") {
@@ -165,9 +167,8 @@ TEST_CASE("a second shows a screenful, and how much was left out") {
 }
 
 TEST_CASE("history is kept by all who append to it") {
-    char dir[] = "/tmp/kpl-history-XXXXXX";
-    REQUIRE(::mkdtemp(dir));
-    const std::string path = std::string(dir) + "/state/history";
+    const TempDir dir;
+    const std::string path = dir / "state/history";
     constexpr int writers = 4, each = 200;
     for (int w = 0; w < writers; w++)
         if (::fork() == 0) {
@@ -198,7 +199,6 @@ TEST_CASE("history is kept by all who append to it") {
         std::ifstream again(path);
         CHECK(std::count(std::istreambuf_iterator<char>(again), {}, '\n') == 10000);
     }
-    std::filesystem::remove_all(dir);
 }
 
 TEST_CASE("what is saved declares what is armed") {

@@ -8,6 +8,7 @@
 #include "symbols/nearest.hpp"
 
 using namespace kpl;
+using namespace kpl::test;
 
 namespace {
 
@@ -46,9 +47,9 @@ TEST_CASE("nothing is read before it is asked for, and missing BTF is explained"
     CHECK_FALSE(types.function("do_read").ok());
 
     TempDir dir;
-    dir.write("vmlinux", "not BTF at all, but long enough to have a header", 48);
+    dir.write("vmlinux", "not BTF at all, but long enough to have a header");
     CHECK_FALSE(Types(dir.path()).parse("int").ok());
-    dir.write("vmlinux", "", 0);
+    dir.write("vmlinux", "");
     CHECK_FALSE(Types(dir.path()).parse("int").ok());
 }
 
@@ -294,7 +295,7 @@ TEST_CASE("modules: own numbering, vmlinux's types, forwards in both directions"
 TEST_CASE("modules are looked through for what vmlinux does not define") {
     Made made;
     made.add_modules();
-    made.dir.write("broken", "no BTF", 6);
+    made.dir.write("broken", "no BTF");
     {
         Types types = made.types();
         TypeId target = ok(types.resolve(ok(types.function("use_conn"))->params[0].type)).element;
@@ -353,7 +354,7 @@ TEST_CASE("damaged BTF is refused or read, never followed out of its bounds") {
     for (__u32 at = 24; at + 4 <= size; at += 4) {
         std::string damaged(data, size);
         damaged[at] = static_cast<char>(damaged[at] ^ 0x55);
-        dir.write("vmlinux", damaged.data(), damaged.size());
+        dir.write("vmlinux", damaged);
         Types types(dir.path());
         if (!types.parse("struct outer").ok()) continue;
         read++;

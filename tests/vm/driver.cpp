@@ -25,7 +25,7 @@
 #include <vector>
 
 #include "guest/guest.hpp"
-#include "guest/process.hpp"
+#include "base/process.hpp"
 
 namespace fs = std::filesystem;
 using namespace kpl;

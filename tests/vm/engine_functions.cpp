@@ -63,13 +63,10 @@ class Kernel {
 class Handler {
   public:
     Handler(Kernel& kernel, Lab& lab) : kernel_(kernel), lab_(lab) {
-        const auto program = generate(lab.functions[0]);
-        REQUIRE(program.ok());
-        size_ = program->data_size;
-        simulated_ = lab.sim.load({program->insns, program->labels, static_cast<uint32_t>(program->kind), program->data_size,
-                                   program->scratch_size, program->budget})
-                         .value();
-        for (int engine : {0, 1}) ids_[engine] = kernel.load(*program, engine);
+        const HandlerProgram& program = lab.programs[0];
+        size_ = program.data_size;
+        simulated_ = lab.load(program).value();
+        for (int engine : {0, 1}) ids_[engine] = kernel.load(program, engine);
     }
 
     // True: it ran to its end.

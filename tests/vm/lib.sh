@@ -18,6 +18,8 @@
 #   lines N REGEX      exactly N lines of `out` match
 #   quiet_err          stderr is empty
 #   one_error          stderr is one line
+#   shown_by DOC COMMAND  the lines that DOC shows below `$ kprobe-lua COMMAND`
+#   like STREAM        `out` or `err` has a line like each of stdin's, which a document shows
 #   target COMMAND     loads tests/vm/target if need be and has it call its functions; prints what came of it
 #   target_lua         writes target.lua: target.call(COMMAND) the same from a script, target.value(), and
 #                      target.steps{ fn, … }, which calls one function after the other once probes are armed, then exits;
@@ -97,6 +99,39 @@ quiet_err() { [ ! -s err ] || fail "stderr is not empty"; }
 lines() {
     n=$(grep -Ec -- "$2" out)
     [ "$n" = "$1" ] || fail "$n lines like '$2', not $1"
+}
+
+# ---- documents
+# What DOC shows below "$ kprobe-lua COMMAND".
+shown_by() {
+    awk -v command="    \$ kprobe-lua $2" '/^    / { if (on) print substr($0, 5); else on = $0 == command; next } /./ { on = 0 }' "$1"
+}
+
+# Lines as documents show them, as patterns: numbers, addresses, releases and an instruction's bytes and text may be others,
+# and … stands for anything.
+patterns() {
+    sed -E 's/[][(){}.*+?|^$\\]/\\&/g
+        s/…/@any@/g
+        s/[0-9]+\\\.[0-9]+\\\.[0-9][^ /]*-amd64/@release@/g
+        s/0x[0-9a-f]+/0x@hex@/g
+        s/ffffffff[0-9a-f]{8}/@hex@/g
+        s/  [0-9a-f]{2}( [0-9a-f]{2})*   +[^ ]+( [^ ]+)*(   +|$)/  @any@\3/
+        s/[0-9]+/@number@/g
+        s/ +/ +/g
+        s/@any@/.*/g
+        s/@release@/[^ \/]+/g
+        s/@hex@/[0-9a-f]+/g
+        s/@number@/[0-9]+/g
+        s/.*/^&$/'
+}
+
+# STREAM has a line like each of stdin's, which a document shows.
+like() {
+    patterns > patterns
+    [ -s patterns ] || fail "the document shows nothing"
+    while IFS= read -r pattern; do
+        grep -Eq -- "$pattern" "$1" || fail "no line in $1 as the document shows it: $pattern"
+    done < patterns
 }
 
 target() {

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: MIT
 // The functions of the handler language: one table, and what each becomes.
 #include <algorithm>
+#include <vector>
 
+#include "core/core.h"
 #include "hints/other_tracers.hpp"
 #include "ir/build/builder.hpp"
+#include "ir/builtins.hpp"
+#include "ir/probe_kinds.hpp"
 #include "symbols/nearest.hpp"
 
 namespace kpl::builder {
@@ -83,16 +87,33 @@ struct BuiltinTable {
         {"pairs", 0, any, &B::b_refused, static_cast<int>(Err::GENERIC_FOR)},
         {"ipairs", 0, any, &B::b_refused, static_cast<int>(Err::GENERIC_FOR)},
         {"next", 0, any, &B::b_refused, static_cast<int>(Err::GENERIC_FOR)},
-        {"event", 0, any, &B::b_refused, static_cast<int>(Err::DECLARATION)},
-        {"map", 0, any, &B::b_refused, static_cast<int>(Err::DECLARATION)},
-        {"count", 0, any, &B::b_refused, static_cast<int>(Err::DECLARATION)},
-        {"kprobe", 0, any, &B::b_refused, static_cast<int>(Err::DECLARATION)},
-        {"kretprobe", 0, any, &B::b_refused, static_cast<int>(Err::DECLARATION)},
     };
+
+    static std::vector<std::string_view> own() {
+        std::vector<std::string_view> names;
+        for (const B::BuiltinRow& row : rows)
+            if (row.lower != &B::b_refused && std::string_view(row.name).find('.') == std::string_view::npos) names.push_back(row.name);
+        return names;
+    }
+
+    // What only a script's chunk and its callbacks may call.
+    static std::vector<B::BuiltinRow> declarations() {
+        std::vector<B::BuiltinRow> rows;
+        const auto add = [&rows](const char* name) {
+            rows.push_back({name, 0, any, &B::b_refused, static_cast<int>(Err::DECLARATION)});
+        };
+        add("event"), add("map");
+        for (const kpl_agg_desc& agg : kpl_agg_descs) add(agg.name);
+        for (const ProbeKindRow& kind : probe_kinds) add(kind.name);
+        return rows;
+    }
 };
 
 const Builder::BuiltinRow* Builder::find_builtin(const std::string& name) {
     for (const BuiltinRow& row : BuiltinTable::rows)
+        if (name == row.name) return &row;
+    static const std::vector<BuiltinRow> declarations = BuiltinTable::declarations();
+    for (const BuiltinRow& row : declarations)
         if (name == row.name) return &row;
     return nullptr;
 }
@@ -366,3 +387,5 @@ Values Builder::b_try(const BuiltinRow&, Values& args) {
 }
 
 }  // namespace kpl::builder
+
+std::vector<std::string_view> kpl::handler_functions() { return builder::BuiltinTable::own(); }

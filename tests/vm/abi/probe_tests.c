@@ -214,7 +214,7 @@ static void out_of_instances(void)
 		strcpy(a.when.comm, "abi_test");
 		id = attach_one(fd, a);
 		start_sleepers(pids, 5);
-		WAIT((s = stats(fd, id)).entry.hits - s.entry.skipped >= 5);
+		WAIT((s = stats(fd, id), s.entry.hits - s.entry.skipped >= 5));
 		EQ(s.entry.hits - s.entry.skipped, 5);
 		EQ(s.entry.handled, 3);
 		EQ(s.entry.missed, 2);

@@ -38,8 +38,8 @@ EOS
 script stuck <<'EOS'
 > p = kprobe("kpl_t_plain", function() end)
 see ^probe 1
-> while true do pcall(error) end
-sh sleep 1
+> io.open("loops", "w"):close() while true do pcall(error) end
+sh until [ -e loops ]; do sleep 0.1; done
 hangup
 end 0
 EOS

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+// What scripts declare probes by: one row for each kind.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
+#include <string_view>
+
+#include "uapi/kprobe_lua.h"
+
+namespace kpl {
+
+enum class ProbeKind { Kprobe, Kretprobe, Jprobe };
+
+constexpr size_t most_handlers = 3;
+
+struct ProbeHandler {
+    const char* option = nullptr;  // null: the kind has no such handler
+    kpl_prog_kind program = KPL_PROG_KINDS;
+};
+
+struct ProbeKindRow {
+    const char* name;                      // of the function that declares it
+    kpl_probe_kind placed;                 // the module's kind; ftrace may do the same
+    ProbeHandler handlers[most_handlers];  // [0] on the first side, [1] on the second
+    size_t plain;                          // the handler of NAME(target, fn)
+    const char* second_side;               // what its counters count
+    bool follows_calls;  // from entry to return, with or without handlers at both; they share p.data
+    bool mirrors;        // handlers take the function's own parameters, without `p`
+    bool inside;         // may stand behind a function's first instruction
+    bool by_ftrace;      // ftrace may serve it at an entry
+};
+
+// In the order of ProbeKind.
+inline constexpr ProbeKindRow probe_kinds[] = {
+    {.name = "kprobe",
+     .placed = KPL_PROBE_KPROBE,
+     .handlers = {{"pre", KPL_PROG_PRE}, {"post", KPL_PROG_POST}, {"fault", KPL_PROG_FAULT}},
+     .plain = 0,
+     .second_side = "post",
+     .follows_calls = false,
+     .mirrors = false,
+     .inside = true,
+     .by_ftrace = true},
+    {.name = "kretprobe",
+     .placed = KPL_PROBE_KRETPROBE,
+     .handlers = {{"entry", KPL_PROG_ENTRY}, {"ret", KPL_PROG_RET}, {}},
+     .plain = 1,
+     .second_side = "returns",
+     .follows_calls = true,
+     .mirrors = false,
+     .inside = false,
+     .by_ftrace = false},
+    {.name = "jprobe",
+     .placed = KPL_PROBE_KPROBE,
+     .handlers = {{"handler", KPL_PROG_PRE}, {}, {}},
+     .plain = 0,
+     .second_side = "",
+     .follows_calls = false,
+     .mirrors = true,
+     .inside = false,
+     .by_ftrace = true},
+};
+
+constexpr const ProbeKindRow& probe_kind(ProbeKind kind) { return probe_kinds[static_cast<size_t>(kind)]; }
+
+// Null: no function of that name declares probes.
+constexpr const ProbeKindRow* find_probe_kind(std::string_view name) {
+    const auto* found = std::find_if(std::begin(probe_kinds), std::end(probe_kinds), [name](const ProbeKindRow& kind) { return kind.name == name; });
+    return found == std::end(probe_kinds) ? nullptr : found;
+}
+
+// The handler of that option; "": the one that is given as an argument. Null: there is none.
+constexpr const ProbeHandler* find_handler(const ProbeKindRow& kind, std::string_view option) {
+    if (option.empty()) return &kind.handlers[kind.plain];
+    for (const ProbeHandler& handler : kind.handlers)
+        if (handler.option && handler.option == option) return &handler;
+    return nullptr;
+}
+
+}  // namespace kpl
