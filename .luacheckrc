@@ -20,3 +20,4 @@ read_globals = names
 files["examples"] = { unused_args = false }
 files["tests"] = { unused_args = false }
 files["tests/data/scripts"] = { unused_args = false, max_line_length = false }
+files["lua/tools"] = { unused_args = false }

@@ -1,0 +1,28 @@
+-- SPDX-License-Identifier: MIT
+local options, out = require "kprobe.tool" {
+  subject = "files",
+  description = "Counts calls of the file system a second: reads, writes, syncs, opens, creations.",
+  options = { "interval", "process" },
+  columns = {
+    { "TIME", "%-8s" }, { "READ/s", "%9d" }, { "WRITE/s", "%8d" }, { "FSYNC/s", "%8d" }, { "OPEN/s", "%8d" }, { "CREATE/s", "%8d" },
+  },
+  example = [[
+# vfsstat-kpl
+TIME         READ/s  WRITE/s  FSYNC/s   OPEN/s CREATE/s
+18:35:32        231       12        4       98        0
+18:35:33        274       13        4      106        2
+
+What files are busy with, before it is asked by whom: reads include those of pipes,
+sockets and /proc. fileslower and vfscount look closer.]],
+}
+
+local calls = count()
+local functions = { vfs_read = "read_s", vfs_write = "write_s", vfs_fsync_range = "fsync_s", vfs_open = "open_s", vfs_create = "create_s" }
+for name in pairs(functions) do kprobe { name, when = options.when, pre = function(p) calls[p.func]:add() end } end
+out:ticks(function(seconds)
+  local row = { time = nil, read_s = 0, write_s = 0, fsync_s = 0, open_s = 0, create_s = 0 }
+  for name, n in calls:take():pairs() do row[functions[name]] = tonumber(n) / seconds end
+  for key, n in pairs(row) do row[key] = math.floor(n + 0.5) end
+  row.time = os.date "%H:%M:%S"
+  return row
+end)
