@@ -99,7 +99,7 @@ local function build(spec, rows)
     made:target(row.field)
     if row.value then made:convert(kinds[row.kind or "text"]) end
     if row.choices then made:choices(row.choices) end
-    if row.default ~= nil then made:default(tostring(row.default)) end
+    if row.default ~= nil then made:description(("%s (%s)"):format(row.help, row.default)) end
   end
   if spec.columns then
     local headings = {}
@@ -113,6 +113,9 @@ function Parser:parse(words)
   local list = {}
   for i, word in ipairs(words) do list[i] = word end
   local options = build(self.spec, self.rows):parse(list)
+  for _, row in ipairs(self.rows) do
+    if options[row.field] == nil then options[row.field] = row.default end
+  end
   options.interval, options.count = options.seconds or options.interval, options.times or options.count
   return options
 end

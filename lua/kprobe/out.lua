@@ -20,6 +20,13 @@ local function columns_shown(spec, options)
   return shown
 end
 
+-- TIME is the clock's, TIME(s) the seconds since the start: of the record's event, or now.
+local function value_of(self, column, record)
+  if column.heading == "TIME" then return os.date "%H:%M:%S" end
+  if column.heading == "TIME(s)" then return tonumber((record.time or kprobe.now()) - self.began) / 1e9 end
+  return record[column.key]
+end
+
 -- What stands in a line stays in it.
 local function printable(text) return (tostring(text):gsub("%c", "?")) end
 
@@ -55,14 +62,13 @@ end
 -- A row of values by the columns' keys. On a terminal, the header comes again with each screen.
 function Out:show(record)
   local values = {}
-  if record.time then record.time_s = tonumber(record.time - self.began) / 1e9 end
   if self.json then
     local keys = {}
-    for i, column in ipairs(self.columns) do keys[i], values[i] = column.key, record[column.key] end
+    for i, column in ipairs(self.columns) do keys[i], values[i] = column.key, value_of(self, column, record) end
     return kprobe.emit_row("row", keys, values)
   end
   if self.rows and not self.gathered and self.since_header >= self.rows - 1 then self:header() end
-  for i, column in ipairs(self.columns) do values[i] = cell(column, record[column.key]) end
+  for i, column in ipairs(self.columns) do values[i] = cell(column, value_of(self, column, record)) end
   self:line(table.concat(values, " "))
   self.since_header = self.since_header + 1
 end
@@ -86,6 +92,33 @@ function Out:table(records)
   self:header()
   for _, record in ipairs(records) do self:show(record) end
   self.columns = columns
+end
+
+-- The frames of a stack, below a row.
+function Out:stack(frames)
+  if self.json then return end
+  for _, frame in ipairs(frames) do self:line("    " .. frame) end
+end
+
+-- A line of -f json that is no row.
+function Out:emit(kind, record) -- luacheck: no self
+  local names, values = {}, {}
+  for name, value in pairs(record) do names[#names + 1], values[#values + 1] = name, value end
+  kprobe.emit_row(kind, names, values)
+end
+
+-- An aggregation by stack, or by { comm, stack }: each way with its number below it, the largest last.
+function Out:stacks(map, top)
+  if self.json or self.folded then return kprobe.print(map:take()) end
+  local rows = self.ascending(map)
+  for i = math.max(1, #rows - (top or #rows) + 1), #rows do
+    local key = rows[i].key
+    local named = type(key) == "table" and type(key[2]) == "table"
+    for _, frame in ipairs(named and key[2] or key[1] and type(key[1]) == "table" and key[1] or key) do self:line("  " .. frame) end
+    if named then self:line("    " .. printable(key[1])) end
+    self:line(("    %d"):format(rows[i].value))
+    self:line ""
+  end
 end
 
 -- Rows of an aggregation, ascending: { key, value }.

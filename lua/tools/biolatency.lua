@@ -1,0 +1,42 @@
+-- SPDX-License-Identifier: MIT
+local options, out = require "kprobe.tool" {
+  subject = "disks",
+  description = "Draws how long disks take for what they are asked.",
+  needs = { "blk_mq_start_request", "blk_account_io_done" },
+  options = {
+    "interval",
+    { "-Q --queued", "count the time in the kernel's queues, too" },
+    { "-m --milliseconds", "milliseconds, not microseconds" },
+    { "-D --disks", "a histogram for each disk" },
+    { "-F --flags", "a histogram for each kind: read, write, flush, discard" },
+  },
+  blocks = true,
+  example = [[@@
+
+Two humps are two kinds of answers: a cache's and a disk's, or reads and writes (-F tells).
+With -Q, what stands before a disk that is busy counts, too.]],
+}
+
+local disk = require "kprobe.disk"
+local unit, per_disk, per_kind = options.milliseconds and 1000000 or 1000, options.disks, options.flags
+local issued, times = map { max = 16384 }, hist()
+if not options.queued then
+  kprobe("blk_mq_start_request", function(p, rq) issued[rq] = now() end)
+end
+kprobe("blk_account_io_done", function(p, rq)
+  local began
+  if options.queued then
+    began = ffi.cast("int64_t", rq.start_time_ns)
+  else
+    began = issued[rq]
+    issued[rq] = nil
+  end
+  if began then
+    local name, kind = "", ""
+    if per_disk then name = disk.name(rq) end
+    if per_kind then kind = disk.kind(rq) end
+    times[{ name, kind }]:add((now() - began) / unit)
+  end
+end)
+local label = per_disk and per_kind and "disk, kind" or per_disk and "disk" or per_kind and "kind" or nil
+out:blocks(function() out:histogram(times, options.milliseconds and "msecs" or "usecs", label) end)

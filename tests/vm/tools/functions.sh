@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: MIT
+# Tools on any function, and what all tools take.
+has_header() { [ "$(sed -n 1p out)" = "$(kprobe-lua tools --header "$1")" ] || fail "$1: not its header: $(sed -n 1p out)"; }
+dd='dd if=/dev/zero of=f bs=8 count=20 2>/dev/null' # 20 reads; 21 writes: the last is what dd says of it
+
+run kprobe-lua -c "$dd" funclatency vfs_read --comm dd
+status 0
+out '^     nsecs               : count     distribution$'
+out '^avg = [0-9]+ nsecs, total: [0-9]+ nsecs, count: 20$'
+run kprobe-lua -c 'sleep 0.25' funcslower hrtimer_nanosleep -m 200 -a 1
+status 0
+out '^[0-9.]+ +sleep +[0-9]+ +[0-9.]+ +0x0 hrtimer_nanosleep 0xee6b280$' # 250,000,000
+run kprobe-lua -c "$dd" argdist 'vfs_read(file, buf, count)' count --comm dd
+status 0
+out '^20 +count = 8$'
+run kprobe-lua -c "$dd" argdist -H r:vfs_read ret --comm dd
+out '^ +8 -> 15 +: 20 '
+run kprobe-lua -c "$dd" trace 'vfs_read(file, buf, count)' count 'str(file.f_path.dentry.d_name.name)' -F 'comm() == "dd"'
+status 0
+lines 20 '^[0-9]+ +[0-9]+ +dd +vfs_read +8 zero$'
+run kprobe-lua -c "$dd" trace r:vfs_write ret --comm dd -M 5
+status 0
+lines 5 '^[0-9]+ +[0-9]+ +dd +vfs_write +8$'
+run kprobe-lua trace 'vfs_read(file' 1
+status 1
+err "^trace: 'vfs_read\(file' is no function"
+run kprobe-lua trace vfs_read 'count >'
+status 1
+err "^trace: 'count >' is no expression of Lua"
+run kprobe-lua -c "$dd" stackcount vfs_read --comm dd
+status 0
+out '^  ksys_read'
+line '    20'
+run kprobe-lua -f folded -c "$dd" stackcount vfs_read -P --comm dd
+out '^dd;.*ksys_read_\[k\];vfs_read_\[k\] 20$'
+
+# Blocks, one after the other; ^C prints what is there; the interrupted block is the last.
+run kprobe-lua -c 'sleep 20' funccount vfs_read -i 0.2 -n 3
+status 0
+lines 3 '^FUNC +COUNT$'
+run kprobe-lua -f json -c "$dd" funccount vfs_read --comm dd
+line '{"type":"row","data":{"func":"vfs_read","count":20}}'
+start kprobe-lua vfscount
+armed
+kill -INT "$pid"
+finish
+status 0
+has_header vfscount
+
+# What is wrong is said in one line, before anything is armed.
+refuses() { # STATUS REGEX ARGS…
+    expected=$1 why=$2
+    shift 2
+    run kprobe-lua "$@"
+    status "$expected"
+    err "$why"
+    left_nothing
+}
+refuses 2 "^opensnoop: unknown option '--bad'" opensnoop --bad
+refuses 2 "^opensnoop: .*'x' is no number of a process" opensnoop -p x
+refuses 2 "^vfsstat: .*'0' is no number of seconds" vfsstat -i 0
+refuses 1 '^opensnoop: no process 4000000$' opensnoop -p 4000000
+refuses 1 '^ttysnoop: no terminal /dev/pts/77$' ttysnoop pts/77
+refuses 1 'no_such_function' funccount no_such_function
+script lacking.lua << 'LUA'
+require "kprobe.tool" { subject = "files", description = "Lacks much.", needs = { { "no_such_function", "nor_this" } }, instead = "try opensnoop" }
+LUA
+refuses 1 '^lacking: it needs no_such_function or nor_this, which this kernel has not; try opensnoop$' ./lacking.lua
+KPROBE_LUA_TOOLS=$PWD refuses 1 '^lacking: it needs ' lacking
+script field.lua << 'LUA'
+require "kprobe.tool" { subject = "files", description = "Lacks a field.", needs = { "vfs_read", "struct file.f_path", "struct file.f_nothing" } }
+LUA
+refuses 1 '^field: it needs struct file.f_nothing, which this kernel has not$' ./field.lua
+
+# A process that ends, ends the tool; a reader that goes away, too.
+sh -c 'while [ ! -e stop ]; do sleep 0.1; done' &
+start kprobe-lua opensnoop -p $!
+armed
+touch stop
+finish
+status 0
+err '^opensnoop: process [0-9]+ has ended$'
+kprobe-lua -c 'cat /etc/passwd; cat /etc/passwd; sleep 30' opensnoop 2> err | head -n 1 > out
+line 'PID    COMM               FD ERR PATH'
+quiet_err
+
+# ./NAME is the file; NAME-kpl the tool.
+script opensnoop << 'LUA'
+print "mine"
+LUA
+run kprobe-lua ./opensnoop
+line mine
+ln -s "$(command -v kprobe-lua)" opensnoop-kpl
+run ./opensnoop-kpl --help
+status 0
+out '^Usage: opensnoop '
+
+# The tool of docs/tools.md, from a folder of one's own.
+mkdir own
+awk '/^```lua tool$/ { on = 1; next } /^```$/ { on = 0 } on' "$KPL_ROOT/docs/tools.md" > own/syncsnoop.lua
+[ "$(wc -l < own/syncsnoop.lua)" = 15 ] || fail "not 15 lines"
+export KPROBE_LUA_TOOLS=$PWD/own
+run kprobe-lua -c 'dd if=/dev/zero of=f bs=8 count=1 conv=fsync 2>/dev/null' syncsnoop --comm dd
+status 0
+has_header syncsnoop
+lines 1 "^dd +[0-9]+ +[0-9.]+ $PWD/f\$"
+run kprobe-lua tools
+out '^  syncsnoop +Shows who waits for a file to be on its disk, and how long$'
