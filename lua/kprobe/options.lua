@@ -63,8 +63,11 @@ local function rows_of(spec)
   end
   -- As bcc has them: vfsstat 1 5.
   if groups_given.interval and arguments == 0 then
-    rows[#rows + 1] = { names = {}, value = "interval", field = "seconds", kind = "seconds", help = "the same as --interval", optional = true }
-    rows[#rows + 1] = { names = {}, value = "count", field = "times", kind = "positive", help = "the same as --count", optional = true }
+    local function argument(name, field, kind)
+      rows[#rows + 1] = { names = {}, value = name, field = field, kind = kind, help = "the same as --" .. name, optional = true }
+    end
+    argument("interval", "seconds", "seconds")
+    argument("count", "times", "positive")
   end
   return rows
 end
@@ -104,7 +107,8 @@ local function build(spec, rows)
   if spec.columns then
     local headings = {}
     for i, column in ipairs(spec.columns) do headings[i] = column[1] end
-    parser:epilog("Columns: " .. table.concat(headings, " ") .. "\nOptions of kprobe-lua stand before the tool: kprobe-lua -f json " .. spec.name)
+    parser:epilog(("Columns: %s\nOptions of kprobe-lua stand before the tool: kprobe-lua -f json %s"):format(
+      table.concat(headings, " "), spec.name))
   end
   return parser
 end

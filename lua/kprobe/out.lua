@@ -145,7 +145,8 @@ local function bars(self, slots, unit)
   if tonumber(slots[1] or 0) > 0 then self:line(("     below 0 : %d"):format(tonumber(slots[1]))) end
   for i = 1, last do
     local low, high = i == 1 and 0 or 2 ^ (i - 1), 2 ^ i - 1
-    self:line(body:format(("%.0f"):format(low), ("%.0f"):format(high), counts[i], ("*"):rep(math.floor((wide and 20 or 40) * counts[i] / most))))
+    local stars = ("*"):rep(math.floor((wide and 20 or 40) * counts[i] / most))
+    self:line(body:format(("%.0f"):format(low), ("%.0f"):format(high), counts[i], stars))
   end
 end
 
@@ -160,7 +161,7 @@ function Out:histogram(map, unit, label)
   for key, slots in taken:pairs() do
     if tonumber(slots.count) > 0 then
       if drawn > 0 then self:line "" end
-      if label then self:line(("%s = %s"):format(label, printable(type(key) == "table" and table.concat(key, " ") or key))) end
+      if label then self:line(("%s = %s"):format(label, printable(type(key) == "table" and table.concat(key, ", ") or key))) end
       bars(self, slots, unit)
       drawn = drawn + 1
     end

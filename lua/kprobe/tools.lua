@@ -25,18 +25,29 @@ local function names_in(dir)
 end
 
 -- The first of a name counts, as when it is called.
+local dirs = {}
+for dir in (os.getenv "KPROBE_LUA_TOOLS" or ""):gmatch "[^:]+" do dirs[#dirs + 1] = dir end
+dirs[#dirs + 1] = arg[0]:gsub("kprobe/tools%.lua$", "tools")
+
+local function tool_named(name)
+  for _, dir in ipairs(dirs) do
+    local spec = describe(dir .. "/" .. name .. ".lua")
+    if spec then return spec end
+  end
+  io.stderr:write("tools: no tool '", name, "'\n")
+  os.exit(2)
+end
+
 local function all_tools()
-  local dirs, tools, seen = {}, {}, {}
-  for dir in (os.getenv "KPROBE_LUA_TOOLS" or ""):gmatch "[^:]+" do dirs[#dirs + 1] = dir end
-  dirs[#dirs + 1] = arg[0]:gsub("kprobe/tools%.lua$", "tools")
+  local tools, seen = {}, {}
   for _, dir in ipairs(dirs) do
     for _, name in ipairs(names_in(dir)) do
       local spec = not seen[name] and describe(dir .. "/" .. name .. ".lua")
-      if spec then tools[#tools + 1], seen[name] = spec, spec end
+      if spec then tools[#tools + 1], seen[name] = spec, true end
     end
   end
   table.sort(tools, function(a, b) return a.name < b.name end)
-  return tools, seen
+  return tools
 end
 
 local function list(only)
@@ -83,13 +94,16 @@ local function manual(spec)
   for _, row in ipairs(rows) do
     local names = {}
     for i, name in ipairs(row.names) do names[i] = "*" .. name .. "*" end
-    local head = #names > 0 and table.concat(names, ", ") .. (row.value and " _" .. plain(row.value) .. "_" or "") or "_" .. plain(row.value:lower()) .. "_"
+    local head = "_" .. plain((row.value or ""):lower()) .. "_"
+    if #names > 0 then head = table.concat(names, ", ") .. (row.value and " _" .. plain(row.value) .. "_" or "") end
     local default = row.default ~= nil and (" (%s)"):format(plain(tostring(row.default))) or ""
     add(head .. "\n\t" .. plain(row.help:sub(1, 1):upper() .. row.help:sub(2)) .. default .. ".")
   end
   if spec.columns then
     local headings = {}
-    for i, column in ipairs(spec.columns) do headings[i] = plain(column[1]) .. (column.only and " (with --" .. column.only:gsub("_", "-") .. ")" or "") end
+    for i, column in ipairs(spec.columns) do
+      headings[i] = plain(column[1]) .. (column.only and " (with --" .. column.only:gsub("_", "-") .. ")" or "")
+    end
     add("# COLUMNS\n\n" .. table.concat(headings, ", "))
   end
   if spec.example then add("# EXAMPLE\n\n```\n" .. spec.example:gsub("\n$", "") .. "\n```") end
@@ -103,8 +117,8 @@ end
 
 local function header(spec)
   local cells = {}
-  for i, column in ipairs(spec.columns or {}) do
-    if not column.only then cells[#cells + 1] = (column[2]:match "^%%%-?%d*" .. "s"):format(spec.columns[i][1]) end
+  for _, column in ipairs(spec.columns or {}) do
+    if not column.only then cells[#cells + 1] = (column[2]:match "^%%%-?%d*" .. "s"):format(column[1]) end
   end
   print((table.concat(cells, " "):gsub(" +$", "")))
 end
@@ -124,12 +138,7 @@ if what == "--names" then
   for i, spec in ipairs(all_tools()) do names[i] = spec.name end
   print(table.concat(names, " "))
 elseif asks[what] and name then
-  local _, by_name = all_tools()
-  if not by_name[name] then
-    io.stderr:write("tools: no tool '", name, "'\n")
-    os.exit(2)
-  end
-  asks[what](by_name[name])
+  asks[what](tool_named(name))
 elseif what == "-h" or what == "--help" or what and what:sub(1, 1) == "-" then
   local text = "Usage: kprobe-lua tools [SUBJECT]\nLists the tools; TOOL --help tells of one. Others' folders: KPROBE_LUA_TOOLS=DIR:DIR.\n"
   local help = what == "-h" or what == "--help"

@@ -32,10 +32,11 @@ kprobe("blk_account_io_done", function(p, rq)
     issued[rq] = nil
   end
   if began then
-    local name, kind = "", ""
-    if per_disk then name = disk.name(rq) end
-    if per_kind then kind = disk.kind(rq) end
-    times[{ name, kind }]:add((now() - began) / unit)
+    local us = (now() - began) / unit
+    if per_disk and per_kind then times[{ disk.name(rq), disk.kind(rq) }]:add(us) end
+    if per_disk and not per_kind then times[disk.name(rq)]:add(us) end
+    if per_kind and not per_disk then times[disk.kind(rq)]:add(us) end
+    if not per_disk and not per_kind then times:add(us) end
   end
 end)
 local label = per_disk and per_kind and "disk, kind" or per_disk and "disk" or per_kind and "kind" or nil

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
-local options, out = require "kprobe.tool" {
+local _, out = require "kprobe.tool" {
   subject = "disks",
   description = "Draws how large requests to disks are, by who makes them.",
   needs = { "blk_mq_submit_bio", "blk_mq_start_request" },

@@ -4,7 +4,8 @@ local options, out = require "kprobe.tool" {
   description = "Counts hits and misses of the page cache.",
   needs = {
     used = { "folio_mark_accessed", "mark_page_accessed" }, "mark_buffer_dirty",
-    added = { "filemap_add_folio", "add_to_page_cache_lru" }, dirtied = { "folio_account_dirtied", "__folio_mark_dirty", "account_page_dirtied" },
+    added = { "filemap_add_folio", "add_to_page_cache_lru" },
+    dirtied = { "folio_account_dirtied", "__folio_mark_dirty", "account_page_dirtied" },
   },
   options = { "interval", { "-T --time", "begin each line with the time" } },
   columns = {

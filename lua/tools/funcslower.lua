@@ -25,7 +25,10 @@ local shown, stacks, slow = math.min(options.arguments or 0, 6), options.kernel_
 kretprobe { options.pattern, when = options.when, maxactive = 256,
   entry = function(p)
     p.data.t0 = now()
-    if shown > 0 then p.data.a, p.data.b, p.data.c, p.data.d, p.data.e, p.data.f = p.arg[1], p.arg[2], p.arg[3], p.arg[4], p.arg[5], p.arg[6] end
+    if shown > 0 then
+      p.data.a, p.data.b, p.data.c = p.arg[1], p.arg[2], p.arg[3]
+      p.data.d, p.data.e, p.data.f = p.arg[4], p.arg[5], p.arg[6]
+    end
   end,
   ret = function(p)
     local ns = now() - p.data.t0

@@ -1,10 +1,11 @@
 -- SPDX-License-Identifier: MIT
-local options, out = require "kprobe.tool" {
+local _, out = require "kprobe.tool" {
   subject = "memory",
   description = "Shows whom the kernel kills when memory is short, and who asked for more.",
   needs = { "oom_kill_process" },
   columns = {
-    { "TIME", "%-8s" }, { "TRIGGERED_BY", "%-12d", key = "by_pid" }, { "COMM", "%-16s", key = "by_comm" }, { "KILLED", "%-7d", key = "pid" },
+    { "TIME", "%-8s" }, { "TRIGGERED_BY", "%-12d", key = "by_pid" }, { "COMM", "%-16s", key = "by_comm" },
+    { "KILLED", "%-7d", key = "pid" },
     { "COMM", "%-16s" }, { "PAGES", "%10d" }, { "LOADAVG", "%s" },
   },
   example = [[@@

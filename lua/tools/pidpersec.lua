@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
-local options, out = require "kprobe.tool" {
+local _, out = require "kprobe.tool" {
   subject = "processes",
   description = "Counts new processes and threads a second.",
   needs = { "wake_up_new_task" },

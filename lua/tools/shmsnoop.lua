@@ -23,7 +23,9 @@ for name in pairs(calls) do
       local regs = ffi.cast("struct pt_regs *", p.arg[1])
       p.data.a, p.data.b, p.data.c = regs.di, regs.si, regs.dx
     end,
-    ret = function(p, result) seen { pid = pid(), comm = comm(), sys = name, result = result, a = p.data.a, b = p.data.b, c = p.data.c } end,
+    ret = function(p, result)
+      seen { pid = pid(), comm = comm(), sys = name, result = result, a = p.data.a, b = p.data.b, c = p.data.c }
+    end,
   }
 end
 seen:each(function(e)

@@ -23,7 +23,7 @@ local function trace(skb, reason)
   if reason <= SKB_DROP_REASON_NOT_SPECIFIED or skb.network_header == 0 then return end
   local head = skb.head
   local ip = ffi.cast("struct iphdr *", head + skb.network_header)
-  local four, protocol = bit.rshift(ffi.cast("const uint8_t *", ip)[0], 4) == 4, 0
+  local four, protocol = bit.rshift(ffi.cast("const uint8_t *", ip)[0], 4) == 4
   local transport = skb.network_header + 40
   if four then
     protocol = ip.protocol

@@ -12,7 +12,8 @@ local options, out, fail = require "kprobe.tool" {
     { "-K --kernel-stack", "show the way to the call" },
   },
   columns = {
-    { "TIME", "%-8s", only = "time" }, { "PID", "%-7d" }, { "TID", "%-7d" }, { "COMM", "%-15s" }, { "FUNC", "%-16s" }, { "-", "%s", key = "values" },
+    { "TIME", "%-8s", only = "time" }, { "PID", "%-7d" }, { "TID", "%-7d" }, { "COMM", "%-15s" }, { "FUNC", "%-16s" },
+    { "-", "%s", key = "values" },
   },
   details = [[Expressions are Lua, as handlers take it: docs/language.md. The function's parameters have the names that are given to
 them here; without any, p.args.NAME has them. ret is what the function returns.]],

@@ -2,7 +2,7 @@
 -- enum wb_reason
 local reasons = { [0] = "background", "vmscan", "sync", "periodic", "laptop_timer", "fs_free_space", "forker_thread", "foreign_flush" }
 
-local options, out = require "kprobe.tool" {
+local _, out = require "kprobe.tool" {
   subject = "disks",
   description = "Shows when the kernel writes files that wait in memory, why, and for how long.",
   needs = { "wb_writeback" },

@@ -23,7 +23,7 @@ err "^biosnoop: no disk 'nosuchdisk'\$"
 counted() { awk -F'[:|]' '/ -> / { n += $2 } END { print n + 0 }' out; }
 run kprobe-lua -c "dd if=$loop of=/dev/null bs=4096 count=30 iflag=direct 2>/dev/null" biolatency -F
 status 0
-out '^kind = read$'
+out '^kind = read$' # and nothing else was asked for
 out '^     usecs               : count     distribution$'
 [ "$(counted)" = 30 ] || fail "$(counted) requests, not 30"
 run kprobe-lua -c "dd if=$loop of=/dev/null bs=8192 count=30 iflag=direct 2>/dev/null" bitesize
