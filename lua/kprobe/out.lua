@@ -6,12 +6,15 @@ local kprobe = require "kprobe"
 -- "READ/s" is read_s, "LAT(ms)" lat_ms.
 local function key_of(column) return column.key or (column[1]:lower():gsub("[^%w]+", "_"):gsub("^_*(.-)_*$", "%1")) end
 
--- The columns that these options show, each with its key and how its heading and a text in it are formatted.
+-- The columns that these options show: "%-7.2f" of their table is `number` "%.2f", in `text` "%-7s".
 local function columns_shown(spec, options)
   local shown = {}
   local function add(column)
-    local text = column[2]:match "^%%%-?%d*" .. "s"
-    shown[#shown + 1] = { heading = column[1], format = column[2], text = text, key = key_of(column) }
+    local sign, width, conversion = column[2]:match "^%%(%-?)(%d*)(.*)$"
+    shown[#shown + 1] = {
+      heading = column[1], key = key_of(column), text = "%" .. sign .. width .. "s", sign = sign, width = tonumber(width) or 0,
+      number = conversion:match "[dfxu]$" and "%" .. conversion,
+    }
   end
   if options.timestamp then add { "TIME(s)", "%-11.6f" } end
   for _, column in ipairs(spec.columns or {}) do
@@ -34,7 +37,7 @@ local function cell(column, value)
   if value == nil then return column.text:format "-" end
   if type(value) == "table" then value = table.concat(value, " ") end
   local number = type(value) == "number" or type(value) == "cdata"
-  if number and column.format:match "[dfxu]$" then return column.format:format(value) end
+  if number and column.number then value = column.number:format(value) end
   return column.text:format(printable(value))
 end
 
@@ -73,31 +76,36 @@ function Out:show(record)
   self.since_header = self.since_header + 1
 end
 
--- Columns of text as wide as their longest; the last N rows (--top), the largest at the end.
+-- The width of each column: as wide as its longest cell; on a narrow terminal, the widest gives way to the numbers.
+local function widths_of(self, records)
+  local widths, total, widest = {}, #self.columns - 1, 1
+  for i, column in ipairs(self.columns) do
+    widths[i] = math.max(column.width, #column.heading)
+    for _, record in ipairs(i < #self.columns and records or {}) do
+      widths[i] = math.max(widths[i], #cell(column, value_of(self, column, record)))
+    end
+    total = total + widths[i]
+    if not column.number and widths[i] > widths[widest] then widest = i end
+  end
+  if self.width and total > self.width then widths[widest] = math.max(widths[widest] - (total - self.width), 8) end
+  return widths
+end
+
+-- A block: a header, and the records; the last N (--top) of them, as the largest come last.
 function Out:table(records)
   if self.options.top then
     for _ = 1, #records - self.options.top do table.remove(records, 1) end
   end
   local columns = self.columns
+  local widths = widths_of(self, records)
   self.columns = {}
   for i, column in ipairs(columns) do
-    local sign, width = column.text:match "^%%(%-?)(%d*)s$"
-    width = tonumber(width) or 0
-    for _, record in ipairs(i < #columns and records or {}) do
-      width = math.max(width, #cell(column, record[column.key]))
-    end
-    self.columns[i] = setmetatable({ text = ("%%%s%ds"):format(sign, width) }, { __index = column })
-    if width == 0 then self.columns[i].text = "%s" end
+    local text = i < #columns and ("%%%s%d.%ds"):format(column.sign, widths[i], widths[i]) or column.text
+    self.columns[i] = setmetatable({ text = text }, { __index = column })
   end
   self:header()
   for _, record in ipairs(records) do self:show(record) end
   self.columns = columns
-end
-
--- The frames of a stack, below a row.
-function Out:stack(frames)
-  if self.json then return end
-  for _, frame in ipairs(frames) do self:line("    " .. frame) end
 end
 
 -- A line of -f json that is no row.

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 -- kprobe-lua tools: what tools there are, by subject; and for the manual and completion, what their tables say.
---   kprobe-lua tools [SUBJECT]      --names      --options TOOL      --header TOOL      --manual TOOL
+--   kprobe-lua tools [SUBJECT]      --names      --options TOOL      --headers      --manual TOOL
 local describe = require("kprobe.tool").describe
 local rows_of = require("kprobe.options").rows_of
 
@@ -115,12 +115,12 @@ local function manual(spec)
   print(table.concat(out, "\n\n"))
 end
 
-local function header(spec)
+local function header_of(spec)
   local cells = {}
   for _, column in ipairs(spec.columns or {}) do
     if not column.only then cells[#cells + 1] = (column[2]:match "^%%%-?%d*" .. "s"):format(column[1]) end
   end
-  print((table.concat(cells, " "):gsub(" +$", "")))
+  return (table.concat(cells, " "):gsub(" +$", ""))
 end
 
 local function option_words(spec)
@@ -131,12 +131,16 @@ local function option_words(spec)
   print(table.concat(words, " "))
 end
 
-local asks = { ["--options"] = option_words, ["--header"] = header, ["--manual"] = manual }
+local asks = { ["--options"] = option_words, ["--manual"] = manual }
 local what, name = arg[1], arg[2]
 if what == "--names" then
   local names = {}
   for i, spec in ipairs(all_tools()) do names[i] = spec.name end
   print(table.concat(names, " "))
+elseif what == "--headers" then
+  for _, spec in ipairs(all_tools()) do
+    if spec.columns then print(spec.name .. ": " .. header_of(spec)) end
+  end
 elseif asks[what] and name then
   asks[what](tool_named(name))
 elseif what == "-h" or what == "--help" or what and what:sub(1, 1) == "-" then

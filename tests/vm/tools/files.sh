@@ -2,7 +2,8 @@
 # Tools on files, against workloads whose numbers are known.
 
 # A tool's output begins with the header of its table.
-has_header() { [ "$(sed -n 1p out)" = "$(kprobe-lua tools --header "$1")" ] || fail "$1: not its header: $(sed -n 1p out)"; }
+kprobe-lua tools --headers > headers
+has_header() { grep -Fxq "$1: $(head -n 1 out)" headers || fail "$1: not its header: $(head -n 1 out)"; }
 
 run kprobe-lua -c 'cat /etc/passwd /nonexistent' opensnoop
 status 0

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Tools on any function, and what all tools take.
-has_header() { [ "$(sed -n 1p out)" = "$(kprobe-lua tools --header "$1")" ] || fail "$1: not its header: $(sed -n 1p out)"; }
+kprobe-lua tools --headers > headers
+has_header() { grep -Fxq "$1: $(head -n 1 out)" headers || fail "$1: not its header: $(head -n 1 out)"; }
 dd='dd if=/dev/zero of=f bs=8 count=20 2>/dev/null' # 20 reads; 21 writes: the last is what dd says of it
 
 run kprobe-lua -c "$dd" funclatency vfs_read --comm dd
@@ -80,7 +81,7 @@ touch stop
 finish
 status 0
 err '^opensnoop: process [0-9]+ has ended$'
-kprobe-lua -c 'cat /etc/passwd; cat /etc/passwd; sleep 30' opensnoop 2> err | head -n 1 > out
+kprobe-lua -c 'while :; do cat /etc/passwd > /dev/null; sleep 0.1; done' opensnoop 2> err | head -n 1 > out
 line 'PID    COMM               FD ERR PATH'
 quiet_err
 
@@ -102,7 +103,17 @@ awk '/^```lua tool$/ { on = 1; next } /^```$/ { on = 0 } on' "$KPL_ROOT/docs/too
 export KPROBE_LUA_TOOLS=$PWD/own
 run kprobe-lua -c 'dd if=/dev/zero of=f bs=8 count=1 conv=fsync 2>/dev/null' syncsnoop --comm dd
 status 0
-has_header syncsnoop
+line "$(kprobe-lua tools --headers | sed -n "s/^syncsnoop: //p")"
 lines 1 "^dd +[0-9]+ +[0-9.]+ $PWD/f\$"
 run kprobe-lua tools
 out '^  syncsnoop +Shows who waits for a file to be on its disk, and how long$'
+
+# In place on a terminal of 40 columns: names give way, numbers don't; ^C shows all that is there.
+script steps << 'STEPS'
+see ^FUNC +COUNT$
+see ^__x64_sys_[a-z_0-9]+ +[0-9]+$
+type \x03
+end 0
+STEPS
+KPL_PATIENCE=120 terminal --size 6x40 --record record --transcript shown steps kprobe-lua -q funccount '__x64_sys_[c-e]*' -i 0.2 > out 2>&1 || fail "on a terminal"
+grep -Fq '\u001b[H\u001b[J' record || fail "not in place"
