@@ -108,6 +108,12 @@ function Out:table(records)
   self.columns = columns
 end
 
+-- The frames of a stack, below a row.
+function Out:stack(frames)
+  if self.json then return end
+  for _, frame in ipairs(frames) do self:line("    " .. frame) end
+end
+
 -- A line of -f json that is no row.
 function Out:emit(kind, record) -- luacheck: no self
   local names, values = {}, {}

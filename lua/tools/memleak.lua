@@ -27,7 +27,7 @@ for i = 1, 3 do
   kretprobe { options.needs[i], when = options.when, maxactive = 256,
     entry = function(p)
       local size
-      if cached then size = ffi.cast("struct kmem_cache *", p.arg[1]).object_size else size = p.args.size end
+      if cached then size = ffi.cast("struct kmem_cache *", p.arg[1]).object_size else size = ffi.cast("int64_t", p.args.size) end
       if size < least or size > most then return false end
       p.data.size = size
     end,

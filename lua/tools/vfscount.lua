@@ -16,7 +16,7 @@ kprobe { "vfs_*", when = options.when, pre = function(p) calls[{ p.addr, p.func 
 out:blocks(function()
   local records = {}
   for i, row in ipairs(out.ascending(calls)) do
-    records[i] = { addr = bit.tohex(row.key[1], 16), func = row.key[2], count = row.value }
+    records[i] = { addr = (row.key[1]:gsub("^0x", "")), func = row.key[2], count = row.value }
   end
   out:table(records)
 end)

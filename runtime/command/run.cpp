@@ -146,7 +146,8 @@ Medium Run::medium() const {
     for (const FormatRow& row : formats())
         if (&row.format == options_.format) medium.format = row.name;
     winsize window{};
-    if (options_.output.empty() && ::isatty(STDOUT_FILENO) && ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) == 0) {
+    const bool shown = options_.output.empty() && !options_.prompt;  // a prompt has the terminal's lines
+    if (shown && ::isatty(STDOUT_FILENO) && ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) == 0) {
         medium.rows = window.ws_row ? window.ws_row : 24;  // a serial line does not know its size
         medium.columns = window.ws_col ? window.ws_col : 80;
     }

@@ -32,12 +32,12 @@ status 0
 out '^Process Name = dd$'
 out '^ +8 -> 15 +: 30 '
 
-run kprobe-lua -c 'for i in 1 2 3; do echo some words > mnt/f$i; done; cat mnt/f1; fsync mnt/f2 mnt/f3' ext4slower 0
+run kprobe-lua -c 'for i in 1 2 3; do echo some words > mnt/f$i; done; cat mnt/f1; for i in 2 3; do dd if=/dev/null of=mnt/f$i conv=notrunc,fsync 2>/dev/null; done' ext4slower 0
 status 0
 has_header ext4slower
 lines 3 '^[0-9:]{8} sh +[0-9]+ +W 11 +0 +[0-9.]+ f[123]$'
 lines 1 '^[0-9:]{8} cat +[0-9]+ +O 0 +0 +[0-9.]+ f1$'
-lines 2 '^[0-9:]{8} fsync +[0-9]+ +S 0 +0 +[0-9.]+ f[23]$'
+lines 2 '^[0-9:]{8} dd +[0-9]+ +S 0 +0 +[0-9.]+ f[23]$' # dd's
 run kprobe-lua -c 'dd if=/dev/zero of=mnt/g bs=512 count=40 2>/dev/null' ext4dist --comm dd
 status 0
 [ "$(counted 'operation = write')" = 40 ] || fail "$(counted 'operation = write') writes, not 40"

@@ -96,6 +96,14 @@ run ./opensnoop-kpl --help
 status 0
 out '^Usage: opensnoop '
 
+# What a tool would attach; each tool is called in one of these files.
+run kprobe-lua -l opensnoop
+status 0
+out do_sys_openat2
+for tool in $(kprobe-lua tools --names); do
+    grep -Eq "(kprobe-lua .*|on_tcp |for tool in.*)\b$tool\b" "$KPL_ROOT"/tests/vm/tools/*.sh || fail "no test calls $tool"
+done
+
 # The tool of docs/tools.md, from a folder of one's own.
 mkdir own
 awk '/^```lua tool$/ { on = 1; next } /^```$/ { on = 0 } on' "$KPL_ROOT/docs/tools.md" > own/syncsnoop.lua

@@ -27,16 +27,13 @@ out '^[0-9]+ +luajit +shmat +0x[0-9a-f]{8,} shmid: 0x[0-9a-f]+, shmaddr: 0x0, sh
 out '^[0-9]+ +luajit +shmdt +0x0 shmaddr: 0x[0-9a-f]{8,}$'
 out '^[0-9]+ +luajit +shmctl +0x0 shmid: 0x[0-9a-f]+, cmd: 0, buf: 0x0$'
 
-dd if=/dev/zero of=swap bs=1M count=16 2> /dev/null
-loop=$(losetup -f)
-losetup "$loop" swap && mkswap "$loop" > /dev/null && swapon "$loop" || fail "no swap"
+echo 32M > /sys/block/zram0/disksize && mkswap /dev/zram0 > /dev/null && swapon /dev/zram0 || fail "no swap"
 echo 0 > /proc/sys/vm/page-cluster # a page each time
 run kprobe-lua -c "luajit $jobs/swap.lua" swapin --comm luajit
 status 0
 has_header swapin
 out '^luajit +[0-9]+ +256$'
-swapoff "$loop"
-losetup -d "$loop"
+swapoff /dev/zram0
 
 # The kernel tells its console of whom it kills, with a trace that is no fault.
 mkdir -p /sys/fs/cgroup/small
