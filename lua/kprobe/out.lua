@@ -13,7 +13,7 @@ local function columns_shown(spec, options)
     local sign, width, conversion = column[2]:match "^%%(%-?)(%d*)(.*)$"
     shown[#shown + 1] = {
       heading = column[1], key = key_of(column), text = "%" .. sign .. width .. "s", sign = sign, width = tonumber(width) or 0,
-      number = conversion:match "[dfxu]$" and "%" .. conversion,
+      number = conversion:match "[dfxu]$" and "%" .. conversion, always = column.always,
     }
   end
   if options.timestamp then add { "TIME(s)", "%-11.6f" } end
@@ -25,6 +25,7 @@ end
 
 -- TIME is the clock's, TIME(s) the seconds since the start: of the record's event, or now.
 local function value_of(self, column, record)
+  if column.always then return column.always end
   if column.heading == "TIME" then return os.date "%H:%M:%S" end
   if column.heading == "TIME(s)" then return tonumber((record.time or kprobe.now()) - self.began) / 1e9 end
   return record[column.key]
@@ -67,7 +68,12 @@ function Out:show(record)
   local values = {}
   if self.json then
     local keys = {}
-    for i, column in ipairs(self.columns) do keys[i], values[i] = column.key, value_of(self, column, record) end
+    for _, column in ipairs(self.columns) do
+      if not column.always then
+        keys[#keys + 1] = column.key
+        values[#keys] = value_of(self, column, record)
+      end
+    end
     return kprobe.emit_row("row", keys, values)
   end
   if self.rows and not self.gathered and self.since_header >= self.rows - 1 then self:header() end

@@ -106,7 +106,10 @@ local function manual(spec)
     end
     add("# COLUMNS\n\n" .. table.concat(headings, ", "))
   end
-  if spec.example then add("# EXAMPLE\n\n```\n" .. spec.example:gsub("\n$", "") .. "\n```") end
+  if spec.example then -- output, and behind its last empty line what to see in it
+    local output, text = spec.example:match "^(.*)\n\n(.-)$"
+    add("# EXAMPLE\n\n```\n" .. (output or spec.example) .. "\n```\n\n" .. plain(text or ""))
+  end
   local needs = {}
   for _, names in pairs(spec.needs or {}) do needs[#needs + 1] = plain(type(names) == "table" and table.concat(names, " or ") or names) end
   table.sort(needs)

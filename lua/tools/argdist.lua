@@ -13,7 +13,14 @@ local options, out, fail = require "kprobe.tool" {
   blocks = true,
   details = [[Expressions are Lua, as handlers take it: docs/language.md. The function's parameters have the names that are given to
 them here; without any, p.args.NAME has them. ret is what the function returns.]],
-  example = [[@@
+  example = [[
+# argdist-kpl 'vfs_read(file, buf, count)' count
+COUNT      EVENT
+1          count = 8
+1          count = 832
+2          count = 4096
+2          count = 784
+200        count = 512
 
 How large the reads are that programs ask for; argdist -H r:vfs_read ret draws how much they get.]],
 }

@@ -11,7 +11,19 @@ local options, out = require "kprobe.tool" {
     { "-F --flags", "a histogram for each kind: read, write, flush, discard" },
   },
   blocks = true,
-  example = [[@@
+  example = [[
+# biolatency-kpl
+     usecs               : count     distribution
+         0 -> 1          : 0        |                                        |
+         2 -> 3          : 0        |                                        |
+                         ...
+        64 -> 127        : 178      |****************************************|
+       128 -> 255        : 16       |***                                     |
+       256 -> 511        : 5        |*                                       |
+       512 -> 1023       : 1        |                                        |
+      1024 -> 2047       : 1        |                                        |
+      2048 -> 4095       : 0        |                                        |
+      4096 -> 8191       : 1        |                                        |
 
 Two humps are two kinds of answers: a cache's and a disk's, or reads and writes (-F tells).
 With -Q, what stands before a disk that is busy counts, too.]],

@@ -11,7 +11,19 @@ local options, out, fail = require "kprobe.tool" {
     { "TIME(s)", "%-11.6f" }, { "COMM", "%-14s" }, { "PID", "%-7d" }, { "DISK", "%-9s" }, { "T", "%-1s" }, { "SECTOR", "%-10d" },
     { "BYTES", "%-7d" }, { "QUE(ms)", "%7.2f", only = "queued" }, { "LAT(ms)", "%7.2f" },
   },
-  example = [[@@
+  example = [[
+# biosnoop-kpl
+TIME(s)     COMM           PID     DISK      T SECTOR     BYTES   LAT(ms)
+1.266768    dd             183     loop0     R 8          1024       0.97
+1.366473    dd             183     loop0     W 1026       12288     12.43
+1.369127    dd             183     loop0     W 12         1024       0.56
+1.371545    dd             183     loop0     W 522        1024       0.51
+1.382281    kworker/1:1H   69      loop0     F -1         0          0.40
+1.414980    dd             184     loop0     W 2          3072       0.71
+1.415640    dd             184     loop0     R 0          4096       0.19
+1.417566    dd             184     loop0     W 8          2048       0.43
+1.417910    dd             184     loop0     R 8          4096       0.13
+1.418172    dd             184     loop0     R 16         4096       0.12
 
 T is R for a read, W a write, F a flush, D a discard. Sectors that follow each other were read in
 order. What the kernel writes later is shown as a kworker's.]],

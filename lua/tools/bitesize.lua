@@ -5,7 +5,14 @@ local _, out = require "kprobe.tool" {
   needs = { "blk_mq_submit_bio", "blk_mq_start_request" },
   options = { "interval" },
   blocks = true,
-  example = [[@@
+  example = [[
+# bitesize-kpl
+Process Name = dd
+     Kbytes              : count     distribution
+         0 -> 1          : 0        |                                        |
+         2 -> 3          : 0        |                                        |
+         4 -> 7          : 0        |                                        |
+         8 -> 15         : 30       |****************************************|
 
 Many small ones cost a disk more than a few large ones: a buffer that is too small, or syncs
 after each line.]],

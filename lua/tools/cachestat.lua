@@ -12,7 +12,12 @@ local options, out = require "kprobe.tool" {
     { "TIME", "%-8s", only = "time" }, { "HITS", "%8d" }, { "MISSES", "%8d" }, { "DIRTIES", "%8d" }, { "HITRATIO", "%8s" },
     { "BUFFERS_MB", "%12d" }, { "CACHED_MB", "%10d" },
   },
-  example = [[@@
+  example = [[
+# cachestat-kpl
+    HITS   MISSES  DIRTIES HITRATIO   BUFFERS_MB  CACHED_MB
+     339       60        1   84.96%            0         58
+     802        0        0  100.00%            0         58
+     481        0        0  100.00%            0         58
 
 Misses are what came from the disk. The ratio falls when more is in use than memory holds:
 then more memory, or less of it for others, makes reads faster.]],

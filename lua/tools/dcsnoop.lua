@@ -5,7 +5,11 @@ local options, out = require "kprobe.tool" {
   needs = { "lookup_fast", "d_lookup" },
   options = { "process", { "-a --all", "each lookup: R, as well as misses, M" } },
   columns = { { "TIME(s)", "%-11.6f" }, { "PID", "%-7d" }, { "COMM", "%-16s" }, { "T", "%1s" }, { "FILE", "%s" } },
-  example = [[@@
+  example = [[
+# dcsnoop-kpl
+TIME(s)     PID     COMM             T FILE
+0.300036    260     cat              M other1
+0.305951    260     cat              M none
 
 M is a miss: the file system was asked. What is not there is remembered too, so the same name
 twice is memory that was needed for something else.]],

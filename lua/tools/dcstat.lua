@@ -5,7 +5,12 @@ local options, out = require "kprobe.tool" {
   needs = { "lookup_fast", "d_lookup" },
   options = { "interval", "process" },
   columns = { { "TIME", "%-8s" }, { "REFS/s", "%10d" }, { "SLOW/s", "%10d" }, { "MISS/s", "%10d" }, { "HIT%", "%8.2f" } },
-  example = [[@@
+  example = [[
+# dcstat-kpl
+TIME         REFS/s     SLOW/s     MISS/s     HIT%
+06:58:01        177          3          3    98.31
+06:58:02         97          3          3    96.91
+06:58:03         69          2          2    96.67
 
 Misses went to the file system. A program that looks for files that are not there has many:
 dcsnoop shows their names.]],

@@ -10,7 +10,13 @@ local options, out = require "kprobe.tool" {
     { "-l --line TEXT", "only where an argument has this in it" },
   },
   columns = { { "PCOMM", "%-16s" }, { "PID", "%-7d" }, { "PPID", "%-7d" }, { "RET", "%3d" }, { "ARGS", "%s" } },
-  example = [[@@
+  example = [[
+# execsnoop-kpl
+PCOMM            PID     PPID    RET ARGS
+sh               158     156       0 sh -c ls /tmp > /dev/null; env true
+ls               159     158       0 ls /tmp
+env              160     158       0 env true
+exe              160     158       0 true
 
 Short-lived processes that top does not catch: what a script or a service starts, by whom.
 RET is 0, or the error's number below 0.]],

@@ -11,7 +11,13 @@ local options, out = require "kprobe.tool" {
   columns = {
     { "PCOMM", "%-16s" }, { "PID", "%-7d" }, { "PPID", "%-7d" }, { "TID", "%-7d" }, { "AGE(s)", "%-7.2f" }, { "EXIT_CODE", "%s" },
   },
-  example = [[@@
+  example = [[
+# exitsnoop-kpl
+PCOMM            PID     PPID    TID     AGE(s)  EXIT_CODE
+sh               164     163     164     0.05    code 3
+sh               165     163     165     0.07    signal 9 (SIGKILL)
+sleep            166     163     166     0.51    0
+sh               163     161     163     0.72    0
 
 A process that a signal has ended shows the signal's name: what the kernel's memory killer
 or a crash did. A code is what the process gave to exit().]],

@@ -6,7 +6,16 @@ local options, out = require "kprobe.tool" {
   instead = "is the module ext4 loaded? funclatency vfs_read shows the reads of all file systems",
   options = { "process", "interval", { "-m --milliseconds", "milliseconds, not microseconds" } },
   blocks = true,
-  example = [[@@
+  example = [[
+# ext4dist-kpl
+operation = open
+     usecs               : count     distribution
+         0 -> 1          : 0        |                                        |
+         2 -> 3          : 0        |                                        |
+                         ...
+       128 -> 255        : 1        |****************************************|
+
+operation = write
 
 Two humps are two ways: the lower one is the cache, the upper one the disk.]],
 }

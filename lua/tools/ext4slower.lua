@@ -9,7 +9,18 @@ local options, out = require "kprobe.tool" {
     { "TIME", "%-8s" }, { "COMM", "%-14s" }, { "PID", "%-6d" }, { "T", "%-1s" }, { "BYTES", "%-7d" }, { "OFF_KB", "%-8d" },
     { "LAT(ms)", "%7.2f" }, { "FILENAME", "%s" },
   },
-  example = [[@@
+  example = [[
+# ext4slower-kpl 0
+TIME     COMM           PID    T BYTES   OFF_KB   LAT(ms) FILENAME
+06:57:45 sh             193    O 0       0           0.10 f1
+06:57:45 sh             193    W 11      0           0.72 f1
+06:57:45 sh             193    O 0       0           0.01 f2
+06:57:45 sh             193    W 11      0           0.15 f2
+06:57:45 sh             193    O 0       0           0.00 f3
+06:57:45 sh             193    W 11      0           0.09 f3
+06:57:45 cat            194    O 0       0           0.06 f1
+06:57:45 dd             195    O 0       0           0.04 f2
+06:57:45 dd             195    S 0       0           2.99 f2
 
 T is R for a read, W a write, O an open, S a sync. Syncs wait for the disk; a slow read that
 biosnoop does not show was one of the cache, on a busy CPU.]],

@@ -5,7 +5,11 @@ local options, out = require "kprobe.tool" {
   needs = { "security_inode_create", "vfs_unlink" },
   options = { "process" },
   columns = { { "TIME", "%-8s" }, { "PID", "%-6d" }, { "COMM", "%-16s" }, { "AGE(s)", "%-7.2f" }, { "FILE", "%s" } },
-  example = [[@@
+  example = [[
+# filelife-kpl
+TIME     PID    COMM             AGE(s)  FILE
+06:57:49 207    rm               0.01    f1
+06:57:49 209    rm               0.33    f2
 
 Files that live for a moment: what a build or a database writes and removes again, and a
 file system might have been spared. Only files that were made meanwhile are seen.]],

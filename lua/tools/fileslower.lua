@@ -12,7 +12,17 @@ local options, out = require "kprobe.tool" {
     { "TIME(s)", "%-8.3f" }, { "COMM", "%-16s" }, { "TID", "%-7d" }, { "D", "%-1s" }, { "BYTES", "%-7d" }, { "LAT(ms)", "%7.2f" },
     { "FILENAME", "%s" },
   },
-  example = [[@@
+  example = [[
+# fileslower-kpl 1
+TIME(s)  COMM             TID     D BYTES   LAT(ms) FILENAME
+0.503    dd               203     W 1048576   45.25 f
+0.547    dd               203     W 1048576   42.61 f
+0.576    dd               203     W 1048576   28.42 f
+0.608    dd               203     W 1048576   32.06 f
+0.640    dd               203     W 1048576   31.28 f
+0.671    dd               203     W 1048576   30.60 f
+0.717    dd               203     W 1048576   45.30 f
+0.754    dd               203     W 1048576   36.05 f
 
 What an application has waited for, as it sees it: the cache, the file system and the disk
 together, and time on a full CPU as well. biosnoop shows the disk's part.]],

@@ -10,11 +10,12 @@ local options, out = require "kprobe.tool" {
   columns = { { "FUNC", "%-36s" }, { "COUNT", "%8d" } },
   blocks = true,
   example = [[
-# funccount-kpl 'vfs_*'
+# funccount-kpl 'vfs_[rw]*' vfs_open
 FUNC                                    COUNT
-vfs_statx                                   3
+vfs_readlink                                2
 vfs_open                                   12
-vfs_read                                  418
+vfs_write                                 201
+vfs_read                                  204
 
 Which functions of a part of the kernel are called at all, and how often: where to look
 next with funclatency or stackcount. A glob of more than 1,000 functions must be asked

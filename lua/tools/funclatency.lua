@@ -11,7 +11,13 @@ local options, out = require "kprobe.tool" {
     { "-d --duration SECONDS", "end after so long", kind = "seconds" },
   },
   blocks = true,
-  example = [[@@
+  example = [[
+# funclatency-kpl vfs_write --comm dd
+     nsecs               : count     distribution
+         0 -> 1          : 0        |                                        |
+         2 -> 3          : 0        |                                        |
+                         ...
+      4096 -> 8191       : 164      |****************************************|
 
 The time includes what the function waits for, and what interrupts it. One that calls itself is
 measured for each call.]],

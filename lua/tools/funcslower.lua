@@ -14,7 +14,10 @@ local options, out = require "kprobe.tool" {
     { "TIME(s)", "%-10.6f" }, { "COMM", "%-14s" }, { "PID", "%-6d" }, { "LAT(us)", "%10.2f" }, { "RET", "%16s" }, { "FUNC", "%s" },
     { "ARGS", "%s", only = "arguments" },
   },
-  example = [[@@
+  example = [[
+# funcslower-kpl 'hrtimer_nano*' -m 200 -a 2
+TIME(s)    COMM           PID       LAT(us)              RET FUNC ARGS
+1.257684   sleep          273     254331.71              0x0 hrtimer_nanosleep 0xee6b280 0x1
 
 The few calls that a histogram of funclatency shows far to the right, each with its time, its
 process and what it returned.]],

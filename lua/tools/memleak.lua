@@ -13,7 +13,17 @@ local options, out = require "kprobe.tool" {
     { "-T --top N", "so many ways", kind = "positive", default = 10 },
   },
   blocks = true,
-  example = [[@@
+  example = [[
+# memleak-kpl -z 512 --comm luajit
+[06:58:37] Top 1 stacks with outstanding allocations:
+    19200 bytes in 30 allocations from stack
+        alloc_pipe_info+0xda
+        create_pipe_files+0x42
+        do_pipe2+0x52
+        __x64_sys_pipe2+0x18
+        do_syscall_64+0x87
+        entry_SYSCALL_64_after_hwframe+0x76
+        0x7fcb254c7b09
 
 Memory that grows from block to block by the same way, and never shrinks, leaks. Caches grow,
 too, until memory is short. Each allocation is sent to user space: on a busy machine, -z, -Z

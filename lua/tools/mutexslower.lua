@@ -11,7 +11,10 @@ local options, out = require "kprobe.tool" {
   columns = {
     { "TIME(s)", "%-11.6f" }, { "COMM", "%-16s" }, { "TID", "%-7d" }, { "LAT(us)", "%10.1f" }, { "LOCK", "%-20s" }, { "CALLER", "%s" },
   },
-  example = [[@@
+  example = [[
+# mutexslower-kpl 100000
+TIME(s)     COMM             TID        LAT(us) LOCK                 CALLER
+0.951708    luajit           398       510450.7 0xff16ea6781214c60   file_tty_write.constprop.0+0xbb
 
 The same LOCK again and again is one that many want: CALLER is who has asked for it. A lock
 within an object shows as its address.]],

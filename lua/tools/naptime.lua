@@ -5,7 +5,11 @@ local options, out = require "kprobe.tool" {
   needs = { "hrtimer_nanosleep" },
   options = { "process", "timestamp" },
   columns = { { "PCOMM", "%-16s" }, { "PPID", "%-7d" }, { "COMM", "%-16s" }, { "PID", "%-7d" }, { "SECONDS", "%8.3f" } },
-  example = [[@@
+  example = [[
+# naptime-kpl
+PCOMM            PPID    COMM             PID      SECONDS
+sh               366     sleep            367        0.250
+sh               366     sleep            368        1.000
 
 Sleeps that a program has asked for: nanosleep and clock_nanosleep. A service that does
 nothing for long is often found to be waiting by its own will. PCOMM is the parent.]],

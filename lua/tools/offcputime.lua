@@ -9,17 +9,32 @@ local options, out = require "kprobe.tool" {
     { "-K --kernel-threads", "the kernel's own threads, too" },
   },
   blocks = true,
-  example = [[@@
+  example = [[
+# offcputime-kpl --comm sleep
+  finish_task_switch.isra.0
+  __schedule+0x4e8
+  __cond_resched+0x48
+  __tlb_batch_free_encoded_pages+0x46
+  tlb_finish_mmu+0x78
+  exit_mmap+0x183
+  __mmput+0x45
+  do_exit+0x2db
+  do_group_exit+0x30
+  __x64_sys_exit_group+0x18
+  x64_sys_call+0x14b1
+  do_syscall_64+0x87
+  entry_SYSCALL_64_after_hwframe+0x76
+  0x461189
 
 The numbers are microseconds. With kprobe-lua -f folded offcputime, lines for a flame graph. Who
 waits for a disk or a lock has that on its stack; preempted ones have no wait there.]],
 }
 
-local kernel_thread = 0x00200000 -- PF_KTHREAD
+local kernel_thread, dead = 0x00200000, 0x80 -- PF_KTHREAD, TASK_DEAD
 local left, waits = map { max = 65536 }, sum { max = 16384 }
 kprobe(options.needs.switch, function(p)
   local previous, at = ffi.cast("struct task_struct *", p.arg[1]), now()
-  left[previous.pid] = at
+  if previous.__state ~= dead then left[previous.pid] = at end
   local began = left[tid()]
   if not began then return end
   left[tid()] = nil

@@ -8,7 +8,10 @@ local _, out = require "kprobe.tool" {
     { "KILLED", "%-7d", key = "pid" },
     { "COMM", "%-16s" }, { "PAGES", "%10d" }, { "LOADAVG", "%s" },
   },
-  example = [[@@
+  example = [[
+# oomkill-kpl
+TIME     TRIGGERED_BY COMM             KILLED  COMM                  PAGES LOADAVG
+06:59:34 332          luajit           332     luajit                 4096 0.26 0.19 0.08 3/74 332
 
 Who asked for the last page is not always who has taken the most: the kernel has chosen by
 size. PAGES is what was to be had, of the machine or of the cgroup whose limit was met.]],

@@ -15,8 +15,11 @@ local options, out = require "kprobe.tool" {
   example = [[
 # opensnoop-kpl
 PID    COMM               FD ERR PATH
-812    cat                 3   0 /etc/hostname
-812    cat                -1   2 /nonexistent
+154    sh                  3   0 /etc/ld.so.cache
+154    sh                  3   0 /lib/x86_64-linux-gnu/libc.so.6
+154    sh                  3   0 /dev/null
+155    cat                 3   0 /etc/hostname
+155    cat                -1   2 /nonexistent
 
 The second file is not there: ERR is the error's number, ENOENT. A program that looks
 for a library or its configuration in many places shows as a row of them.]],

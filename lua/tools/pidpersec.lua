@@ -5,7 +5,12 @@ local _, out = require "kprobe.tool" {
   needs = { "wake_up_new_task" },
   options = { "interval" },
   columns = { { "TIME", "%-8s" }, { "PIDS/s", "%8d" } },
-  example = [[@@
+  example = [[
+# pidpersec-kpl
+TIME       PIDS/s
+06:59:49        7
+06:59:50        6
+06:59:51        5
 
 A rate that is high all the time is a script in a loop, or a service that fails and is
 started again: execsnoop shows which.]],

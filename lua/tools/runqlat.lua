@@ -10,7 +10,19 @@ local options, out = require "kprobe.tool" {
     { "-m --milliseconds", "milliseconds, not microseconds" },
   },
   blocks = true,
-  example = [[@@
+  example = [[
+# runqlat-kpl
+     usecs               : count     distribution
+         0 -> 1          : 0        |                                        |
+         2 -> 3          : 0        |                                        |
+                         ...
+        16 -> 31         : 2        |***                                     |
+        32 -> 63         : 15       |**************************              |
+        64 -> 127        : 23       |****************************************|
+       128 -> 255        : 17       |*****************************           |
+       256 -> 511        : 3        |*****                                   |
+       512 -> 1023       : 0        |                                        |
+      1024 -> 2047       : 1        |*                                       |
 
 What stands far to the right has waited while others ran: too many want these CPUs, or a cgroup's
 limit holds it back.]],

@@ -5,7 +5,13 @@ local options, out = require "kprobe.tool" {
   needs = { "__x64_sys_shmget", "__x64_sys_shmat", "__x64_sys_shmdt", "__x64_sys_shmctl" },
   options = { "process", "timestamp" },
   columns = { { "PID", "%-6d" }, { "COMM", "%-16s" }, { "SYS", "%-6s" }, { "RET", "%16s" }, { "ARGs", "%s" } },
-  example = [[@@
+  example = [[
+# shmsnoop-kpl
+PID    COMM             SYS                 RET ARGs
+354    luajit           shmget              0x0 key: 0x1234, size: 4096, shmflg: 0x3a4
+354    luajit           shmat    0x7faf5313d000 shmid: 0x0, shmaddr: 0x0, shmflg: 0x0
+354    luajit           shmdt               0x0 shmaddr: 0x7faf5313d000
+354    luajit           shmctl              0x0 shmid: 0x0, cmd: 0, buf: 0x0
 
 Segments outlive their processes: a shmget without a shmctl of IPC_RMID (cmd 0) stays until the
 next boot. ipcs shows what is there.]],

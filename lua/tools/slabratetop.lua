@@ -10,7 +10,17 @@ local options, out = require "kprobe.tool" {
   defaults = { top = 20 },
   columns = { { "CACHE", "%-32s" }, { "ALLOCS", "%8d" }, { "BYTES", "%10d" } },
   blocks = true,
-  example = [[@@
+  example = [[
+# slabratetop-kpl --top 8
+CACHE                              ALLOCS      BYTES
+filp                                   33       6072
+shared_policy_node                     33       1584
+maple_node                             47      12032
+anon_vma                               54       5184
+anon_vma_chain                        101       6464
+vma_lock                              130       5200
+vm_area_struct                        130      22880
+names_cache                          1023    4190208
 
 What the kernel is busy making: dentries and inodes by who looks through a file system, filp by
 who opens files, skbuff by the network.]],

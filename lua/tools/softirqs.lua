@@ -10,7 +10,12 @@ local options, out = require "kprobe.tool" {
   options = { "interval", { "-d --dist", "draw how long each took" } },
   columns = { { "SOFTIRQ", "%-16s" }, { "COUNT", "%8d" }, { "TOTAL_usecs", "%11d" } },
   blocks = true,
-  example = [[@@
+  example = [[
+# softirqs-kpl
+SOFTIRQ             COUNT TOTAL_usecs
+timer                  26        1206
+sched                  46        1752
+rcu                    61        2387
 
 Work that interrupts leave for later: net_rx is packets that come in. A CPU that is busy with it
 has no time for processes, which top shows as si.]],

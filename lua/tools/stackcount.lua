@@ -9,7 +9,14 @@ local options, out = require "kprobe.tool" {
     { "--frames N", "so many frames at most", kind = "positive", default = 32 },
   },
   blocks = true,
-  example = [[@@
+  example = [[
+# stackcount-kpl vfs_write --comm dd
+  vfs_write
+  ksys_write+0x6f
+  do_syscall_64+0x87
+  entry_SYSCALL_64_after_hwframe+0x76
+  0x47b7a0
+    201
 
 Who calls it, and on whose behalf. With kprobe-lua -f folded stackcount, lines for a flame graph.]],
 }

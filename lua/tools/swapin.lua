@@ -6,7 +6,10 @@ local options, out = require "kprobe.tool" {
   options = { "process", "interval", "top" },
   columns = { { "COMM", "%-16s" }, { "PID", "%-7d" }, { "COUNT", "%8d" } },
   blocks = true,
-  example = [[@@
+  example = [[
+# swapin-kpl
+COMM             PID        COUNT
+luajit           325          256
 
 Each is a wait for the swap device: these processes are slow for want of memory. Pages that
 are read ahead count as well.]],

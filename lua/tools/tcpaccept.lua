@@ -8,7 +8,12 @@ local options, out = require "kprobe.tool" {
     { "PID", "%-7d" }, { "COMM", "%-12s" }, { "IP", "%-2d" }, { "RADDR", "%-16s" }, { "RPORT", "%-5d" }, { "LADDR", "%-16s" },
     { "LPORT", "%-5d" },
   },
-  example = [[@@
+  example = [[
+# tcpaccept-kpl
+PID     COMM         IP RADDR            RPORT LADDR            LPORT
+295     luajit       4  127.0.0.1        51088 127.0.0.1        5555
+295     luajit       4  127.0.0.1        51092 127.0.0.1        5555
+295     luajit       4  127.0.0.1        51106 127.0.0.1        5555
 
 Who uses this machine's services. A connection is seen when the service takes it, which may be
 long after it was made.]],

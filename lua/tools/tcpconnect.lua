@@ -8,7 +8,13 @@ local options, out = require "kprobe.tool" {
     { "PID", "%-6d" }, { "COMM", "%-12s" }, { "IP", "%-2d" }, { "SADDR", "%-16s", key = "laddr" }, { "DADDR", "%-16s", key = "raddr" },
     { "DPORT", "%-4d" },
   },
-  example = [[@@
+  example = [[
+# tcpconnect-kpl
+PID    COMM         IP SADDR            DADDR            DPORT
+291    luajit       4  127.0.0.1        127.0.0.1        5555
+291    luajit       4  127.0.0.1        127.0.0.1        5555
+291    luajit       4  127.0.0.1        127.0.0.1        5555
+291    luajit       4  127.0.0.1        127.0.0.1        5556
 
 Connections that this machine begins: which services an application asks, and how often. Those
 that the other side refuses are seen as well; what comes in is in tcpaccept.]],

@@ -6,10 +6,19 @@ local options, out = require "kprobe.tool" {
   instead = "funccount 'kfree_skb*' counts them",
   options = { { "-s --no-stack", "without the way to the drop" } },
   columns = {
-    { "TIME", "%-8s" }, { "PID", "%-7d" }, { "IP", "%-2d" }, { "SADDR:SPORT", "%-20s", key = "from" }, { ">", "%1s", key = "arrow" },
+    { "TIME", "%-8s" }, { "PID", "%-7d" }, { "IP", "%-2d" }, { "SADDR:SPORT", "%-20s", key = "from" }, { ">", "%1s", always = ">" },
     { "DADDR:DPORT", "%-20s", key = "to" }, { "FLAGS", "%-8s" }, { "REASON", "%s" },
   },
-  example = [[@@
+  example = [[
+# tcpdrop-kpl
+TIME     PID     IP SADDR:SPORT          > DADDR:DPORT          FLAGS    REASON
+06:58:23 307     4  127.0.0.1:5555       > 127.0.0.1:51158      FIN|ACK  QUEUE_PURGE
+    sk_skb_reason_drop
+    sk_stream_kill_queues+0x5e
+    inet_csk_destroy_sock+0x59
+    tcp_fin+0xf6
+    tcp_data_queue+0x98d
+    tcp_rcv_state_process+0x5b3
 
 A connection to a port where nobody listens ends so: NO_SOCKET. What the packet filter drops, and
 what comes twice, is seen with its reason and the functions on the way.]],
@@ -56,7 +65,7 @@ drops:each(function(e)
   for i = 0, 4 do
     if bit.band(e.bits, bit.lshift(1, i)) ~= 0 then flags[#flags + 1] = names[bit.lshift(1, i)] end
   end
-  e.from, e.to, e.arrow = (e.source4 or e.source6) .. ":" .. e.sport, (e.dest4 or e.dest6) .. ":" .. e.dport, ">"
+  e.from, e.to = (e.source4 or e.source6) .. ":" .. e.sport, (e.dest4 or e.dest6) .. ":" .. e.dport
   e.flags, e.reason = table.concat(flags, "|"), (tostring(e.reason):gsub("^SKB_DROP_REASON_", ""))
   out.row(e)
   if e.stack then out:stack(e.stack) end

@@ -9,7 +9,12 @@ local options, out = require "kprobe.tool" {
     { "PID", "%-7d" }, { "COMM", "%-16s" }, { "LADDR", "%-15s" }, { "LPORT", "%-5d" }, { "RADDR", "%-15s" }, { "RPORT", "%-5d" },
     { "TX_KB", "%5d" }, { "RX_KB", "%5d" }, { "MS", "%.2f" },
   },
-  example = [[@@
+  example = [[
+# tcplife-kpl
+PID     COMM             LADDR           LPORT RADDR           RPORT TX_KB RX_KB MS
+299     luajit           127.0.0.1       51120 127.0.0.1       5555      8     0 5.00
+299     luajit           127.0.0.1       5555  127.0.0.1       51120     0     8 4.45
+299     luajit           127.0.0.1       51130 127.0.0.1       5555      8     0 7.06
 
 One line for each connection that began and ended meanwhile. Who waits for a connection of many
 seconds with few kilobytes waits for the other side.]],

@@ -8,7 +8,11 @@ local options, out = require "kprobe.tool" {
     { "TIME", "%-8s" }, { "PID", "%-7d" }, { "IP", "%-2d" }, { "LADDR:LPORT", "%-20s", key = "here" }, { "T>", "%1s", key = "t" },
     { "RADDR:RPORT", "%-20s", key = "there" }, { "STATE", "%s" },
   },
-  example = [[@@
+  example = [[
+# tcpretrans-kpl
+TIME     PID     IP LADDR:LPORT          T> RADDR:RPORT          STATE
+06:58:20 0       4  127.0.0.1:40784      R 127.0.0.1:5557       SYN_SENT
+06:58:20 0       4  127.0.0.1:40780      R 127.0.0.1:5557       SYN_SENT
 
 Each is a packet that was lost, or whose answer was. In SYN_SENT nobody answers at all: a firewall,
 or a machine that is down. PID is whoever runs then, often 0.]],

@@ -7,10 +7,17 @@ local options, out = require "kprobe.tool" {
     { "-D --remote-port PORT", "to this port", kind = "positive" } },
   columns = {
     { "SKADDR", "%-16s" }, { "C-PID", "%-5d", key = "pid" }, { "C-COMM", "%-10s", key = "comm" }, { "LADDR", "%-15s" }, { "LPORT", "%-5d" },
-    { "RADDR", "%-15s" }, { "RPORT", "%-5d" }, { "OLDSTATE", "%-11s" }, { "->", "%2s", key = "arrow" }, { "NEWSTATE", "%-11s" },
+    { "RADDR", "%-15s" }, { "RPORT", "%-5d" }, { "OLDSTATE", "%-11s" }, { "->", "%2s", always = "->" }, { "NEWSTATE", "%-11s" },
     { "MS", "%.3f" },
   },
-  example = [[@@
+  example = [[
+# tcpstates-kpl -D 5555
+SKADDR           C-PID C-COMM     LADDR           LPORT RADDR           RPORT OLDSTATE    -> NEWSTATE    MS
+ff16ea6781e2cc00 311   luajit     127.0.0.1       0     127.0.0.1       5555  CLOSE       -> SYN_SENT    0.000
+ff16ea6781e2cc00 311   luajit     127.0.0.1       51196 127.0.0.1       5555  SYN_SENT    -> ESTABLISHED 0.906
+ff16ea6781e2cc00 311   luajit     127.0.0.1       51196 127.0.0.1       5555  ESTABLISHED -> FIN_WAIT1   7.896
+ff16ea6781e2cc00 311   luajit     127.0.0.1       51196 127.0.0.1       5555  FIN_WAIT1   -> FIN_WAIT2   0.534
+ff16ea6781e2cc00 311   luajit     127.0.0.1       0     127.0.0.1       5555  FIN_WAIT2   -> CLOSE       0.097
 
 How a connection comes about and ends. A long SYN_SENT is a network that is far or full; a
 CLOSE_WAIT that stays is a program that does not close.]],
@@ -34,7 +41,7 @@ kprobe("inet_sk_state_store", trace)
 kprobe("inet_sk_set_state", trace)
 changes:each(function(e)
   tcp.name_addresses(e)
-  e.skaddr, e.oldstate, e.newstate, e.arrow = bit.tohex(e.sk, 16), tcp.states[e.old], tcp.states[e.new], "->"
+  e.skaddr, e.oldstate, e.newstate = bit.tohex(e.sk, 16), tcp.states[e.old], tcp.states[e.new]
   e.ms = tonumber(e.ns) / 1e6
   out.row(e)
 end)

@@ -17,7 +17,15 @@ local options, out, fail = require "kprobe.tool" {
   },
   details = [[Expressions are Lua, as handlers take it: docs/language.md. The function's parameters have the names that are given to
 them here; without any, p.args.NAME has them. ret is what the function returns.]],
-  example = [[@@
+  example = [[
+# trace-kpl 'do_sys_openat2(dfd, filename)' 'ustr(filename)'
+PID     TID     COMM            FUNC             -
+282     282     sh              do_sys_openat2   /etc/ld.so.cache
+282     282     sh              do_sys_openat2   /lib/x86_64-linux-gnu/libc.so.6
+280     280     kprobe-lua      do_sys_openat2   /proc/modules
+280     280     kprobe-lua      do_sys_openat2   /proc/kallsyms
+282     282     sh              do_sys_openat2   /dev/null
+283     283     cat             do_sys_openat2   /etc/hostname
 
 Who opens what: filename is a pointer of the process's, which ustr reads.]],
 }

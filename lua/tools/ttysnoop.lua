@@ -4,7 +4,9 @@ local options, out, fail = require "kprobe.tool" {
   description = "Shows what is written to a terminal, as it stands there.",
   needs = { "n_tty_write" },
   options = { { "TTY", "the terminal: pts/0, tty1, ttyS0 or its path" } },
-  example = [[@@
+  example = [[
+# ttysnoop-kpl ttyS0
+make: nothing to be done
 
 What somebody else's session shows, byte by byte. What is typed there is seen where the terminal echoes it.]],
 }

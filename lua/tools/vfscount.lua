@@ -5,7 +5,17 @@ local options, out = require "kprobe.tool" {
   options = { "process", "interval", "top" },
   columns = { { "ADDR", "%-16s" }, { "FUNC", "%-26s" }, { "COUNT", "%8d" } },
   blocks = true,
-  example = [[@@
+  example = [[
+# vfscount-kpl --top 8
+ADDR             FUNC                          COUNT
+ffffffff94c600e0 vfs_readlink                      3
+ffffffff94c45480 vfs_read                          8
+ffffffff94c4e710 vfs_fstat                         8
+ffffffff94c41bf0 vfs_open                         14
+ffffffff94c4e510 vfs_statx_path                   16
+ffffffff94c4d910 vfs_getattr_nosec                24
+ffffffff94c4e600 vfs_statx                        36
+ffffffff94c4e9b0 vfs_fstatat                      44
 
 Which operations files see at all: vfs_getattr and vfs_statx without reads are a program that
 looks for changes, vfs_fsync_range one that waits for its disk.]],

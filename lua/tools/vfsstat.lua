@@ -18,10 +18,9 @@ sockets and /proc. fileslower and vfscount look closer.]],
 
 local calls = count()
 local functions = { vfs_read = "read_s", vfs_write = "write_s", vfs_fsync_range = "fsync_s", vfs_open = "open_s", vfs_create = "create_s" }
-for name in pairs(functions) do kprobe { name, when = options.when, pre = function(p) calls[p.func]:add() end } end
+for name, rate in pairs(functions) do kprobe { name, when = options.when, pre = function() calls[rate]:add() end } end
 out:ticks(function(seconds)
   local row = { read_s = 0, write_s = 0, fsync_s = 0, open_s = 0, create_s = 0 }
-  for name, n in calls:take():pairs() do row[functions[name]] = tonumber(n) / seconds end
-  for key, n in pairs(row) do row[key] = math.floor(n + 0.5) end
+  for rate, n in calls:take():pairs() do row[rate] = math.floor(tonumber(n) / seconds + 0.5) end
   return row
 end)

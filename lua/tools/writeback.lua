@@ -7,7 +7,12 @@ local _, out = require "kprobe.tool" {
   description = "Shows when the kernel writes files that wait in memory, why, and for how long.",
   needs = { "wb_writeback" },
   columns = { { "TIME", "%-8s" }, { "DEVICE", "%-8s" }, { "PAGES", "%-8d" }, { "REASON", "%-16s" }, { "ms", "%.3f" } },
-  example = [[@@
+  example = [[
+# writeback-kpl
+TIME     DEVICE   PAGES    REASON           ms
+06:59:45 7:0      64       sync             11.605
+06:59:45 7:0      4        sync             0.136
+06:59:45 7:0      0        periodic         0.004
 
 periodic is what is older than 30 seconds, background what is more than a part of memory, sync
 what was asked for. Long ones keep a disk busy for others.]],

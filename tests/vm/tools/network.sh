@@ -13,12 +13,15 @@ on_tcp() { # TOOL ARGS…
 on_tcp tcpconnect
 line 'PID    COMM         IP SADDR            DADDR            DPORT'
 lines 3 "^[0-9]+ +luajit +4 +$local +$local +5555\$"
+lines 1 '^[0-9]+ +luajit +6 +::1 +::1 +5558$'
 on_tcp tcpconnect -P 5556
 no_out 5555
 on_tcp tcpaccept
 lines 3 "^[0-9]+ +luajit +4 +$local +[0-9]+ +$local +5555\$"
 on_tcp tcplife -D 5555
 lines 3 "^[0-9]+ +luajit +$local +[0-9]+ +$local +5555 +8 +0 [0-9.]+\$"
+run kprobe-lua -f json -c "luajit $jobs/tcp.lua" tcplife -D 5555
+lines 3 '^\{"type":"row","data":\{"pid":[0-9]+,"comm":"luajit","laddr":"127.0.0.1","lport":[0-9]+,"raddr":"127.0.0.1","rport":5555,"tx_kb":8,"rx_kb":0,"ms":[0-9.]+\}\}$'
 on_tcp tcpstates -D 5555
 lines 3 "luajit +$local +[0-9]+ +$local +5555 +SYN_SENT +-> +ESTABLISHED +[0-9.]+\$"
 lines 3 ' +ESTABLISHED +-> +FIN_WAIT1 '

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- Three connections to port 5555 here, 8,192 bytes over each; one to a port where nobody listens. `retry`: one to a listener
--- whose queue is full, for 1.5 s.
+-- Three connections to port 5555 here, 8,192 bytes over each; one by IPv6, to 5558; one to a port where nobody listens.
+-- `retry`: one to a listener whose queue is full, for 1.5 s.
 local ffi, C = require "ffi", require "libc"
 if arg[1] == "retry" then
   C.listener(5557, 0)
@@ -20,4 +20,6 @@ for _ = 1, 3 do
   C.read(server, bytes, 1)
   C.close(server)
 end
+C.listener(5558, 1, true)
+C.connect(C.socket(10, 1, 0), C.address(5558, true))
 assert(C.connect(C.socket(2, 1, 0), C.address(5556)) ~= 0, "nobody listens there")
