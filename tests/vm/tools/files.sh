@@ -5,14 +5,17 @@
 kprobe-lua tools --headers > headers
 has_header() { grep -Fxq "$1: $(head -n 1 out)" headers || fail "$1: not its header: $(head -n 1 out)"; }
 
-run kprobe-lua -c 'cat /etc/passwd /nonexistent' opensnoop
+run kprobe-lua -c 'cat /etc/passwd /nonexistent "/tmp/two
+lines"' opensnoop
 status 0
+out '^[0-9]+ +cat +-1 +2 /tmp/two\?lines$'
 line 'PID    COMM               FD ERR PATH'
 out '^[0-9]+ +cat +3 +0 /etc/passwd$'
 out '^[0-9]+ +cat +-1 +2 /nonexistent$'
-run kprobe-lua -f json -c 'cat /etc/passwd /nonexistent' opensnoop -x --comm cat
+run kprobe-lua -f json -c "cat /etc/passwd /nonexistent '$(printf '/tmp/bad\377name')'" opensnoop -x --comm cat
 status 0
 out '^\{"type":"row","data":\{"pid":[0-9]+,"comm":"cat","fd":-1,"err":2,"path":"/nonexistent"\}\}$'
+out "\"path\":\"/tmp/bad$(printf '\357\277\275')name\"" # no UTF-8: replaced
 no_out passwd
 
 run kprobe-lua -c 'dd if=/dev/zero of=f bs=8 count=20 2>/dev/null' funccount vfs_read vfs_write --comm dd

@@ -125,3 +125,9 @@ end 0
 STEPS
 KPL_PATIENCE=120 terminal --size 6x40 --record record --transcript shown steps kprobe-lua -q funccount '__x64_sys_[c-e]*' -i 0.2 > out 2>&1 || fail "on a terminal"
 grep -Fq '\u001b[H\u001b[J' record || fail "not in place"
+
+# Rows have their header again on each screen.
+echo 'end 0' > steps
+terminal --size 6x80 --transcript shown steps kprobe-lua -q -c 'cat /n1 /n2 /n3 /n4 /n5 /n6 /n7 /n8 /n9 2> /dev/null' opensnoop --comm cat -x > out 2>&1 ||
+    fail "on a terminal"
+[ "$(grep -c '^PID ' shown)" -ge 2 ] || fail "one header only: $(cat shown)"
