@@ -16,14 +16,14 @@ local options, out = require "kprobe.tool" {
     { "--unique", "each process and capability once" },
   },
   columns = {
-    { "TIME", "%-8s" }, { "UID", "%-6d" }, { "PID", "%-6d" }, { "COMM", "%-16s" }, { "CAP", "%-4d" }, { "NAME", "%-20s" },
+    { "TIME", "%-8s" }, { "UID", "%-6d" }, { "PID", "%-6d" }, { "COMM", "%-16s" }, { "CAP", "%-4d" }, { "NAME", "%-22s" },
     { "AUDIT", "%-5d" }, { "RET", "%d" },
   },
   example = [[
 # capable-kpl
-TIME     UID    PID    COMM             CAP  NAME                 AUDIT RET
-06:57:37 0      171    chown            0    CAP_CHOWN            1     0
-06:57:38 0      172    chroot           18   CAP_SYS_CHROOT       1     0
+TIME     UID    PID    COMM             CAP  NAME                   AUDIT RET
+06:57:37 0      171    chown            0    CAP_CHOWN              1     0
+06:57:38 0      172    chroot           18   CAP_SYS_CHROOT         1     0
 
 Which capabilities a service needs is what it is seen to be asked for: the rest of root's
 rights can be taken from it. RET is 0 where it has the capability.]],

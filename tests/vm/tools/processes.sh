@@ -50,12 +50,8 @@ kill -INT $!
 wait $!
 grep -Eq '^[0-9.]+ +luajit +[0-9]+ +[0-9.]+ +0x[0-9a-f]+ .*tty' slow || fail "mutexslower: $(cat slow slow.err)"
 
-run kprobe-lua -c 'sleep 0.4' offcputime --comm sleep
-status 0
-out '^  do_nanosleep'
-[ "$(awk '/^  / { frames = frames $1 } /^    [0-9]+$/ { if (frames ~ /do_nanosleep/ && $1 >= 400000) good = 1; frames = "" } END { print good + 0 }' out)" = 1 ] || fail "no 0.4 s of sleep"
 run kprobe-lua -f folded -c 'sleep 0.4' offcputime --comm sleep
-out '^sleep;.*do_nanosleep_\[k\].* [0-9]+$'
+out '^sleep;.*do_nanosleep_\[k\].* ([4-9][0-9]{5}|[0-9]{7,})$'
 
 counted() { awk -F'[:|]' '/ -> / { n += $2 } END { print n + 0 }' out; }
 for tool in cpudist runqlat; do
