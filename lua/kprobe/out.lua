@@ -236,7 +236,8 @@ function Out:blocks(block)
   end)
 end
 
--- As blocks, for one row each time: `row` gives it, and the seconds that have passed are its argument.
+-- As blocks, for one row each time: `row` gives it, and the seconds that have passed are its argument. A last moment too
+-- short for a rate has none, unless it is all there was.
 function Out:ticks(row)
   local options, shown, ended, last = self.options, 0, false, tonumber(kprobe.now())
   local function tick()
@@ -251,7 +252,8 @@ function Out:ticks(row)
     if ended then exit() end
   end)
   at_exit(function()
-    if not ended then tick() end
+    local passed = (tonumber(kprobe.now()) - last) / 1e9
+    if not ended and (shown == 0 or passed > 0.1 * (options.interval or 1)) then tick() end
   end)
 end
 

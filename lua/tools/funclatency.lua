@@ -18,6 +18,15 @@ local options, out = require "kprobe.tool" {
          2 -> 3          : 0        |                                        |
                          ...
       4096 -> 8191       : 164      |****************************************|
+      8192 -> 16383      : 8        |*                                       |
+     16384 -> 32767      : 20       |****                                    |
+     32768 -> 65535      : 6        |*                                       |
+     65536 -> 131071     : 2        |                                        |
+    131072 -> 262143     : 0        |                                        |
+    262144 -> 524287     : 0        |                                        |
+    524288 -> 1048575    : 1        |                                        |
+
+avg = 14149 nsecs, total: 2844139 nsecs, count: 201
 
 The time includes what the function waits for, and what interrupts it. One that calls itself is
 measured for each call.]],

@@ -10,21 +10,19 @@ local options, out = require "kprobe.tool" {
   },
   blocks = true,
   example = [[
-# offcputime-kpl --comm sleep
+# offcputime-kpl --comm sleep -m 100000
   finish_task_switch.isra.0
   __schedule+0x4e8
-  __cond_resched+0x48
-  __tlb_batch_free_encoded_pages+0x46
-  tlb_finish_mmu+0x78
-  exit_mmap+0x183
-  __mmput+0x45
-  do_exit+0x2db
-  do_group_exit+0x30
-  __x64_sys_exit_group+0x18
-  x64_sys_call+0x14b1
+  schedule+0x27
+  do_nanosleep+0x7a
+  hrtimer_nanosleep+0xa1
+  common_nsleep+0x43
+  __x64_sys_clock_nanosleep+0xde
   do_syscall_64+0x87
   entry_SYSCALL_64_after_hwframe+0x76
-  0x461189
+  0x4bfde3
+    sleep
+    409471
 
 The numbers are microseconds. With kprobe-lua -f folded offcputime, lines for a flame graph. Who
 waits for a disk or a lock has that on its stack; preempted ones have no wait there.]],

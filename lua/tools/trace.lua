@@ -56,7 +56,7 @@ calls:each(function(e)
   shown = shown + 1
   local values = {}
   for i = 1, #given do values[i] = tostring(e["v" .. i]):gsub("U?LL$", "") end
-  e.values = table.concat(values, " ")
+  e.values = values
   out.row(e)
   if e.stack then out:stack(e.stack) end
   if shown == options.max_events then exit() end

@@ -8,9 +8,12 @@ local options, out = require "kprobe.tool" {
   },
   example = [[
 # vfsstat-kpl
-TIME         READ/s  WRITE/s  FSYNC/s   OPEN/s CREATE/s
-18:35:32        231       12        4       98        0
-18:35:33        274       13        4      106        2
+TIME        READ/s  WRITE/s  FSYNC/s   OPEN/s CREATE/s
+07:03:54         5        1        0       10        0
+07:03:55         5        1        0        6        0
+07:03:56         3        1        0        5        0
+07:03:57         3        1        0        5        0
+07:03:58        10        5        0        0        0
 
 What files are busy with, before it is asked by whom: reads include those of pipes,
 sockets and /proc. fileslower and vfscount look closer.]],
