@@ -548,7 +548,8 @@ end
 -- Asked for as members alone: require("kprobe").api_version, s.api_version.
 kprobe.version, kprobe.api_version = core.version, core.api_version
 
--- Where text goes: { format = "text", rows =, columns = }; rows and columns of a terminal, nil elsewhere.
+-- Where text goes: { format = "text", rows =, columns = }; rows and columns of a terminal, nil elsewhere. "" is for none: with
+-- -l and --check, nothing runs.
 kprobe.medium = core.medium
 -- A line of -f json: { "type": type, "data": { names[1]: values[1], … } }; nil is left out.
 kprobe.emit_row = core.emit_row

@@ -265,6 +265,6 @@ return function(spec, options)
   }, Out)
   -- For callbacks: events:each(out.row).
   self.row = function(record) self:show(record) end
-  if #self.columns > 0 and not spec.blocks then self:header() end
+  if #self.columns > 0 and not spec.blocks and medium.format ~= "" then self:header() end
   return self
 end

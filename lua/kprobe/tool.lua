@@ -58,9 +58,13 @@ local function hits_wanted(name, options)
   return { pid = pid, tid = options.tid, comm = options.comm, cgroup = options.cgroup }
 end
 
--- The table of a tool's file; nothing if it is no tool.
+-- The table of a tool's file; nothing if it is no tool. What stands before the table runs, so other scripts are not tried.
 function tool.describe(path)
-  local chunk = loadfile(path)
+  local file = io.open(path)
+  local text = file and file:read "*a"
+  if file then file:close() end
+  local is_tool = text and text:find "require%s*%(?[\"']kprobe%.tool[\"']"
+  local chunk = is_tool and loadstring((text:gsub("^#[^\n]*", "")), "@" .. path)
   if not chunk then return end
   describing = true
   local ran, spec = pcall(chunk)

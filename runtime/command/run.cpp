@@ -145,6 +145,7 @@ Medium Run::medium() const {
     Medium medium;
     for (const FormatRow& row : formats())
         if (&row.format == options_.format) medium.format = row.name;
+    if (options_.list || options_.check) medium.format.clear();  // nothing runs
     winsize window{};
     const bool shown = options_.output.empty() && !options_.prompt;  // a prompt has the terminal's lines
     if (shown && ::isatty(STDOUT_FILENO) && ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) == 0) {

@@ -52,12 +52,14 @@ local options = require "kprobe.tool" { subject = "others", description = "Says 
 print("mine", options.word)
 LUA
 cp own/mine.lua mine
+echo 'io.open("ran", "w") kprobe("vfs_read", function() end)' > own/script.lua # no tool: listing does not run it
 echo 'print "of one'\''s own"' > own/opensnoop.lua
 export KPROBE_LUA_TOOLS="$PWD/nowhere:$PWD/own"
 says 0 out '^mine	it$' "$program" mine it
 says 0 out '^mine	it$' "$program" ./mine it
 says 0 out "^of one's own$" "$program" opensnoop
 says 0 out '^  mine +Says what it was given$' "$program" tools others
+[ ! -e ran ] || { echo "a script that is no tool was run"; failed=1; }
 ln -s "$program" mine-kpl
 says 0 out '^mine	that$' ./mine-kpl that
 says 2 err "^mine: missing argument 'word'" ./mine-kpl

@@ -69,6 +69,7 @@ quiet_err
 run kprobe-lua -l opensnoop
 status 0
 out do_sys_openat2
+no_out PID
 
 # The tool of docs/tools.md, from a folder of one's own.
 mkdir own
