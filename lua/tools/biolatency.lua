@@ -40,10 +40,10 @@ kprobe("blk_account_io_done", function(p, rq)
   if options.queued then
     began = ffi.cast("int64_t", rq.start_time_ns)
   else
-    began = issued[rq]
+    began = issued[rq] or 0
     issued[rq] = nil
   end
-  if began then
+  if began ~= 0 then -- 0 as well where the kernel keeps no times
     local us = (now() - began) / unit
     if per_disk and per_kind then times[{ disk.name(rq), disk.kind(rq) }]:add(us) end
     if per_disk and not per_kind then times[disk.name(rq)]:add(us) end

@@ -65,6 +65,11 @@ kprobe-lua -c 'while :; do cat /etc/passwd > /dev/null; sleep 0.1; done' opensno
 line 'PID    COMM               FD ERR PATH'
 quiet_err
 
+# Each tool compiles with each option that changes its handlers.
+run kprobe-lua --check "$KPL_ROOT/tests/vm/tools/jobs/variants.lua" "$KPL_ROOT/lua/tools"
+status 0
+no_err '^(/[^:]*:[0-9]+:|kprobe-lua:) '
+
 # What a tool would attach.
 run kprobe-lua -l opensnoop
 status 0
