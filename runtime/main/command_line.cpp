@@ -185,6 +185,7 @@ void settle(const CLI::App& app, CommandLine& line, Parsed& p, int argc, char** 
         rest.erase(rest.begin());
         if (auto tool = find_tool(o.script)) {
             o.script = *tool;
+            o.search_dirs.insert(o.search_dirs.begin(), std::filesystem::path(*tool).parent_path());  // modules beside it
             line.tool = true;
         }
     }

@@ -86,7 +86,7 @@ Result<int> run_in_vm(const CommandLine& line) {
         // Lua modules beside the script come along.
         spec.lua_trees.push_back(fs::absolute(script).parent_path());
     }
-    if (line.tool || command_alone) add_tools(spec);
+    if (line.inspect.empty()) add_tools(spec);  // scripts may be tools, too
     for (const std::string& dir : options.search_dirs)
         if (dir != lua_directory()) spec.lua_trees.push_back(fs::absolute(dir));
     if (!options.output.empty()) spec.fetch.push_back(fs::absolute(options.output));

@@ -49,14 +49,15 @@ says 1 err "^argdist: '1 \\+' is no expression of Lua" "$program" argdist vfs_re
 mkdir own
 cat > own/mine.lua << 'LUA'
 local options = require "kprobe.tool" { subject = "others", description = "Says what it was given.", options = { { "WORD", "a word" } } }
-print("mine", options.word)
+print("mine" .. (pcall(require, "beside") and "" or ", alone"), options.word)
 LUA
+echo 'return {}' > own/beside.lua
 cp own/mine.lua mine
 echo 'io.open("ran", "w") kprobe("vfs_read", function() end)' > own/script.lua # no tool: listing does not run it
 echo 'print "of one'\''s own"' > own/opensnoop.lua
 export KPROBE_LUA_TOOLS="$PWD/nowhere:$PWD/own"
 says 0 out '^mine	it$' "$program" mine it
-says 0 out '^mine	it$' "$program" ./mine it
+says 0 out '^mine, alone	it$' "$program" ./mine it
 says 0 out "^of one's own$" "$program" opensnoop
 says 0 out '^  mine +Says what it was given$' "$program" tools others
 [ ! -e ran ] || { echo "a script that is no tool was run"; failed=1; }
