@@ -543,6 +543,18 @@ if not core.embedded then
 end
 -- Asked for as members alone: require("kprobe").api_version, s.api_version.
 kprobe.version, kprobe.api_version = core.version, core.api_version
+
+-- Where text goes: { format = "text", rows =, columns = }; rows and columns of a terminal, nil elsewhere. "" is for none: with
+-- -l and --check, nothing runs.
+kprobe.medium = core.medium
+-- A line of -f json: { "type": type, "data": { names[1]: values[1], … } }; nil is left out.
+kprobe.emit_row = core.emit_row
+-- Whether the running kernel has a function, has "vfs_read", or a member, has("struct file", "f_path").
+function kprobe.has(name, field)
+  if field then return core.has_field(name, field) end
+  return core.has_function(name)
+end
+
 if core.embedded then return end
 _G.ffi, _G.bit = ffi, bit
 package.loaded.kprobe = kprobe

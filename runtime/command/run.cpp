@@ -2,6 +2,7 @@
 #include "command/run.hpp"
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -139,6 +140,20 @@ Result<void> Run::account() {
 
 // ---- Client
 bool Run::print(std::string_view text) { return sink_.write(options_.format->printed(text)); }
+
+Medium Run::medium() const {
+    Medium medium;
+    for (const FormatRow& row : formats())
+        if (&row.format == options_.format) medium.format = row.name;
+    if (options_.list || options_.check) medium.format.clear();  // nothing runs
+    winsize window{};
+    const bool shown = options_.output.empty() && !options_.prompt;  // a prompt has the terminal's lines
+    if (shown && ::isatty(STDOUT_FILENO) && ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) == 0) {
+        medium.rows = window.ws_row ? window.ws_row : 24;  // a serial line does not know its size
+        medium.columns = window.ws_col ? window.ws_col : 80;
+    }
+    return medium;
+}
 
 // To stderr, after what the script wrote.
 void Run::note(Note, const std::string& line) {

@@ -27,6 +27,7 @@ class Run : public Client {
     bool show(std::string_view text) override { return sink_.write(text); }
     std::string map_output(const MapDecl& map, std::vector<KeyedValue> rows) override;
     std::optional<std::string> map_output(const MapDecl& map, std::vector<MapEntry> entries) override;
+    Medium medium() const override;
     void note(Note kind, const std::string& line) override;
     void lost(uint64_t events) override;
     void overloaded(const std::string& place, const Overload& overload) override;

@@ -520,6 +520,7 @@ constexpr luaL_Reg functions[] = {
     {"every", every},         {"at_exit", at_exit},     {"exit", exit_script}, {"write", write},
     {"now", now},         {"in_chunk", in_chunk},  {"keep", keep_error},
     {"probes", list_probes}, {"blacklist", list_blacklist}, {"functions", list_functions}, {"instructions", list_instructions},
+    {"medium", medium},   {"has_function", has_function}, {"has_field", has_field}, {"emit_row", emit_row},
     {"ask", prompt_ask},  {"declared", prompt_declared}, {"describe", prompt_describe}, {nullptr, nullptr},
 };
 

@@ -60,6 +60,12 @@ using NamedValues = std::vector<std::pair<std::string, Datum>>;
 
 using CallbackId = int;  // a Lua function that the host keeps
 
+// What takes the text of a script.
+struct Medium {
+    std::string format = "text";  // as -f names it
+    int rows = 0, columns = 0;    // of a terminal; 0: it is none
+};
+
 // Implemented by the session. Numbers are those that declare_* gave.
 class ScriptApi {
   public:
@@ -86,6 +92,11 @@ class ScriptApi {
     virtual std::string output_of(uint32_t map, std::vector<KeyedValue> rows) = 0;
     virtual Result<std::optional<std::string>> entries_output(uint32_t map) = 0;  // of a map(); nothing: its text
     virtual void emit(std::string_view output) = 0;
+    virtual Medium medium() const { return {}; }
+
+    // What the running kernel has: a function that a probe may name; a member of "struct file".
+    virtual Result<bool> has_function(const std::string&) { return false; }
+    virtual Result<bool> has_field(const std::string& /*type*/, const std::string& /*field*/) { return false; }
 
     // map(): shared with handlers. A value has the fields of its layout; without a struct value, one.
     virtual Result<std::vector<MapEntry>> entries(uint32_t map) = 0;

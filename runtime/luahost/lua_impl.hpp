@@ -139,6 +139,12 @@ int list_blacklist(lua_State* L);
 int list_functions(lua_State* L);
 int list_instructions(lua_State* L);
 
+// medium.cpp: where text goes, and what the kernel has
+int medium(lua_State* L);
+int emit_row(lua_State* L);
+int has_function(lua_State* L);
+int has_field(lua_State* L);
+
 // prompt.cpp: native functions for lua/prompt.lua
 int prompt_ask(lua_State* L);
 int prompt_declared(lua_State* L);

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "main/commands.hpp"
+#include "main/tools.hpp"
 #include "session/option_table.hpp"
 
 namespace kpl {
@@ -20,6 +21,8 @@ constexpr const char* description =
     "Probes a live Linux kernel with Lua: handlers are compiled, verified and run in the kernel.";
 constexpr const char* examples = R"(Examples:
   kprobe-lua opensnoop.lua                         run a script until ^C
+  kprobe-lua opensnoop -x                          run one of the tools in the box
+  kprobe-lua tools                                 what they are, with a line each; TOOL --help
   kprobe-lua -c 'ls /tmp' opensnoop.lua            run it while a command runs
   kprobe-lua -e 'n = count(); kprobe("vfs_read", function() n[comm()]:add() end)'
   kprobe-lua --check script.lua                    compile and verify: no root, no module
@@ -122,7 +125,7 @@ void define(CLI::App& app, Parsed& p) {
     env(app.add_flag("--vm{newest}", p.vm, "run in a throwaway VM: --vm=6.1, --vm=6.12, --vm=6.1-rt, or the newest")->option_text("[=KERNEL]"), "VM");
     env(app.add_option("--vm-add", p.line.vm_add, "put a file or directory, a program with its libraries, or a kernel module into the VM; with --vm and -c alone, "
         "the command runs there by itself"), "VM_ADD")->option_text("FILE")->allow_extra_args(false);
-    app.add_option("script", p.positionals, "the script and its arguments; - reads stdin; or `disasm`, `list`, `doctor`, `help`")->option_text("SCRIPT [ARGS]");
+    app.add_option("script", p.positionals, "the script or tool and its arguments; - reads stdin; or `disasm`, `list`, `doctor`, `help`, `tools`")->option_text("SCRIPT [ARGS]");
     app.positionals_at_end();
     app.footer(examples);
 }
@@ -145,7 +148,7 @@ bool take_command(CommandLine& line, Parsed& p) {
     const bool code = line.options.code.has_value();
     if (p.info)
         line.inspect = {"--info"};
-    else if (p.list && !code && (rest.empty() || !is_file(rest.front())))
+    else if (p.list && !code && (rest.empty() || !(is_file(rest.front()) || find_tool(rest.front()))))
         line.inspect = {"-l"};
     else if (p.list || code || rest.empty() || !is_command(rest.front()) || is_file(rest.front()))
         return false;
@@ -181,7 +184,14 @@ void settle(const CLI::App& app, CommandLine& line, Parsed& p, int argc, char** 
     if (!o.code && !rest.empty()) {
         o.script = rest.front();
         rest.erase(rest.begin());
+        if (auto tool = find_tool(o.script)) {
+            o.script = *tool;
+            o.search_dirs.insert(o.search_dirs.begin(), std::filesystem::path(*tool).parent_path());  // modules beside it
+            line.tool = true;
+        }
     }
+    // Modules that tools share, for tools of whatever folder.
+    if (const std::string own = lua_directory(); !own.empty()) o.search_dirs.insert(o.search_dirs.begin(), own);
     const std::vector<std::string> script_args = rest;
     if (!rest.empty() && rest.front() == "--") rest.erase(rest.begin());
     o.args = rest;

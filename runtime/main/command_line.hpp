@@ -14,6 +14,7 @@ struct CommandLine {
     enum class Action { Run, Vm, Inspect, Help, Version } action = Action::Run;
     std::vector<std::string> inspect;  // what to show and of what: "disasm" "vfs_read"; also with Action::Vm
     RunOptions options;
+    bool tool = false;                 // options.script is one of tool_directories()
     std::string vm_kernel;             // --vm=KERNEL; empty: the newest
     std::vector<std::string> vm_add;   // --vm-add
     std::vector<std::string> vm_argv;  // the arguments without --vm, --vm-add

@@ -3,10 +3,13 @@
 
 #include <csignal>
 #include <cstdio>
+#include <string>
+#include <vector>
 
 #include "command/run.hpp"
 #include "main/command_line.hpp"
 #include "main/commands.hpp"
+#include "main/tools.hpp"
 #include "main/vm.hpp"
 #include "repl/repl.hpp"
 
@@ -28,7 +31,11 @@ int report(const kpl::Result<int>& result, kpl::Color color) {
 int main(int argc, char** argv) {
     // A broken pipe is an error of write(), and ends the run quietly. Programs that scripts start have the default again.
     std::signal(SIGPIPE, [](int) {});
-    const kpl::CommandLine line = kpl::parse_command_line(argc, argv);
+    std::vector<char*> words(argv, argv + argc);
+    std::string tool = kpl::called_tool(argv[0]).value_or("");
+    if (!tool.empty()) words.insert(words.begin() + 1, tool.data());
+    words.push_back(nullptr);
+    const kpl::CommandLine line = kpl::parse_command_line(static_cast<int>(words.size()) - 1, words.data());
     if (line.bad_usage) {
         std::fprintf(stderr, "kprobe-lua: %s\nTry 'kprobe-lua --help'.\n", line.text.c_str());
         return 2;

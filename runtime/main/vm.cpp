@@ -10,6 +10,7 @@
 
 #include "arch/disasm.hpp"
 #include "guest/guest.hpp"
+#include "main/tools.hpp"
 #include "repl/editor.hpp"
 
 namespace kpl {
@@ -49,6 +50,15 @@ std::string module_directory() {
     return own_path().parent_path() / "kmod";
 }
 
+// The tools, the modules that they share, and the library that reads their options.
+void add_tools(GuestSpec& spec) {
+    std::error_code error;
+    for (const std::string& dir : tool_directories()) spec.lua_trees.push_back(fs::absolute(dir));
+    if (const std::string own = lua_directory(); !own.empty()) spec.lua_trees.push_back(own + "/kprobe");
+    for (const char* share : {"/usr/share/lua/5.1/argparse.lua", "/usr/local/share/lua/5.1/argparse.lua"})
+        if (fs::exists(share, error)) spec.files.push_back(share);
+}
+
 Result<int> run_in_vm(const CommandLine& line) {
     const RunOptions& options = line.options;
     GuestSpec spec;
@@ -71,7 +81,7 @@ Result<int> run_in_vm(const CommandLine& line) {
     if (fs::exists(disassembler_library())) spec.files.push_back(disassembler_library());
     if (options.script == "-") {
         spec.input = std::string(std::istreambuf_iterator<char>(std::cin), {});
-    } else if (!options.script.empty() && line.inspect.empty()) {
+    } else if (!options.script.empty() && !line.tool && line.inspect.empty()) {
         const fs::path script = options.script;
         std::error_code error;
         if (!fs::exists(script, error)) return Error{Errc::system, "cannot open " + options.script + ": No such file or directory"};
@@ -79,7 +89,9 @@ Result<int> run_in_vm(const CommandLine& line) {
         // Lua modules beside the script come along.
         spec.lua_trees.push_back(fs::absolute(script).parent_path());
     }
-    for (const std::string& dir : options.search_dirs) spec.lua_trees.push_back(fs::absolute(dir));
+    if (line.inspect.empty()) add_tools(spec);  // scripts may be tools, too
+    for (const std::string& dir : options.search_dirs)
+        if (dir != lua_directory()) spec.lua_trees.push_back(fs::absolute(dir));
     if (!options.output.empty()) spec.fetch.push_back(fs::absolute(options.output));
     return run_guest(spec);
 }

@@ -35,6 +35,8 @@ class Client {
     virtual std::string map_output(const MapDecl& map, std::vector<KeyedValue> rows);
     virtual std::optional<std::string> map_output(const MapDecl&, std::vector<MapEntry>) { return std::nullopt; }
 
+    virtual Medium medium() const { return {}; }
+
     virtual void note(Note kind, const std::string& line) = 0;
     // So many more events than last time did not fit into a ring.
     virtual void lost(uint64_t events) = 0;

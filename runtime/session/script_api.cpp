@@ -41,6 +41,18 @@ Result<ProbeStatus> Session::status(uint32_t declaration) {
     return status;
 }
 
+// ---- the running kernel
+Result<bool> Session::has_function(const std::string& name) {
+    const auto colon = name.find(':');
+    const std::string module = colon == name.npos ? "" : name.substr(0, colon);
+    return !TRY(kernel_.symbols.find(colon == name.npos ? name : name.substr(colon + 1), module)).empty();
+}
+
+Result<bool> Session::has_field(const std::string& type, const std::string& field) {
+    const auto id = kernel_.types.parse(type);
+    return id && TRY(kernel_.types.field(*id, field)).has_value();
+}
+
 // ---- maps. What the module does not have is empty.
 Result<std::vector<KeyedValue>> Session::look(uint32_t map) {
     return is_aggregation(map) ? armed_->maps().rows(map) : std::vector<KeyedValue>();

@@ -104,6 +104,9 @@ class Session final : public ScriptApi {
     std::string output_of(uint32_t map, std::vector<KeyedValue> rows) override;
     Result<std::optional<std::string>> entries_output(uint32_t map) override;
     void emit(std::string_view output) override;
+    Medium medium() const override { return client_.medium(); }
+    Result<bool> has_function(const std::string& name) override;
+    Result<bool> has_field(const std::string& type, const std::string& field) override;
     Result<std::vector<MapEntry>> entries(uint32_t map) override;
     Result<std::optional<std::vector<Datum>>> get(uint32_t map, const std::vector<Datum>& key) override;
     Result<void> set(uint32_t map, const std::vector<Datum>& key, const NamedValues& value) override;

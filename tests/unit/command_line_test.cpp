@@ -7,7 +7,10 @@
 #include <catch2/catch.hpp>
 #include <cctype>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 
+#include "main/tools.hpp"
 #include "session/option_table.hpp"
 
 using namespace kpl;
@@ -38,6 +41,27 @@ TEST_CASE("a script and what follows it") {
 
 TEST_CASE("one leading -- of the script's arguments is stripped") {
     CHECK(parse({"s.lua", "--", "-x"}).options.args == Strings{"-x"});
+}
+
+TEST_CASE("a tool's name is the tool, a path is the file") {
+    const std::string dir = std::filesystem::temp_directory_path() / ("kpl-tools-" + std::to_string(::getpid()));
+    std::filesystem::create_directories(dir);
+    std::ofstream(dir + "/mine.lua") << "print(1)";
+    ::setenv("KPROBE_LUA_TOOLS", ("/nonexistent:" + dir).c_str(), 1);
+    const auto line = parse({"-v", "mine", "-x", "1"});
+    CHECK(line.tool);
+    CHECK(line.options.script == dir + "/mine.lua");
+    CHECK(line.options.args == Strings{"-x", "1"});
+    for (const std::string path : {"./mine", "mine.lua", "other"}) {
+        CHECK_FALSE(parse({path}).tool);
+        CHECK(parse({path}).options.script == path);
+    }
+    CHECK(called_tool("/usr/bin/mine-kpl") == "mine");
+    CHECK_FALSE(called_tool("/usr/bin/other-kpl"));
+    CHECK_FALSE(called_tool("kprobe-lua"));
+    ::unsetenv("KPROBE_LUA_TOOLS");
+    CHECK_FALSE(parse({"mine"}).tool);
+    std::filesystem::remove_all(dir);
 }
 
 TEST_CASE("options") {

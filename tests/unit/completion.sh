@@ -3,6 +3,7 @@
 # usage: completion.sh KPROBE_LUA_BASH KPROBE_LUA_1 KPROBE_LUA
 # Bash's completion and the manual page have what the command takes.
 set -u
+_kprobe_lua_command=$3
 # shellcheck source=/dev/null
 source "$1"
 failed=0
@@ -26,6 +27,13 @@ complete_to -f "" -- text json folded
 complete_to --color n -- never
 complete_to -o oth -- other.txt
 complete_to list b -- blacklist
+complete_to "" -- tools opensnoop funccount
+complete_to openb -- && [ "${#COMPREPLY[@]}" = 0 ] || { echo "openb: ${COMPREPLY[*]}"; failed=1; }
+complete_to -f json opensnoop --fa -- --failed
+[ "$(complete -p opensnoop-kpl)" = 'complete -F _kprobe_lua_kpl opensnoop-kpl' ] || { echo "no completion of opensnoop-kpl"; failed=1; }
+COMP_WORDS=(opensnoop-kpl --fa) COMP_CWORD=1
+_kprobe_lua_kpl opensnoop-kpl
+[ "${COMPREPLY[*]}" = --failed ] || { echo "opensnoop-kpl --fa: ${COMPREPLY[*]}"; failed=1; }
 function=$(awk '$2 == "T" && $3 ~ /^vfs_/ { print $3; exit }' /proc/kallsyms)
 if [ -n "$function" ]; then
     complete_to disasm "${function%?}" -- "$function"

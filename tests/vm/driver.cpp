@@ -3,7 +3,7 @@
 // hang or a case that left something in the kernel.
 //
 //   vm_tests --kernel 6.1 --title vm.6.1 --cases DIR --lib lib.sh --runner runner.sh [--program FILE]… [--modules DIR]
-//            [--icount] [NAME…]
+//            [--icount] [--add loop.ko]… [NAME…]
 //   vm_tests --host --cases DIR …           the cases run on this machine (and boot VMs of their own)
 //
 // A case passes when its script exits 0, the kernel's console shows no splat while it runs, and nothing of
@@ -37,7 +37,7 @@ constexpr int max_dead_boots = 2;  // VMs that end before any case has started
 
 struct Arguments {
     std::string kernel, title = "vm", cases, lib, runner, modules, root;
-    std::vector<std::string> programs, names, files;
+    std::vector<std::string> programs, names, files, add;
     bool host = false;
     bool icount = false;     // for cases that compare times: the VM's clock counts instructions
     int boot_limit = 1800;   // minutes, on a busy machine
@@ -141,6 +141,7 @@ GuestSpec spec_for(const Arguments& args, const Group& group, RunnerOutput& outp
         spec.files.push_back(program);
         spec.env.front().insert(5, fs::path(program).parent_path().string() + ":");  // after "PATH="
     }
+    spec.add = args.add;
     spec.module_dir = args.modules;
     spec.env.push_back("KPL_ROOT=" + args.root);
     spec.env.push_back("KPL_MODULES=" + args.modules);
@@ -260,7 +261,8 @@ bool parse(int argc, char** argv, Arguments& args) {
     const std::map<std::string_view, int*> numbers{{"--quiet-limit", &args.quiet_limit},
                                                    {"--silence-limit", &args.silence_limit}};
     const std::map<std::string_view, std::vector<std::string>*> lists{{"--program", &args.programs},
-                                                                      {"--file", &args.files}};
+                                                                      {"--file", &args.files},
+                                                                      {"--add", &args.add}};
     for (int i = 1; i < argc; i++) {
         const std::string_view arg = argv[i];
         if (arg == "--host")

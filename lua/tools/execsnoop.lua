@@ -1,0 +1,69 @@
+-- SPDX-License-Identifier: MIT
+local options, out = require "kprobe.tool" {
+  subject = "processes",
+  description = "Shows each program that is executed, with its arguments.",
+  needs = { "__x64_sys_execve", "__x64_sys_execveat" },
+  options = {
+    "process", "timestamp",
+    { "-x --fails", "failed ones, too" },
+    { "-n --name TEXT", "only where the program's name has this in it" },
+    { "-l --line TEXT", "only where an argument has this in it" },
+  },
+  columns = { { "PCOMM", "%-16s" }, { "PID", "%-7d" }, { "PPID", "%-7d" }, { "RET", "%3d" }, { "ARGS", "%s" } },
+  example = [[
+# execsnoop-kpl
+PCOMM            PID     PPID    RET ARGS
+sh               158     156       0 sh -c ls /tmp > /dev/null; env true
+ls               159     158       0 ls /tmp
+env              160     158       0 env true
+exe              160     158       0 true
+
+Short-lived processes that top does not catch: what a script or a service starts, by whom.
+RET is 0, or the error's number below 0.]],
+}
+
+local execs = event()
+local text = "const char user *"
+
+-- What was executed has its arguments on its stack, where the kernel has just put them: up to 20, as in bcc.
+local function done(p, result)
+  if result ~= 0 then return end
+  local at, stop, args = task().mm.arg_start, task().mm.arg_end, {}
+  for i = 1, 20 do
+    if at >= stop then break end
+    local one = try(ustr(ffi.cast(text, at), 128), "?")
+    args[i] = one
+    at = at + #one + 1
+  end
+  execs { pcomm = comm(), pid = pid(), ppid = ppid(), ret = result, args = args }
+end
+
+-- What failed had them where the caller points to; memory that it has not touched yet can't be read.
+local function failed(call, argv_of)
+  kretprobe { call, when = options.when,
+    entry = function(p)
+      local argv, args = ffi.cast("const char user *const user *", argv_of(ffi.cast("struct pt_regs *", p.arg[1]))), {}
+      for i = 0, 19 do
+        local one = try(argv[i], nil)
+        if one == nil then break end
+        args[i + 1] = try(ustr(one, 128), "?")
+      end
+      p.data.args = args
+    end,
+    ret = function(p, result)
+      if result < 0 then execs { pcomm = comm(), pid = pid(), ppid = ppid(), ret = result, args = p.data.args } end
+    end,
+  }
+end
+
+for call, argv_of in pairs {
+  __x64_sys_execve = function(regs) return regs.si end, __x64_sys_execveat = function(regs) return regs.dx end,
+} do
+  kretprobe { call, when = options.when, ret = done }
+  if options.fails then failed(call, argv_of) end
+end
+execs:each(function(e)
+  local line = table.concat(e.args or {}, " ")
+  if options.name and not e.pcomm:find(options.name, 1, true) or options.line and not line:find(options.line, 1, true) then return end
+  out.row(e)
+end)

@@ -1,0 +1,45 @@
+-- SPDX-License-Identifier: MIT
+local options, out = require "kprobe.tool" {
+  subject = "scheduling",
+  description = "Sums how long processes did not run, by the way on which they waited.",
+  needs = { switch = { "finish_task_switch", "finish_task_switch.isra.0" } },
+  options = {
+    "process", "interval", "top",
+    { "-m --min-us MICROSECONDS", "from so long on", kind = "whole", default = 1 },
+    { "-K --kernel-threads", "the kernel's own threads, too" },
+  },
+  blocks = true,
+  example = [[
+# offcputime-kpl --comm sleep -m 100000
+  finish_task_switch.isra.0
+  __schedule+0x4e8
+  schedule+0x27
+  do_nanosleep+0x7a
+  hrtimer_nanosleep+0xa1
+  common_nsleep+0x43
+  __x64_sys_clock_nanosleep+0xde
+  do_syscall_64+0x87
+  entry_SYSCALL_64_after_hwframe+0x76
+  0x4bfde3
+    sleep
+    409471
+
+The numbers are microseconds. With kprobe-lua -f folded offcputime, lines for a flame graph. Who
+waits for a disk or a lock has that on its stack; preempted ones have no wait there.]],
+}
+
+local kernel_thread, dead = 0x00200000, 0x80 -- PF_KTHREAD, TASK_DEAD
+local left, waits = map { max = 65536 }, sum { max = 16384 }
+kprobe(options.needs.switch, function(p)
+  local previous, at = ffi.cast("struct task_struct *", p.arg[1]), now()
+  if previous.__state ~= dead then left[previous.pid] = at end
+  local began = left[tid()]
+  if not began then return end
+  left[tid()] = nil
+  local us = (at - began) / 1000
+  if us < options.min_us or tid() == 0 then return end
+  if not options.kernel_threads and bit.band(task().flags, kernel_thread) ~= 0 then return end
+  if options.pid and pid() ~= options.pid or options.tid and tid() ~= options.tid or options.comm and comm() ~= options.comm then return end
+  waits[{ comm(), kstack() }]:add(us)
+end)
+out:blocks(function() out:stacks(waits, options.top) end)

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: MIT
+# Tools on memory: exact numbers of objects, pages and calls.
+jobs=$KPL_ROOT/tests/vm/tools/jobs
+kprobe-lua tools --headers > headers
+has_header() { grep -Fxq "$1: $(head -n 1 out)" headers || fail "$1: not its header: $(head -n 1 out)"; }
+export LUA_PATH="$jobs/?.lua;;"
+
+run kprobe-lua -c "luajit $jobs/files.lua" slabratetop --comm luajit
+status 0
+has_header slabratetop
+[ "$(awk '$1 == "filp" { print ($2 >= 1000 && $2 < 1100) }' out)" = 1 ] || fail "not 1,000 files"
+
+start kprobe-lua -c "luajit $jobs/pipes.lua" memleak --comm luajit
+armed
+until_true "pipes" [ -e made ]
+kill -INT "$pid"
+finish
+status 0
+out '^    [0-9]+ bytes in 30 allocations from stack$'
+out '^        alloc_pipe_info'
+
+run kprobe-lua -c "luajit $jobs/shm.lua" shmsnoop --comm luajit
+status 0
+has_header shmsnoop
+out '^[0-9]+ +luajit +shmget +0x[0-9a-f]+ key: 0x1234, size: 4096, shmflg: 0x3a4$'
+out '^[0-9]+ +luajit +shmat +0x[0-9a-f]{8,} shmid: 0x[0-9a-f]+, shmaddr: 0x0, shmflg: 0x0$'
+out '^[0-9]+ +luajit +shmdt +0x0 shmaddr: 0x[0-9a-f]{8,}$'
+out '^[0-9]+ +luajit +shmctl +0x0 shmid: 0x[0-9a-f]+, cmd: 0, buf: 0x0$'
+
+echo 32M > /sys/block/zram0/disksize && mkswap /dev/zram0 > /dev/null && swapon /dev/zram0 || fail "no swap"
+echo 0 > /proc/sys/vm/page-cluster # a page each time
+run kprobe-lua -c "luajit $jobs/swap.lua" swapin --comm luajit
+status 0
+has_header swapin
+out '^luajit +[0-9]+ +256$'
+swapoff /dev/zram0
+
+# The kernel tells its console of whom it kills, with a trace that is no fault.
+mkdir -p /sys/fs/cgroup/small
+echo +memory > /sys/fs/cgroup/cgroup.subtree_control 2> /dev/null
+if echo 16M > /sys/fs/cgroup/small/memory.max; then
+    dmesg -n 1
+    run kprobe-lua -c "echo 0 > /sys/fs/cgroup/small/cgroup.procs; luajit $jobs/eat.lua" oomkill
+    dmesg -n 7
+    status 0
+    has_header oomkill
+    out '^[0-9:]{8} [0-9]+ +[a-z]+ +[0-9]+ +luajit +[0-9]+ [0-9.]+ '
+fi
