@@ -189,17 +189,15 @@ function Out:histogram(map, unit, label)
   return drawn
 end
 
--- In the middle of the terminal's line, nothing is broken: what is too long ends there.
+-- The beginning of a line that is longer than a terminal's: so many characters of UTF-8.
 local function cut(text, columns)
-  local shown = text:gsub("[\128-\191]", "")
-  if #shown <= columns then return text end
-  local count, at = 0, 1
-  while at <= #text and count < columns do
-    at = at + 1
-    while at <= #text and text:byte(at) >= 128 and text:byte(at) < 192 do at = at + 1 end
-    count = count + 1
+  local count = 0
+  for at = 1, #text do
+    local byte = text:byte(at)
+    if byte < 128 or byte >= 192 then count = count + 1 end
+    if count > columns then return text:sub(1, at - 1) end
   end
-  return text:sub(1, at - 1)
+  return text
 end
 
 local function show_screen(self, whole)

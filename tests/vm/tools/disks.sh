@@ -1,9 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Tools on disks and on ext4, on a loop device whose file is in memory.
-jobs=$KPL_ROOT/tests/vm/tools/jobs
-kprobe-lua tools --headers > headers
-has_header() { grep -Fxq "$1: $(head -n 1 out)" headers || fail "$1: not its header: $(head -n 1 out)"; }
-[ -d "$jobs" ] || fail "no $jobs"
+. "$KPL_ROOT/tests/vm/tools/jobs/kit.sh"
 
 dd if=/dev/zero of=image bs=1M count=24 2> /dev/null
 loop=$(losetup -f)
@@ -16,8 +13,7 @@ status 0
 has_header biosnoop
 lines 30 "^[0-9.]+ +dd +[0-9]+ +$disk +R +[0-9]+ +4096 +[0-9.]+\$"
 
-# The sum of what the histogram below a line counts. (The file system writes when it likes.)
-counted() { awk -v label="$1" '/ = / { on = $0 == label } on' out | awk -F'[:|]' '/ -> / { n += $2 } END { print n + 0 }'; }
+# (The file system writes when it likes.)
 run kprobe-lua -c "dd if=$loop of=/dev/null bs=4096 count=30 iflag=direct 2>/dev/null" biolatency -F
 status 0
 out '^kind = read$'

@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Tools on files, against workloads whose numbers are known.
 
-# A tool's output begins with the header of its table.
-kprobe-lua tools --headers > headers
-has_header() { grep -Fxq "$1: $(head -n 1 out)" headers || fail "$1: not its header: $(head -n 1 out)"; }
+. "$KPL_ROOT/tests/vm/tools/jobs/kit.sh"
 
 run kprobe-lua -c 'cat /etc/passwd /nonexistent "/tmp/two
 lines"' opensnoop

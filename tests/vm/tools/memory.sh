@@ -1,9 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Tools on memory: exact numbers of objects, pages and calls.
-jobs=$KPL_ROOT/tests/vm/tools/jobs
-kprobe-lua tools --headers > headers
-has_header() { grep -Fxq "$1: $(head -n 1 out)" headers || fail "$1: not its header: $(head -n 1 out)"; }
-export LUA_PATH="$jobs/?.lua;;"
+. "$KPL_ROOT/tests/vm/tools/jobs/kit.sh"
 
 run kprobe-lua -c "luajit $jobs/files.lua" slabratetop --comm luajit
 status 0

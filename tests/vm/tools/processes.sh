@@ -1,9 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Tools on processes and on the scheduler.
-jobs=$KPL_ROOT/tests/vm/tools/jobs
-kprobe-lua tools --headers > headers
-has_header() { grep -Fxq "$1: $(head -n 1 out)" headers || fail "$1: not its header: $(head -n 1 out)"; }
-export LUA_PATH="$jobs/?.lua;;"
+. "$KPL_ROOT/tests/vm/tools/jobs/kit.sh"
 
 run kprobe-lua -c 'env A=1 /bin/echo one "two  words"; /bin/busybox true' execsnoop
 status 0
@@ -53,7 +50,6 @@ grep -Eq '^[0-9.]+ +luajit +[0-9]+ +[0-9.]+ +0x[0-9a-f]+ .*tty' slow || fail "mu
 run kprobe-lua -f folded -c 'sleep 0.4' offcputime --comm sleep
 out '^sleep;.*do_nanosleep_\[k\].* ([4-9][0-9]{5}|[0-9]{7,})$'
 
-counted() { awk -F'[:|]' '/ -> / { n += $2 } END { print n + 0 }' out; }
 for tool in cpudist runqlat; do
     run kprobe-lua -c 'for i in 1 2 3 4 5 6 7 8 9 10; do /bin/busybox true; done' $tool
     status 0
