@@ -161,7 +161,7 @@ local function declare(kind, spec)
   for name, value in next, spec.when or {} do when[name] = value end  -- as it is, without metamethods
   check_options(what .. ": when", when, when_options)
   if spec.via == "ftrace" and not kind.by_ftrace then
-    fail('via = "ftrace" is for entries: a %s goes by the kernel\'s %ss; leave via out', what, what)
+    fail('via = "ftrace" is for entries, not for a %s: leave via out', what)
   end
   local file, line = caller()
   local given = {

@@ -37,17 +37,18 @@ see ^1 .* [0-9]+/s$
 see ^-- [0-9,]+ lines came while paused, [0-9,]+ left out$
 sh touch stop
 > every(0.01, function() ticks = (ticks or 0) + 1 end)
-> every(0.2, function() if stuck then stuck = false io.open("loops", "w"):close() while true do end end end)
+> function since(t) while os.time() < t + 3 do end io.open("loops", "w"):close() while true do end end
+> every(0.2, function() if stuck then stuck = false since(os.time()) end end)
 > stuck = true
 sh until [ -e loops ]; do sleep 0.1; done
 type \x03
-see ^input 10:1: interrupted|interrupted$
+see ^input 11:1: interrupted|interrupted$
 > ticks > 2
 see ^true$
 > e = event()
 > kprobe("kpl_t_outer", function(p, a) e { a = a } end) e:each(function(e) bad = bad + e.a end)
 run while sleep 0.2; do echo outer 2 > /sys/module/kpl_target/parameters/run; done
-see ^input 13:1: 'bad' is not defined
+see ^input 14:1: 'bad' is not defined
 > "alive"
 see ^alive$
 leave
