@@ -30,7 +30,7 @@ LUA
 run kprobe-lua --strict -c 'sh reads.sh' take.lua
 status 0
 line '120000	960000	120000	8	true	true'
-line '0	nil	0'
+line '0	0	0'
 # A map that is full: what was taken, what is left and what was lost add up. Nothing is taken before it is full.
 script lost.lua <<'LUA'
 local n = count { max = 4 }
