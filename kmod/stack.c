@@ -50,7 +50,7 @@ static u32 kpl_unwind(struct pt_regs *regs, unsigned long *out, u32 room)
 	     unwind_next_frame(&state)) {
 		unsigned long addr = kpl_frame_address(&state);
 
-		/* no address, or where the process will go on: unwind_next_frame() ends behind that frame */
+		/* None, or where the process goes on: the walk ends behind that frame. */
 		if ((long)addr >= 0)
 			break;
 		out[nr++] = addr;

@@ -94,6 +94,8 @@ namespace kpl::api {
 
 enum class From { Anywhere, Outside };  // where a call may come from: Outside of callbacks
 
+// As far as its memory tells: also of one that was closed.
+bool is_live(const klua_session* s);
 // 0, or why no call may be made now.
 int enter(klua_session* s, From from, bool& outermost);
 void leave(klua_session* s, bool outermost);

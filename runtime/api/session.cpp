@@ -41,7 +41,7 @@ const char* klua_strerror(int error) {
 
 // ---- errors
 const char* klua_error_text(klua_session* s) {
-    if (!s || s->magic != klua_session::live) return klua_strerror(KLUA_ERR_HANDLE);
+    if (!is_live(s)) return klua_strerror(KLUA_ERR_HANDLE);
     return s->owner == ::getpid() ? s->errors.text() : klua_strerror(KLUA_ERR_FORKED);
 }
 
@@ -79,7 +79,7 @@ int klua_open(const klua_callbacks* callbacks, klua_session** out) {
 int klua_close(klua_session* s) {
     if (!s) return 0;
     bool outermost = false;
-    if (s->magic != klua_session::live || s->owner == ::getpid())
+    if (!is_live(s) || s->owner == ::getpid())
         if (const int refused = enter(s, From::Outside, outermost)) return refused;
     s->magic = 0;
     delete s;
@@ -211,7 +211,7 @@ int klua_poll(klua_session* s, int wait_ms, int deliver_ms) {
 }
 
 int klua_interrupt(klua_session* s) {
-    if (!s || s->magic != klua_session::live) return KLUA_ERR_HANDLE;
+    if (!is_live(s)) return KLUA_ERR_HANDLE;
     if (s->owner != ::getpid()) return KLUA_ERR_FORKED;
     const int saved = errno;
     const uint64_t one = 1;

@@ -17,9 +17,8 @@ for target, dir in pairs(folders) do
 end
 -- Libraries that one folder alone may see: how an include begins, what the target must link.
 local libraries = {
-  ["bpf/"] = "PkgConfig::LIBBPF", ["lua"] = "PkgConfig::LUAJIT", ["capstone/"] = "${CMAKE_DL_LIBS}",
+  ["bpf/"] = "PkgConfig::LIBBPF", ["lua"] = "PkgConfig::LUAJIT", ["capstone/"] = "${CMAKE_DL_LIBS}", ["histedit.h"] = "${CMAKE_DL_LIBS}",
   ["fmt/"] = "fmt::fmt", ["zlib"] = "ZLIB::ZLIB",
-  ["histedit"] = "PkgConfig::LIBEDIT",
 }
 
 local links = {} -- target: { public = set, private = set }
