@@ -47,7 +47,7 @@ kill -INT $!
 wait $!
 grep -Eq '^[0-9.]+ +luajit +[0-9]+ +[0-9.]+ +0x[0-9a-f]+ .*tty' slow || fail "mutexslower: $(cat slow slow.err)"
 
-run kprobe-lua -f folded -c 'sleep 0.4' offcputime --comm sleep
+run kprobe-lua -f folded -c 'sleep 0.5' offcputime --comm sleep
 out '^sleep;.*do_nanosleep_\[k\].* ([4-9][0-9]{5}|[0-9]{7,})$'
 
 for tool in cpudist runqlat; do
