@@ -20,13 +20,13 @@ struct RegisterRow {
 };
 
 struct Arch {
-    std::string_view name;               // as `uname -m` prints it
+    std::string_view name;  // as `uname -m` prints it
     std::span<const RegisterRow> regs;
-    std::span<const uint16_t> args;      // pt_regs offsets of the integer argument registers, in order
-    uint16_t ret, ip, sp;                // pt_regs offsets
-    uint16_t regs_size;                  // sizeof(struct pt_regs)
-    uint16_t stack_arg;                  // at a function's entry: offset from sp of the first stack argument
-    uint8_t jump;                        // first byte of what stands at an optimized probe; 0: none is optimized here
+    std::span<const uint16_t> args;  // pt_regs offsets of the integer argument registers, in order
+    uint16_t ret, ip, sp;            // pt_regs offsets
+    uint16_t regs_size;              // sizeof(struct pt_regs)
+    uint16_t stack_arg;              // at a function's entry: offset from sp of the first stack argument
+    uint8_t jump;                    // first byte of what stands at an optimized probe; 0: none is optimized here
     int capstone_arch, capstone_mode;
     std::vector<ProbePoint> (*points)(const FunctionFacts& facts);  // see analyse(), arch/points.hpp
 

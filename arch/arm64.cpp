@@ -10,15 +10,15 @@ namespace {
 // At a function's entry, ftrace_caller (arch/arm64/kernel/entry-ftrace.S, struct ftrace_regs) keeps x0 to x8, the
 // frame pointer, the link register, sp and pc.
 constexpr RegisterRow regs[] = {
-    {"x0", 0, true},     {"x1", 8, true},      {"x2", 16, true},    {"x3", 24, true},   {"x4", 32, true},
-    {"x5", 40, true},    {"x6", 48, true},     {"x7", 56, true},    {"x8", 64, true},   {"x9", 72, false},
-    {"x10", 80, false},  {"x11", 88, false},   {"x12", 96, false},  {"x13", 104, false}, {"x14", 112, false},
-    {"x15", 120, false}, {"x16", 128, false},  {"x17", 136, false}, {"x18", 144, false}, {"x19", 152, false},
-    {"x20", 160, false}, {"x21", 168, false},  {"x22", 176, false}, {"x23", 184, false}, {"x24", 192, false},
-    {"x25", 200, false}, {"x26", 208, false},  {"x27", 216, false}, {"x28", 224, false}, {"x29", 232, true},
-    {"x30", 240, true},  {"sp", 248, true},    {"pc", 256, true},   {"pstate", 264, false},
+    {"x0", 0, true},     {"x1", 8, true},     {"x2", 16, true},    {"x3", 24, true},       {"x4", 32, true},
+    {"x5", 40, true},    {"x6", 48, true},    {"x7", 56, true},    {"x8", 64, true},       {"x9", 72, false},
+    {"x10", 80, false},  {"x11", 88, false},  {"x12", 96, false},  {"x13", 104, false},    {"x14", 112, false},
+    {"x15", 120, false}, {"x16", 128, false}, {"x17", 136, false}, {"x18", 144, false},    {"x19", 152, false},
+    {"x20", 160, false}, {"x21", 168, false}, {"x22", 176, false}, {"x23", 184, false},    {"x24", 192, false},
+    {"x25", 200, false}, {"x26", 208, false}, {"x27", 216, false}, {"x28", 224, false},    {"x29", 232, true},
+    {"x30", 240, true},  {"sp", 248, true},   {"pc", 256, true},   {"pstate", 264, false},
 
-    {"fp", 232, true},   {"lr", 240, true},    {"ip", 256, true},
+    {"fp", 232, true},   {"lr", 240, true},   {"ip", 256, true},
 };
 
 constexpr uint16_t args[] = {0, 8, 16, 24, 32, 40, 48, 56};  // x0 to x7

@@ -98,8 +98,7 @@ std::vector<ProbePoint> arm64_points(const FunctionFacts& facts) {
     const auto site = ftrace_index(facts.code, count);
     for (size_t i = 0; i < count; i++) {
         const uint64_t addr = facts.addr + i * insn_size;
-        ProbePoint point{
-            addr, insn_size, {}, false, {stand(facts, i, addr)}, {Why::no_boost}, {Why::no_optprobes}};
+        ProbePoint point{addr, insn_size, {}, false, {stand(facts, i, addr)}, {Why::no_boost}, {Why::no_optprobes}};
         if (i == site) point.probe.why = Why::ftrace_only;
         out.push_back(point);
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Capstone, loaded when something is first disassembled: its tables for all architectures take the dynamic linker longer
-// than everything else that a script's start needs.
+// Capstone, loaded when something is first disassembled: its tables for all architectures take the dynamic linker
+// longer than everything else that a script's start needs.
 #pragma once
 
 #include <capstone/capstone.h>

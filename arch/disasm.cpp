@@ -17,7 +17,7 @@ class Disassembler {
     static Result<Disassembler> open(const Arch& arch) {
         Disassembler d(TRY(Capstone::load()));
         const cs_err error = d.lib_->cs_open(static_cast<cs_arch>(arch.capstone_arch),
-                                     static_cast<cs_mode>(arch.capstone_mode), &d.handle_);
+                                             static_cast<cs_mode>(arch.capstone_mode), &d.handle_);
         if (error != CS_ERR_OK)
             return Error{Errc::system,
                          fmt::format("no disassembler for {}: {}", arch.name, d.lib_->cs_strerror(error))};
@@ -119,8 +119,7 @@ Result<std::vector<NativeInsn>> disassemble(const Arch& arch, std::span<const ui
     return out;
 }
 
-std::string print_native(std::span<const NativeInsn> insns,
-                         const std::function<std::string(uint64_t)>& name_of) {
+std::string print_native(std::span<const NativeInsn> insns, const std::function<std::string(uint64_t)>& name_of) {
     size_t width = 0;
     for (const NativeInsn& insn : insns) width = std::max(width, insn.bytes.size());
     std::string out;

@@ -17,7 +17,7 @@ namespace kpl {
 struct NativeInsn {
     uint64_t addr = 0;
     std::span<const uint8_t> bytes;  // within the code that was given
-    std::string text;  // "movq %rdi, -8(%rbp)": AT&T syntax on x86, as the kernel's own tools print
+    std::string text;                // "movq %rdi, -8(%rbp)": AT&T syntax on x86, as the kernel's own tools print
     std::optional<uint64_t> target;  // of a direct jump or call
 };
 
@@ -34,7 +34,6 @@ Result<std::vector<NativeInsn>> disassemble(const Arch& arch, std::span<const ui
 
 // One line for each instruction: address, bytes, text; `name_of` names the targets of jumps and calls
 // (Kallsyms::name_of; an empty answer is left out).
-std::string print_native(std::span<const NativeInsn> insns,
-                         const std::function<std::string(uint64_t)>& name_of = {});
+std::string print_native(std::span<const NativeInsn> insns, const std::function<std::string(uint64_t)>& name_of = {});
 
 }  // namespace kpl

@@ -20,9 +20,7 @@ constexpr WhyRow rows[] = {
 
 }  // namespace
 
-std::string_view name_of(Why why) {
-    return rows[static_cast<size_t>(why)].name;
-}
+std::string_view name_of(Why why) { return rows[static_cast<size_t>(why)].name; }
 
 std::string text_of(const Verdict& verdict, uint64_t function) {
     std::string text(rows[static_cast<size_t>(verdict.why)].text);
@@ -31,8 +29,6 @@ std::string text_of(const Verdict& verdict, uint64_t function) {
     return text;
 }
 
-std::vector<ProbePoint> analyse(const Arch& arch, const FunctionFacts& facts) {
-    return arch.points(facts);
-}
+std::vector<ProbePoint> analyse(const Arch& arch, const FunctionFacts& facts) { return arch.points(facts); }
 
 }  // namespace kpl

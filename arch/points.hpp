@@ -42,10 +42,10 @@ struct AddressRange {
 
 // How this kernel was built, as far as kprobes' decisions depend on it.
 struct KernelRules {
-    bool optprobes = true;     // CONFIG_OPTPROBES
-    bool preemption = true;    // CONFIG_PREEMPTION: what can be boosted is not
-    bool jump_tables = false;  // an indirect jump is believed to lead anywhere in its function
-    AddressRange thunks;       // a jump to one of these is indirect, too; empty: such jumps are not looked at
+    bool optprobes = true;      // CONFIG_OPTPROBES
+    bool preemption = true;     // CONFIG_PREEMPTION: what can be boosted is not
+    bool jump_tables = false;   // an indirect jump is believed to lead anywhere in its function
+    AddressRange thunks;        // a jump to one of these is indirect, too; empty: such jumps are not looked at
     bool boosts_groups = true;  // since 6.10 shifts, and what opcodes f6, f7, fe and ff hold but calls
     bool refuses_traps = true;  // since 6.9 int and ud, wherever they are
 };

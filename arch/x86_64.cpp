@@ -11,16 +11,16 @@ namespace {
 // that a C function may clobber but r10 and r11, and bp, ip and sp. cs and orig_ax it sets to 0, flags and the
 // others it leaves as they were in that memory.
 constexpr RegisterRow regs[] = {
-    {"r15", 0, false},    {"r14", 8, false},       {"r13", 16, false},     {"r12", 24, false},
-    {"bp", 32, true},     {"bx", 40, false},       {"r11", 48, false},     {"r10", 56, false},
-    {"r9", 64, true},     {"r8", 72, true},        {"ax", 80, true},       {"cx", 88, true},
-    {"dx", 96, true},     {"si", 104, true},       {"di", 112, true},      {"orig_ax", 120, false},
-    {"ip", 128, true},    {"cs", 136, false},      {"flags", 144, false},  {"sp", 152, true},
+    {"r15", 0, false},  {"r14", 8, false},      {"r13", 16, false},    {"r12", 24, false},
+    {"bp", 32, true},   {"bx", 40, false},      {"r11", 48, false},    {"r10", 56, false},
+    {"r9", 64, true},   {"r8", 72, true},       {"ax", 80, true},      {"cx", 88, true},
+    {"dx", 96, true},   {"si", 104, true},      {"di", 112, true},     {"orig_ax", 120, false},
+    {"ip", 128, true},  {"cs", 136, false},     {"flags", 144, false}, {"sp", 152, true},
     {"ss", 160, false},
 
-    {"rbp", 32, true},    {"rbx", 40, false},      {"rax", 80, true},      {"rcx", 88, true},
-    {"rdx", 96, true},    {"rsi", 104, true},      {"rdi", 112, true},     {"orig_rax", 120, false},
-    {"rip", 128, true},   {"eflags", 144, false},  {"rsp", 152, true},
+    {"rbp", 32, true},  {"rbx", 40, false},     {"rax", 80, true},     {"rcx", 88, true},
+    {"rdx", 96, true},  {"rsi", 104, true},     {"rdi", 112, true},    {"orig_rax", 120, false},
+    {"rip", 128, true}, {"eflags", 144, false}, {"rsp", 152, true},
 };
 
 constexpr uint16_t args[] = {112, 104, 96, 88, 72, 64};  // di si dx cx r8 r9

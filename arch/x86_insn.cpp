@@ -105,55 +105,32 @@ class Decoder {
         insn_.opcode[0] = next();
         insn_.opcode_bytes = 1;
         switch (map) {
-            case 1:
-                return insn_.opcode[0] == 0x77 ? '.' : two_byte[insn_.opcode[0]] == 'M' ? 'M' : 'm';
+            case 1: return insn_.opcode[0] == 0x77 ? '.' : two_byte[insn_.opcode[0]] == 'M' ? 'M' : 'm';
             case 2:
             case 5:
-            case 6:
-                return 'm';
-            case 3:
-                return 'M';
-            default:
-                return 'x';
+            case 6: return 'm';
+            case 3: return 'M';
+            default: return 'x';
         }
     }
 
     void operands(char form) {
         switch (form) {
-            case '.':
-                return;
-            case 'm':
-                return modrm();
-            case 'M':
-                modrm();
-                return skip(1);
-            case 'Z':
-                modrm();
-                return skip(word());
-            case 'b':
-                return skip(1);
-            case 'w':
-                return skip(2);
-            case 'z':
-                return skip(word());
-            case 'v':
-                return skip(operand_64_ ? 8 : word());
-            case 'e':
-                return skip(3);
-            case 'o':
-                return skip(insn_.address_prefix ? 4 : 8);
-            case 'j':
-                return relative(1);
-            case 'J':
-                return relative(4);
-            case '3':
-                modrm();
-                return skip(insn_.reg() <= 1 ? 1 : 0);
-            case '4':
-                modrm();
-                return skip(insn_.reg() <= 1 ? word() : 0);
-            default:
-                good_ = false;
+            case '.': return;
+            case 'm': return modrm();
+            case 'M': modrm(); return skip(1);
+            case 'Z': modrm(); return skip(word());
+            case 'b': return skip(1);
+            case 'w': return skip(2);
+            case 'z': return skip(word());
+            case 'v': return skip(operand_64_ ? 8 : word());
+            case 'e': return skip(3);
+            case 'o': return skip(insn_.address_prefix ? 4 : 8);
+            case 'j': return relative(1);
+            case 'J': return relative(4);
+            case '3': modrm(); return skip(insn_.reg() <= 1 ? 1 : 0);
+            case '4': modrm(); return skip(insn_.reg() <= 1 ? word() : 0);
+            default: good_ = false;
         }
     }
 
@@ -191,8 +168,6 @@ class Decoder {
 
 }  // namespace
 
-std::optional<X86Insn> decode_x86(std::span<const uint8_t> code) {
-    return Decoder(code).decode();
-}
+std::optional<X86Insn> decode_x86(std::span<const uint8_t> code) { return Decoder(code).decode(); }
 
 }  // namespace kpl

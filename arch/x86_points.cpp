@@ -45,13 +45,11 @@ std::vector<Decoded> decode(const FunctionFacts& facts) {
 
 bool is_endbr(std::span<const uint8_t> code) {
     // endbr64, endbr32, and what the kernel puts in the place of one that nothing needs.
-    static constexpr uint8_t forms[][endbr_size] = {{0xf3, 0x0f, 0x1e, 0xfa},
-                                                    {0xf3, 0x0f, 0x1e, 0xfb},
-                                                    {0x66, 0x0f, 0x1f, 0x00},
-                                                    {0x0f, 0x1f, 0x40, 0xd6}};
-    return code.size() >= endbr_size &&
-           std::any_of(std::begin(forms), std::end(forms),
-                       [&](const auto& form) { return std::memcmp(code.data(), form, endbr_size) == 0; });
+    static constexpr uint8_t forms[][endbr_size] = {
+        {0xf3, 0x0f, 0x1e, 0xfa}, {0xf3, 0x0f, 0x1e, 0xfb}, {0x66, 0x0f, 0x1f, 0x00}, {0x0f, 0x1f, 0x40, 0xd6}};
+    return code.size() >= endbr_size && std::any_of(std::begin(forms), std::end(forms), [&](const auto& form) {
+               return std::memcmp(code.data(), form, endbr_size) == 0;
+           });
 }
 
 bool is_relative(const X86Insn& i) {
@@ -76,15 +74,11 @@ Why group_boost(const X86Insn& i, bool boosts_groups) {
         case 0xd0:
         case 0xd1:
         case 0xd2:
-        case 0xd3:
-            return boosts_groups && reg != 6 ? Why::none : Why::opcode;
+        case 0xd3: return boosts_groups && reg != 6 ? Why::none : Why::opcode;
         case 0xf6:
-        case 0xf7:
-            return boosts_groups && reg != 1 ? Why::none : Why::opcode;
-        case 0xfe:
-            return boosts_groups && reg <= 1 ? Why::none : Why::opcode;
-        default:
-            return reg == 4 || (boosts_groups && reg <= 1) ? Why::none : Why::opcode;
+        case 0xf7: return boosts_groups && reg != 1 ? Why::none : Why::opcode;
+        case 0xfe: return boosts_groups && reg <= 1 ? Why::none : Why::opcode;
+        default: return reg == 4 || (boosts_groups && reg <= 1) ? Why::none : Why::opcode;
     }
 }
 
@@ -103,8 +97,7 @@ Why boost(const X86Insn& i, const KernelRules& rules) {
         case 0xcd:
         case 0xce:
         case 0xd6:
-        case 0xf4:
-            return Why::opcode;
+        case 0xf4: return Why::opcode;
         case 0xc0:
         case 0xc1:
         case 0xd0:
@@ -114,10 +107,8 @@ Why boost(const X86Insn& i, const KernelRules& rules) {
         case 0xf6:
         case 0xf7:
         case 0xfe:
-        case 0xff:
-            return group_boost(i, rules.boosts_groups);
-        default:
-            return (op >= 0xd8 && op <= 0xdf) || (op >= 0xf0 && op <= 0xf3) ? Why::opcode : Why::none;
+        case 0xff: return group_boost(i, rules.boosts_groups);
+        default: return (op >= 0xd8 && op <= 0xdf) || (op >= 0xf0 && op <= 0xf3) ? Why::opcode : Why::none;
     }
 }
 
@@ -135,8 +126,7 @@ Why copy(const X86Insn& i) {
     if (op == 0x0f && i.opcode_bytes == 2 && i.opcode[1] == 0x01 && i.reg() == 0 && i.mod() == 3)
         return Why::not_emulated;
     if (op == 0xff && i.reg() >= 2 && i.reg() <= 5)
-        return i.reg() == 3 || i.reg() == 5 || i.mod() != 3 || i.address_prefix ? Why::not_emulated
-                                                                                : Why::none;
+        return i.reg() == 3 || i.reg() == 5 || i.mod() != 3 || i.address_prefix ? Why::not_emulated : Why::none;
     return Why::none;
 }
 
@@ -144,8 +134,7 @@ class Analysis {
   public:
     explicit Analysis(const FunctionFacts& facts) : facts_(facts), insns_(decode(facts)) {
         for (const Decoded& d : insns_)
-            if (const auto target = d.good ? jump_target(d) : std::nullopt)
-                jumps_.push_back({*target, d.addr});
+            if (const auto target = d.good ? jump_target(d) : std::nullopt) jumps_.push_back({*target, d.addr});
         std::sort(jumps_.begin(), jumps_.end());
         const uint64_t entry = is_endbr(facts.code) ? endbr_size : 0;
         if (entry) landing_ = facts.addr;
@@ -174,8 +163,7 @@ class Analysis {
     bool is_ftrace_site(uint64_t entry) const {
         if (entry + nop_size > facts_.code.size()) return false;
         static constexpr uint8_t nop[nop_size] = {0x0f, 0x1f, 0x44, 0x00, 0x00};
-        if (has(facts_.jump_labels, facts_.addr + entry) || has(facts_.static_calls, facts_.addr + entry))
-            return false;
+        if (has(facts_.jump_labels, facts_.addr + entry) || has(facts_.static_calls, facts_.addr + entry)) return false;
         const uint8_t* at = facts_.code.data() + entry;
         return std::memcmp(at, nop, nop_size) == 0 || (facts_.traced && at[0] == 0xe8);
     }
@@ -259,23 +247,21 @@ class Analysis {
             if (site < end && site + nop_size > begin) return {Why::region_ftrace, site};
         for (const uint64_t label : facts_.jump_labels)
             if (label < end && end_of(label) > begin) return {Why::region_jump_label, label};
-        if (const auto at = reserved(facts_.static_calls, begin, end - 1))
-            return {Why::region_static_call, *at};
+        if (const auto at = reserved(facts_.static_calls, begin, end - 1)) return {Why::region_static_call, *at};
         for (const uint64_t probe : facts_.probes)
             if (probe > begin && probe < end) return {Why::region_probe, probe};
         return {};
     }
 
     uint64_t end_of(uint64_t addr) const {
-        const auto after = std::partition_point(insns_.begin(), insns_.end(),
-                                                [addr](const Decoded& d) { return d.addr <= addr; });
+        const auto after =
+            std::partition_point(insns_.begin(), insns_.end(), [addr](const Decoded& d) { return d.addr <= addr; });
         return after == insns_.end() ? facts_.addr + facts_.size : after->addr;
     }
     static bool has(const std::vector<uint64_t>& list, uint64_t addr) {
         return std::find(list.begin(), list.end(), addr) != list.end();
     }
-    static std::optional<uint64_t> reserved(const std::vector<uint64_t>& calls, uint64_t first,
-                                            uint64_t last) {
+    static std::optional<uint64_t> reserved(const std::vector<uint64_t>& calls, uint64_t first, uint64_t last) {
         for (const uint64_t call : calls)
             if (call <= last && call + call_size > first) return call;
         return std::nullopt;
@@ -291,8 +277,6 @@ class Analysis {
 
 }  // namespace
 
-std::vector<ProbePoint> x86_points(const FunctionFacts& facts) {
-    return Analysis(facts).points();
-}
+std::vector<ProbePoint> x86_points(const FunctionFacts& facts) { return Analysis(facts).points(); }
 
 }  // namespace kpl

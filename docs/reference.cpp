@@ -33,7 +33,8 @@ std::string manual_options() {
         if (!row.value.empty()) names += (row.takes_value() ? " " : "") + plain(row.value);
         std::string help = plain(row.help);
         if (help[0] >= 'a' && help[0] <= 'z') help[0] = static_cast<char>(help[0] - 'a' + 'A');
-        out += fmt::format("{}\n\t{}.{}\n\n", names, help, row.environment.empty() ? "" : " Or " + row.environment + ".");
+        out +=
+            fmt::format("{}\n\t{}.{}\n\n", names, help, row.environment.empty() ? "" : " Or " + row.environment + ".");
     }
     return out;
 }
@@ -47,10 +48,10 @@ std::string bash_values() {
         for (const std::string& name : row.names) names += (names.empty() ? "" : "|") + name;
         for (const char c : row.value) words += c == '|' ? ' ' : c;
         const bool choices = row.value.find('|') != row.value.npos;
-        const std::string how = choices             ? fmt::format("_kprobe_lua_words \"{}\"", words)
+        const std::string how = choices               ? fmt::format("_kprobe_lua_words \"{}\"", words)
                                 : row.value == "FILE" ? "_kprobe_lua_files"
                                 : row.value == "DIR"  ? "_kprobe_lua_files -d"
-                                                    : "COMPREPLY=()";
+                                                      : "COMPREPLY=()";
         out += fmt::format("        {}) {}; return ;;\n", names, how);
     }
     return out;
@@ -65,7 +66,8 @@ int main(int argc, char** argv) {
     if (text.empty()) return 1;
     std::string options, commands;
     for (const kpl::OptionHelp& row : kpl::options_help())
-        for (const std::string& name : row.names) options += name + (row.value.starts_with('[') ? " " + name + "= " : " ");
+        for (const std::string& name : row.names)
+            options += name + (row.value.starts_with('[') ? " " + name + "= " : " ");
     for (const std::string_view name : kpl::command_names()) commands += std::string(name) + " ";
     const bool bash = argv[1] == std::string("bash");
     replace(text, "@OPTIONS@", bash ? options : manual_options());

@@ -54,7 +54,8 @@ void print_histogram(const kprobe_lua::Rows& rows) {
 int main(int argc, char** argv) {
     if (argc < 2) return fail("usage: latency FUNCTION [SECONDS]"), 2;
     const std::chrono::seconds limit(argc > 2 ? std::atol(argv[2]) : 1000000);
-    kprobe_lua::Session session({{}, [](klua_note, std::string_view line) { std::fprintf(stderr, "%s\n", line.data()); }, {}});
+    kprobe_lua::Session session(
+        {{}, [](klua_note, std::string_view line) { std::fprintf(stderr, "%s\n", line.data()); }, {}});
     if (const auto status = session.load(script, "latency", {argv[1]}); !status) return fail(status.text());
     if (const auto status = session.arm(); !status) return fail(status.text());
     std::fprintf(stderr, "timing %s\n", argv[1]);
@@ -63,8 +64,10 @@ int main(int argc, char** argv) {
     for (auto next = began; !session.ended() && std::chrono::steady_clock::now() - began < limit;) {
         next += std::chrono::seconds(1);
         while (std::chrono::steady_clock::now() < next) {
-            const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(next - std::chrono::steady_clock::now());
-            if (const auto status = session.poll(static_cast<int>(left.count()) + 1); !status) return fail(status.text());
+            const auto left =
+                std::chrono::duration_cast<std::chrono::milliseconds>(next - std::chrono::steady_clock::now());
+            if (const auto status = session.poll(static_cast<int>(left.count()) + 1); !status)
+                return fail(status.text());
         }
         print_table(session.take(session.map("by_command")));
     }

@@ -132,8 +132,8 @@ int give_text(std::string_view from, char* to, size_t size) {
 
 }  // namespace kpl::api
 
-using kpl::Error;
 using kpl::Errc;
+using kpl::Error;
 using kpl::Result;
 
 namespace {
@@ -161,7 +161,8 @@ Result<kpl::Session*> klua_session::open() {
 
 Result<void> klua_session::watch() {
     if (!poll_set) {
-        kpl::UniqueFd set(::epoll_create1(EPOLL_CLOEXEC)), clock(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)),
+        kpl::UniqueFd set(::epoll_create1(EPOLL_CLOEXEC)),
+            clock(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)),
             bell(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
         if (!set || !clock || !bell || !add(set.get(), clock.get()) || !add(set.get(), bell.get()))
             return errno_error("making the session's descriptor");

@@ -82,12 +82,12 @@ struct klua_session {
     kpl::UniqueFd poll_set, timer, wake;    // klua_fd() and what it watches, beside the device
     int watched = -1;                       // the device's descriptor
     std::vector<kpl::CompiledHandler> checked;
-    std::string probe_text[3];              // that klua_probe() gave
+    std::string probe_text[3];  // that klua_probe() gave
 
     explicit klua_session(pid_t pid) : owner(pid) {}
-    kpl::Result<kpl::Session*> open();      // the session, made if there is none yet
-    kpl::Result<void> watch();              // makes the descriptor, takes the device into it
-    void due(std::optional<uint64_t> ns);   // when klua_fd() shall be readable at the latest
+    kpl::Result<kpl::Session*> open();     // the session, made if there is none yet
+    kpl::Result<void> watch();             // makes the descriptor, takes the device into it
+    void due(std::optional<uint64_t> ns);  // when klua_fd() shall be readable at the latest
 };
 
 namespace kpl::api {
@@ -100,7 +100,8 @@ bool is_live(const klua_session* s);
 int enter(klua_session* s, From from, bool& outermost);
 void leave(klua_session* s, bool outermost);
 
-// Runs the body, which gives a Result<int>, as a call of the session. A value below 0 is an error that was noted already.
+// Runs the body, which gives a Result<int>, as a call of the session. A value below 0 is an error that was noted
+// already.
 template <class Body>
 int call(klua_session* s, From from, Body&& body) noexcept {
     bool outermost = false;

@@ -43,7 +43,8 @@ Result<Datum> datum_of(const klua_value& value) {
         case KLUA_POINTER:
         case KLUA_SYMBOL: return Datum{value.as.address};
         case KLUA_STRING:
-            if (value.as.bytes || !value.length) return Datum{std::string(value.as.bytes ? value.as.bytes : "", value.length)};
+            if (value.as.bytes || !value.length)
+                return Datum{std::string(value.as.bytes ? value.as.bytes : "", value.length)};
             break;
         default: break;
     }
@@ -68,7 +69,8 @@ int read(klua_session* s, int map, bool take, klua_rows** out) {
         if (decl->kind == KPL_MAP_HASH) {
             if (take) return s->errors.set(KLUA_ERR_TYPE, "only aggregations can be taken: read a map() and clear it");
             for (MapEntry& entry : TRY(s->session->entries(number)))
-                rows->rows.push_back({cells(decl->key, std::move(entry.key)), cells(decl->value, std::move(entry.value)), {}});
+                rows->rows.push_back(
+                    {cells(decl->key, std::move(entry.key)), cells(decl->value, std::move(entry.value)), {}});
         } else {
             for (KeyedValue& row : TRY(take ? s->session->take(number) : s->session->look(number)))
                 rows->rows.push_back({cells(decl->key, std::move(row.key)), {}, std::move(row.value)});
@@ -82,7 +84,8 @@ int read(klua_session* s, int map, bool take, klua_rows** out) {
 int give_field(klua_session* s, const std::vector<FieldLayout>& fields, int position, klua_field_info* info) {
     if (position < 0 || static_cast<size_t>(position) >= fields.size())
         return s->errors.set(KLUA_ERR_NOT_FOUND, fmt::format("there is no field {}", position));
-    if (auto given = give(info, field_info(fields[static_cast<size_t>(position)])); !given) return s->errors.set(given.error());
+    if (auto given = give(info, field_info(fields[static_cast<size_t>(position)])); !given)
+        return s->errors.set(given.error());
     return 0;
 }
 
@@ -91,19 +94,22 @@ int give_field(klua_session* s, const std::vector<FieldLayout>& fields, int posi
 extern "C" {
 
 int klua_map_count(klua_session* s) {
-    return call(s, From::Anywhere,
-                [&]() -> Result<int> { return s->session ? static_cast<int>(s->session->declared().unit().maps.size()) : 0; });
+    return call(s, From::Anywhere, [&]() -> Result<int> {
+        return s->session ? static_cast<int>(s->session->declared().unit().maps.size()) : 0;
+    });
 }
 
 int klua_find_map(klua_session* s, const char* name) {
     return call(s, From::Anywhere, [&]() -> Result<int> {
         for (size_t i = s->session && name ? s->session->declared().unit().maps.size() : 0; i-- > 0;)
-            if (s->session->map(static_cast<uint32_t>(i)).name == name && !s->session->declared().hidden_map(static_cast<uint32_t>(i)))
+            if (s->session->map(static_cast<uint32_t>(i)).name == name &&
+                !s->session->declared().hidden_map(static_cast<uint32_t>(i)))
                 return static_cast<int>(i);
-        return s->errors.set(KLUA_ERR_NOT_FOUND,
-                             fmt::format("no map is called '{}': a map has the name of the variable that an armed handler "
-                                         "uses it by",
-                                         name ? name : ""));
+        return s->errors.set(
+            KLUA_ERR_NOT_FOUND,
+            fmt::format("no map is called '{}': a map has the name of the variable that an armed handler "
+                        "uses it by",
+                        name ? name : ""));
     });
 }
 
@@ -152,10 +158,12 @@ int klua_map_set(klua_session* s, int map, const klua_value* key, int nr_key, co
     return call(s, From::Anywhere, [&]() -> Result<int> {
         const MapDecl* decl = find(s, map);
         if (!decl) return s->errors.number();
-        if (decl->kind != KPL_MAP_HASH) return s->errors.set(KLUA_ERR_TYPE, "only a map() can be set, not an aggregation");
+        if (decl->kind != KPL_MAP_HASH)
+            return s->errors.set(KLUA_ERR_TYPE, "only a map() can be set, not an aggregation");
         const auto& fields = decl->fixed ? decl->value.fields : decl->declared_value;
         if (fields.empty())
-            return s->errors.set(KLUA_ERR_STATE, "no armed handler uses this map yet, and it declares no value: it has no type");
+            return s->errors.set(KLUA_ERR_STATE,
+                                 "no armed handler uses this map yet, and it declares no value: it has no type");
         const auto data = TRY(key_of(key, nr_key));
         if (nr_values < 0 || (nr_values && !values) || static_cast<size_t>(nr_values) != fields.size())
             return Error{Errc::usage, fmt::format("the map's values have {} fields, not {}", fields.size(), nr_values)};

@@ -37,8 +37,9 @@ klua_counts counts_of(const kpl_counts& c) {
 extern "C" {
 
 int klua_probe_count(klua_session* s) {
-    return call(s, From::Anywhere,
-                [&]() -> Result<int> { return s->session ? static_cast<int>(s->session->declared().probes().size()) : 0; });
+    return call(s, From::Anywhere, [&]() -> Result<int> {
+        return s->session ? static_cast<int>(s->session->declared().probes().size()) : 0;
+    });
 }
 
 int klua_probe(klua_session* s, int probe, klua_probe_info* info) {
@@ -51,8 +52,8 @@ int klua_probe(klua_session* s, int probe, klua_probe_info* info) {
         s->probe_text[0] = armed ? armed->name_of(number) : "";
         s->probe_text[1] = status.state;
         s->probe_text[2] = decl->at.file;
-        TRY(give(info, klua_probe_info{0, s->probe_text[0].c_str(), probe_kind(decl->kind).name, s->probe_text[1].c_str(),
-                                       s->probe_text[2].c_str(), decl->at.line,
+        TRY(give(info, klua_probe_info{0, s->probe_text[0].c_str(), probe_kind(decl->kind).name,
+                                       s->probe_text[1].c_str(), s->probe_text[2].c_str(), decl->at.line,
                                        armed ? static_cast<int>(armed->places_of(number)) : 0, counts_of(status.first),
                                        counts_of(status.second), status.outstanding}));
         return 0;

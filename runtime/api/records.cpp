@@ -9,12 +9,15 @@ using namespace kpl::api;
 
 namespace {
 
-const std::vector<EventDecl>* events_of(klua_session* s) { return s->session ? &s->session->declared().unit().events : nullptr; }
+const std::vector<EventDecl>* events_of(klua_session* s) {
+    return s->session ? &s->session->declared().unit().events : nullptr;
+}
 
 // Null: the error is noted.
 const EventDecl* find(klua_session* s, int event) {
     const auto* events = events_of(s);
-    if (events && event >= 0 && static_cast<size_t>(event) < events->size()) return &(*events)[static_cast<size_t>(event)];
+    if (events && event >= 0 && static_cast<size_t>(event) < events->size())
+        return &(*events)[static_cast<size_t>(event)];
     s->errors.set(KLUA_ERR_NOT_FOUND, fmt::format("there is no event {}", event));
     return nullptr;
 }
@@ -70,7 +73,8 @@ bool has(const klua_record* r, int position) {
 extern "C" {
 
 int klua_event_count(klua_session* s) {
-    return call(s, From::Anywhere, [&]() -> Result<int> { return events_of(s) ? static_cast<int>(events_of(s)->size()) : 0; });
+    return call(s, From::Anywhere,
+                [&]() -> Result<int> { return events_of(s) ? static_cast<int>(events_of(s)->size()) : 0; });
 }
 
 const char* klua_event_name(klua_session* s, int event) {
@@ -100,7 +104,8 @@ int klua_field_count(klua_session* s, int event) {
     return call(s, From::Anywhere, [&]() -> Result<int> {
         const EventDecl* decl = find(s, event);
         if (!decl) return s->errors.number();
-        if (!decl->fixed) return s->errors.set(KLUA_ERR_STATE, "no armed handler sends this event yet: it has no fields");
+        if (!decl->fixed)
+            return s->errors.set(KLUA_ERR_STATE, "no armed handler sends this event yet: it has no fields");
         return static_cast<int>(decl->record.fields.size());
     });
 }
@@ -163,7 +168,8 @@ int klua_record_text(const klua_record* r, int position, char* text, size_t size
     if (!has(r, position)) return KLUA_ERR_NOT_FOUND;
     try {
         const std::span record(reinterpret_cast<const uint8_t*>(r->rec), r->rec->len);
-        return give_text(to_text(r->decoder->record_field(*r->layout, record, static_cast<size_t>(position))), text, size);
+        return give_text(to_text(r->decoder->record_field(*r->layout, record, static_cast<size_t>(position))), text,
+                         size);
     } catch (...) {
         return KLUA_ERR_MEMORY;
     }

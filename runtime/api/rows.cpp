@@ -53,7 +53,8 @@ Cell cell_of(const FieldLayout& field, Datum datum) {
         for (const SymbolDatum& frame : stack->frames) cell.words.push_back(frame.address);
         cell.length = static_cast<uint32_t>(cell.words.size());
     }
-    if (const auto* text = std::get_if<std::string>(&cell.datum); text && cell.type == KLUA_INET) pack_inet(*text, cell);
+    if (const auto* text = std::get_if<std::string>(&cell.datum); text && cell.type == KLUA_INET)
+        pack_inet(*text, cell);
     return cell;
 }
 
@@ -98,7 +99,8 @@ using namespace kpl::api;
 namespace {
 
 const klua_rows::Row* row_at(const klua_rows* rows, int row) {
-    return rows && row >= 0 && static_cast<size_t>(row) < rows->rows.size() ? &rows->rows[static_cast<size_t>(row)] : nullptr;
+    return rows && row >= 0 && static_cast<size_t>(row) < rows->rows.size() ? &rows->rows[static_cast<size_t>(row)]
+                                                                            : nullptr;
 }
 
 using Cells = std::vector<Cell> klua_rows::Row::*;
@@ -106,8 +108,9 @@ using Cells = std::vector<Cell> klua_rows::Row::*;
 // Null: there is none.
 const Cell* cell_at(const klua_rows* rows, int row, Cells cells, int position) {
     const klua_rows::Row* at = row_at(rows, row);
-    return at && position >= 0 && static_cast<size_t>(position) < (at->*cells).size() ? &(at->*cells)[static_cast<size_t>(position)]
-                                                                                      : nullptr;
+    return at && position >= 0 && static_cast<size_t>(position) < (at->*cells).size()
+               ? &(at->*cells)[static_cast<size_t>(position)]
+               : nullptr;
 }
 
 int give_value(const Cell* cell, klua_value* value) {
@@ -155,7 +158,9 @@ int klua_rows_aggregate(const klua_rows* rows, int row, klua_aggregate* aggregat
     if (!at) return KLUA_ERR_NOT_FOUND;
     if (rows->map.kind == KPL_MAP_HASH) return KLUA_ERR_TYPE;
     const AggValue& v = at->aggregate;
-    return give(aggregate, klua_aggregate{0, v.n, v.sum, v.min, v.max, static_cast<int>(v.slots.size())}) ? 0 : KLUA_ERR_USAGE;
+    return give(aggregate, klua_aggregate{0, v.n, v.sum, v.min, v.max, static_cast<int>(v.slots.size())})
+               ? 0
+               : KLUA_ERR_USAGE;
 }
 
 int klua_rows_bucket(const klua_rows* rows, int row, int index, klua_bucket* bucket) {

@@ -54,8 +54,8 @@ int klua_error_at(klua_session* s, int index, klua_error_info* info) {
         const auto& lines = s->errors.lines();
         if (index < 0 || static_cast<size_t>(index) >= lines.size()) return int{KLUA_ERR_NOT_FOUND};  // the errors stay
         const ErrorList::Line& line = lines[static_cast<size_t>(index)];
-        TRY(give(info, klua_error_info{0, s->errors.number(), line.file.empty() ? nullptr : line.file.c_str(), line.line,
-                                       line.text.c_str()}));
+        TRY(give(info, klua_error_info{0, s->errors.number(), line.file.empty() ? nullptr : line.file.c_str(),
+                                       line.line, line.text.c_str()}));
         return 0;
     });
 }
@@ -69,7 +69,8 @@ int klua_open(const klua_callbacks* callbacks, klua_session** out) {
     return call(s, From::Outside, [&]() -> Result<int> {
         if (callbacks) {
             TRY(check_size(callbacks));
-            std::memcpy(static_cast<void*>(&s->callbacks.given), callbacks, std::min(callbacks->size, sizeof(klua_callbacks)));
+            std::memcpy(static_cast<void*>(&s->callbacks.given), callbacks,
+                        std::min(callbacks->size, sizeof(klua_callbacks)));
         }
         TRY(s->watch());
         return 0;
@@ -154,8 +155,8 @@ int klua_checked_handler(klua_session* s, int index, klua_handler_info* info) {
             return s->errors.set(KLUA_ERR_NOT_FOUND, "no such handler: klua_check() gives their number");
         const CompiledHandler& handler = s->checked[static_cast<size_t>(index)];
         const HandlerProgram& program = handler.program;
-        TRY(give(info, klua_handler_info{0, program.name.c_str(), static_cast<uint32_t>(program.insns.size()), handler.cost,
-                                         program.budget ? program.budget : KPL_DEFAULT_BUDGET}));
+        TRY(give(info, klua_handler_info{0, program.name.c_str(), static_cast<uint32_t>(program.insns.size()),
+                                         handler.cost, program.budget ? program.budget : KPL_DEFAULT_BUDGET}));
         return 0;
     });
 }
@@ -184,7 +185,8 @@ static Result<bool> wait_for_turn(klua_session* s, std::optional<uint64_t> next,
 static Result<void> one_turn(klua_session* s, int deliver_ms, std::optional<uint64_t>& next) {
     auto wait = s->session->turn(static_cast<uint64_t>(deliver_ms) * 1000000);
     s->due(wait ? *wait : std::optional<uint64_t>(0));  // after an error: to go on
-    if (s->callbacks.take_thrown()) return Error{Errc::usage, "a callback has thrown an exception: it must catch its own"};
+    if (s->callbacks.take_thrown())
+        return Error{Errc::usage, "a callback has thrown an exception: it must catch its own"};
     next = TRY(std::move(wait));
     return {};
 }
@@ -249,7 +251,8 @@ int klua_stop(klua_session* s) {
         const Result<void> stopped = s->session->stop(true);
         TRY(s->session->report(true));
         (void)s->callbacks.take_halted();
-        if (s->callbacks.take_thrown()) return Error{Errc::usage, "a callback has thrown an exception: it must catch its own"};
+        if (s->callbacks.take_thrown())
+            return Error{Errc::usage, "a callback has thrown an exception: it must catch its own"};
         TRY(stopped);
         return 0;
     });

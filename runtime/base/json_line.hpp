@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A line of JSON output, as bpftrace writes them: {"type": …, "data": …}. Kernel strings are bytes: what is not UTF-8 is
-// replaced.
+// A line of JSON output, as bpftrace writes them: {"type": …, "data": …}. Kernel strings are bytes: what is not UTF-8
+// is replaced.
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Libraries that are loaded when something first needs them: the dynamic linker would take longer for them than everything
-// else at a script's start.
+// Libraries that are loaded when something first needs them: the dynamic linker would take longer for them than
+// everything else at a script's start.
 #pragma once
 
 #include <dlfcn.h>

@@ -17,7 +17,8 @@ namespace kpl {
 // It does not outlive its owner.
 class Process {
   public:
-    // Runs argv[0], which is looked for in $PATH. `prepare` runs in the new process just before that, with system calls only.
+    // Runs argv[0], which is looked for in $PATH. `prepare` runs in the new process just before that, with system calls
+    // only.
     static Result<Process> start(const std::vector<std::string>& argv, const std::function<void()>& prepare);
     Process(Process&&) noexcept;
     Process& operator=(Process&&) = delete;

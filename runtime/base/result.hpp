@@ -59,12 +59,27 @@ class [[nodiscard]] Result {
     bool ok() const { return state_.index() == 0; }
     explicit operator bool() const { return ok(); }
 
-    T& value() & { assert(ok()); return std::get<0>(state_); }
-    const T& value() const& { assert(ok()); return std::get<0>(state_); }
-    T&& value() && { assert(ok()); return std::get<0>(std::move(state_)); }
+    T& value() & {
+        assert(ok());
+        return std::get<0>(state_);
+    }
+    const T& value() const& {
+        assert(ok());
+        return std::get<0>(state_);
+    }
+    T&& value() && {
+        assert(ok());
+        return std::get<0>(std::move(state_));
+    }
 
-    const Error& error() const& { assert(!ok()); return std::get<1>(state_); }
-    Error&& error() && { assert(!ok()); return std::get<1>(std::move(state_)); }
+    const Error& error() const& {
+        assert(!ok());
+        return std::get<1>(state_);
+    }
+    Error&& error() && {
+        assert(!ok());
+        return std::get<1>(std::move(state_));
+    }
 
     T* operator->() { return &value(); }
     const T* operator->() const { return &value(); }
@@ -84,8 +99,14 @@ class [[nodiscard]] Result<void> {
     bool ok() const { return ok_; }
     explicit operator bool() const { return ok_; }
     void value() const { assert(ok_); }
-    const Error& error() const& { assert(!ok_); return error_; }
-    Error&& error() && { assert(!ok_); return std::move(error_); }
+    const Error& error() const& {
+        assert(!ok_);
+        return error_;
+    }
+    Error&& error() && {
+        assert(!ok_);
+        return std::move(error_);
+    }
 
   private:
     Error error_{};
@@ -95,9 +116,9 @@ class [[nodiscard]] Result<void> {
 }  // namespace kpl
 
 // A statement expression (GCC and Clang): yields the value, or returns the error from the enclosing function.
-#define TRY(expr)                                             \
-    ({                                                        \
-        auto try_result_ = (expr);                            \
+#define TRY(expr)                                                     \
+    ({                                                                \
+        auto try_result_ = (expr);                                    \
         if (!try_result_.ok()) return std::move(try_result_).error(); \
-        std::move(try_result_).value();                       \
+        std::move(try_result_).value();                               \
     })

@@ -13,10 +13,8 @@ bool assigns_upvalue(const Insn& insn, uint32_t index) {
         case Op::USETV:
         case Op::USETS:
         case Op::USETN:
-        case Op::USETP:
-            return insn.a == index;
-        default:
-            return false;
+        case Op::USETP: return insn.a == index;
+        default: return false;
     }
 }
 
@@ -72,7 +70,8 @@ uint32_t assignment_of(const Proto& f, uint32_t pc, const UpvalueDesc& upvalue) 
     for_each_child(f, [&](uint32_t at, const Proto& child) {
         for (uint32_t i = 0; i < child.upvalues.size() && !line; i++) {
             const UpvalueDesc& other = child.upvalues[i];
-            if (other.local && other.slot == upvalue.slot && captured_local(f, at, other) == local) line = line_in_function(child, i);
+            if (other.local && other.slot == upvalue.slot && captured_local(f, at, other) == local)
+                line = line_in_function(child, i);
         }
     });
     return line ? line : line_after(f, pc, *local);

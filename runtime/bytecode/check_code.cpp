@@ -19,29 +19,19 @@ bool fits(const Proto& f, uint32_t pc, Mode mode, uint32_t value) {
     switch (mode) {
         case Mode::None:
         case Mode::Lit:
-        case Mode::Lits:
-            return true;
+        case Mode::Lits: return true;
         case Mode::Dst:
-        case Mode::Var:
-            return value < f.frame_size;
+        case Mode::Var: return value < f.frame_size;
         // The first free slot, which may be one past the last.
         case Mode::Base:
-        case Mode::Rbase:
-            return value <= f.frame_size;
-        case Mode::Uv:
-            return value < f.upvalues.size();
-        case Mode::Pri:
-            return value <= 2;
-        case Mode::Num:
-            return value < f.num.size();
-        case Mode::Str:
-            return constant_is<std::string>(f, value);
-        case Mode::Tab:
-            return constant_is<TableTemplate>(f, value);
-        case Mode::Func:
-            return constant_is<std::shared_ptr<const Proto>>(f, value);
-        case Mode::Cdata:
-            return constant_is<int64_t, uint64_t, Complex>(f, value);
+        case Mode::Rbase: return value <= f.frame_size;
+        case Mode::Uv: return value < f.upvalues.size();
+        case Mode::Pri: return value <= 2;
+        case Mode::Num: return value < f.num.size();
+        case Mode::Str: return constant_is<std::string>(f, value);
+        case Mode::Tab: return constant_is<TableTemplate>(f, value);
+        case Mode::Func: return constant_is<std::shared_ptr<const Proto>>(f, value);
+        case Mode::Cdata: return constant_is<int64_t, uint64_t, Complex>(f, value);
         case Mode::Jump: {
             int64_t target = static_cast<int64_t>(pc) + 1 + static_cast<int64_t>(value) - 0x8000;
             return target >= 1 && target < static_cast<int64_t>(f.code.size());
@@ -55,33 +45,21 @@ bool fits(const Proto& f, uint32_t pc, Mode mode, uint32_t value) {
 int last_of_range(const Insn& insn) {
     const int a = insn.a, b = insn.b, c = insn.c;
     switch (insn.op) {
-        case Op::KNIL:
-            return c;
-        case Op::CAT:
-            return c;
-        case Op::CALL:
-            return std::max(a + std::max(1, c), a + b - 2);
-        case Op::CALLT:
-            return a + std::max(1, c);
-        case Op::CALLM:
-            return std::max(a + 1 + c, a + b - 2);
-        case Op::CALLMT:
-            return a + 1 + c;
+        case Op::KNIL: return c;
+        case Op::CAT: return c;
+        case Op::CALL: return std::max(a + std::max(1, c), a + b - 2);
+        case Op::CALLT: return a + std::max(1, c);
+        case Op::CALLM: return std::max(a + 1 + c, a + b - 2);
+        case Op::CALLMT: return a + 1 + c;
         case Op::ITERC:
-        case Op::ITERN:
-            return std::max(a + 3, a + b - 2);
-        case Op::VARG:
-            return a + b - 2;
+        case Op::ITERN: return std::max(a + 3, a + b - 2);
+        case Op::VARG: return a + b - 2;
         case Op::RET:
-        case Op::RET1:
-            return a + c - 2;
-        case Op::RETM:
-            return a + c - 1;
+        case Op::RET1: return a + c - 2;
+        case Op::RETM: return a + c - 1;
         case Op::FORI:
-        case Op::FORL:
-            return a + 3;
-        default:
-            return -1;
+        case Op::FORL: return a + 3;
+        default: return -1;
     }
 }
 
@@ -92,12 +70,9 @@ int slots_below(Op op) {
         case Op::ITERC:
         case Op::ITERN:
         case Op::ITERL:
-        case Op::ISNEXT:
-            return 3;
-        case Op::TSETM:
-            return 1;
-        default:
-            return 0;
+        case Op::ISNEXT: return 3;
+        case Op::TSETM: return 1;
+        default: return 0;
     }
 }
 
@@ -109,8 +84,7 @@ std::string wrong_at(const Proto& f, uint32_t pc) {
     if (last_of_range(insn) >= f.frame_size || insn.a < slots_below(insn.op)) return "it leaves the frame";
     if ((insn.op == Op::KNIL && insn.c < insn.a) || (insn.op == Op::CAT && insn.c < insn.b))
         return "its range is reversed";
-    if (is_conditional(insn.op) && (pc + 1 == f.code.size() || f.code[pc + 1].op != Op::JMP))
-        return "no jump follows";
+    if (is_conditional(insn.op) && (pc + 1 == f.code.size() || f.code[pc + 1].op != Op::JMP)) return "no jump follows";
     if (pc + 1 == f.code.size() && !ends_function(insn.op)) return "the function has no end";
     return {};
 }

@@ -50,9 +50,7 @@ constexpr std::string_view internal_names[] = {
 // LuaJIT's parser nests no deeper (LJ_MAX_XLEVEL); what walks nested functions may recurse.
 constexpr int max_depth = 200;
 
-Error bad(std::string_view what) {
-    return {Errc::system, fmt::format("LuaJIT's bytecode can't be read: {}", what)};
-}
+Error bad(std::string_view what) { return {Errc::system, fmt::format("LuaJIT's bytecode can't be read: {}", what)}; }
 
 struct Child {
     std::shared_ptr<Proto> proto;
@@ -81,8 +79,7 @@ class DumpReader {
   private:
     Result<void> read_header() {
         if (in_.u8() != 0x1b || in_.u8() != 'L' || in_.u8() != 'J') return bad("it is no dump");
-        if (uint8_t version = in_.u8(); version != 2)
-            return bad(fmt::format("version {} is unknown", version));
+        if (uint8_t version = in_.u8(); version != 2) return bad(fmt::format("version {} is unknown", version));
         flags_ = in_.uleb32();
         if (flags_ & ~known_flags) return bad(fmt::format("flags {:#x} are unknown", flags_ & ~known_flags));
         if (flags_ & big_endian) return bad("it is big-endian");
@@ -128,8 +125,7 @@ class DumpReader {
         f.code.push_back({f.vararg ? Op::FUNCV : Op::FUNCF, f.frame_size, 0, 0});
         for (uint32_t i = 0; i < count && in.ok(); i++) {
             const uint32_t word = in.u32();
-            Insn insn{ops_.at(word & 0xff), static_cast<uint8_t>(word >> 8), 0,
-                      static_cast<uint16_t>(word >> 16)};
+            Insn insn{ops_.at(word & 0xff), static_cast<uint8_t>(word >> 8), 0, static_cast<uint16_t>(word >> 16)};
             if (insn.op == Op::count_) return bad(fmt::format("opcode {} is unknown", word & 0xff));
             if (!op_modes(insn.op).has_d()) {
                 insn.b = static_cast<uint8_t>(word >> 24);
@@ -161,23 +157,15 @@ class DumpReader {
                     unclaimed_.pop_back();
                     break;
                 }
-                case Kgc::Table:
-                    f.gc.emplace_back(read_table(in));
-                    break;
-                case Kgc::Int64:
-                    f.gc.emplace_back(static_cast<int64_t>(read_u64(in)));
-                    break;
-                case Kgc::Uint64:
-                    f.gc.emplace_back(read_u64(in));
-                    break;
+                case Kgc::Table: f.gc.emplace_back(read_table(in)); break;
+                case Kgc::Int64: f.gc.emplace_back(static_cast<int64_t>(read_u64(in))); break;
+                case Kgc::Uint64: f.gc.emplace_back(read_u64(in)); break;
                 case Kgc::Complex: {
                     double re = read_double(in);
                     f.gc.emplace_back(Complex{re, read_double(in)});
                     break;
                 }
-                case Kgc::String:
-                    f.gc.emplace_back(in.string(type - static_cast<uint32_t>(Kgc::String)));
-                    break;
+                case Kgc::String: f.gc.emplace_back(in.string(type - static_cast<uint32_t>(Kgc::String))); break;
             }
         }
         std::reverse(f.gc.begin(), f.gc.end());
@@ -211,18 +199,12 @@ class DumpReader {
     static TemplateValue read_template_value(ByteReader& in) {
         const uint32_t type = in.uleb32();
         switch (static_cast<Ktab>(std::min(type, static_cast<uint32_t>(Ktab::String)))) {
-            case Ktab::Nil:
-                return Nil{};
-            case Ktab::False:
-                return false;
-            case Ktab::True:
-                return true;
-            case Ktab::Int:
-                return static_cast<int32_t>(in.uleb32());
-            case Ktab::Num:
-                return read_double(in);
-            case Ktab::String:
-                return in.string(type - static_cast<uint32_t>(Ktab::String));
+            case Ktab::Nil: return Nil{};
+            case Ktab::False: return false;
+            case Ktab::True: return true;
+            case Ktab::Int: return static_cast<int32_t>(in.uleb32());
+            case Ktab::Num: return read_double(in);
+            case Ktab::String: return in.string(type - static_cast<uint32_t>(Ktab::String));
         }
         return Nil{};
     }

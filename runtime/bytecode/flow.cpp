@@ -5,14 +5,10 @@ namespace kpl {
 namespace {
 
 // Jumps, and then never falls through.
-bool jumps_always(Op op) {
-    return op == Op::JMP || op == Op::UCLO || op == Op::ISNEXT;
-}
+bool jumps_always(Op op) { return op == Op::JMP || op == Op::UCLO || op == Op::ISNEXT; }
 
 // May jump, else falls through (LOOP's operand is a hint for the JIT, no jump).
-bool jumps_or_falls(Op op) {
-    return op == Op::FORI || op == Op::FORL || op == Op::ITERL;
-}
+bool jumps_or_falls(Op op) { return op == Op::FORI || op == Op::FORL || op == Op::ITERL; }
 
 }  // namespace
 
@@ -23,18 +19,14 @@ bool ends_function(Op op) {
         case Op::RET1:
         case Op::RETM:
         case Op::CALLT:
-        case Op::CALLMT:
-            return true;
-        default:
-            return false;
+        case Op::CALLMT: return true;
+        default: return false;
     }
 }
 
 bool is_conditional(Op op) { return op <= Op::ISF; }  // from ISLT, the first, on
 
-bool ends_block(Op op) {
-    return ends_function(op) || is_conditional(op) || jumps_always(op) || jumps_or_falls(op);
-}
+bool ends_block(Op op) { return ends_function(op) || is_conditional(op) || jumps_always(op) || jumps_or_falls(op); }
 
 uint32_t jump_target(const Proto& proto, uint32_t pc) {
     if (is_conditional(proto.code[pc].op)) pc++;

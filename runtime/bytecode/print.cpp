@@ -31,9 +31,7 @@ std::string quoted(std::string_view text) {
 }
 
 // As Lua prints numbers, but exact.
-std::string number(double value) {
-    return fmt::format("{}", value);
-}
+std::string number(double value) { return fmt::format("{}", value); }
 
 std::string place(const Proto& f) {
     return fmt::format("{}:{}-{}", f.loc(0).file, f.first_line, f.first_line + f.num_lines);
@@ -48,8 +46,7 @@ Overloaded(Visitors...) -> Overloaded<Visitors...>;
 
 std::string text_of(const TemplateValue& value) {
     return std::visit(
-        Overloaded{[](Nil) { return std::string("nil"); },
-                   [](bool b) { return std::string(b ? "true" : "false"); },
+        Overloaded{[](Nil) { return std::string("nil"); }, [](bool b) { return std::string(b ? "true" : "false"); },
                    [](int32_t i) { return std::to_string(i); }, [](double d) { return number(d); },
                    [](const std::string& s) { return quoted(s); }},
         value);
@@ -59,20 +56,19 @@ std::string text_of(const TableTemplate& table) {
     std::string out;
     auto add = [&](const std::string& item) { out += (out.empty() ? "" : ", ") + item; };
     for (size_t i = 0; i < table.array.size(); i++)
-        if (!std::holds_alternative<Nil>(table.array[i]))
-            add(fmt::format("[{}]={}", i, text_of(table.array[i])));
+        if (!std::holds_alternative<Nil>(table.array[i])) add(fmt::format("[{}]={}", i, text_of(table.array[i])));
     for (const auto& [key, value] : table.hash) add(fmt::format("[{}]={}", text_of(key), text_of(value)));
     return "{" + out + "}";
 }
 
 std::string text_of(const GcConst& constant) {
-    return std::visit(Overloaded{[](const std::string& s) { return quoted(s); },
-                                 [](const std::shared_ptr<const Proto>& f) { return place(*f); },
-                                 [](const TableTemplate& t) { return text_of(t); },
-                                 [](int64_t i) { return fmt::format("{}LL", i); },
-                                 [](uint64_t u) { return fmt::format("{}ULL", u); },
-                                 [](const Complex& c) { return fmt::format("{}+{}i", c.re, c.im); }},
-                      constant);
+    return std::visit(
+        Overloaded{[](const std::string& s) { return quoted(s); },
+                   [](const std::shared_ptr<const Proto>& f) { return place(*f); },
+                   [](const TableTemplate& t) { return text_of(t); }, [](int64_t i) { return fmt::format("{}LL", i); },
+                   [](uint64_t u) { return fmt::format("{}ULL", u); },
+                   [](const Complex& c) { return fmt::format("{}+{}i", c.re, c.im); }},
+        constant);
 }
 
 uint32_t target_of(uint32_t pc, const Insn& insn) {
@@ -89,10 +85,8 @@ std::string meaning(const Proto& f, uint32_t pc, Mode mode, uint32_t value, Op o
             if (!var && mode == Mode::Dst) var = f.local_at(value, pc + 1);  // begins with this instruction
             return var ? var->name : "";
         }
-        case Mode::Uv:
-            return value < f.upvalues.size() ? f.upvalues[value].name : "";
-        case Mode::Pri:
-            return value < 3 ? std::string(primitives[value]) : "";
+        case Mode::Uv: return value < f.upvalues.size() ? f.upvalues[value].name : "";
+        case Mode::Pri: return value < 3 ? std::string(primitives[value]) : "";
         case Mode::Num:
             if (value >= f.num.size()) return "";
             return number(op == Op::TSETM ? f.num[value] - 0x1p52
@@ -100,15 +94,13 @@ std::string meaning(const Proto& f, uint32_t pc, Mode mode, uint32_t value, Op o
         case Mode::Str:
         case Mode::Tab:
         case Mode::Func:
-        case Mode::Cdata:
-            return value < f.gc.size() ? text_of(f.gc[value]) : "";
+        case Mode::Cdata: return value < f.gc.size() ? text_of(f.gc[value]) : "";
         case Mode::None:
         case Mode::Base:
         case Mode::Rbase:
         case Mode::Lit:
         case Mode::Lits:
-        case Mode::Jump:
-            return "";
+        case Mode::Jump: return "";
     }
     return "";
 }
@@ -117,8 +109,8 @@ std::string line_of(const Proto& f, uint32_t pc, bool is_target) {
     const Insn& insn = f.code[pc];
     const OpModes& modes = op_modes(insn.op);
     std::string line = pc < f.lines.size() ? fmt::format("[{}]", f.lines[pc]) : "";
-    std::string out = fmt::format("{:04} {:>7} {} {:<6} {:>3} ", pc, line, is_target ? "=>" : "  ",
-                                  op_name(insn.op), modes.a == Mode::None ? "" : std::to_string(insn.a));
+    std::string out = fmt::format("{:04} {:>7} {} {:<6} {:>3} ", pc, line, is_target ? "=>" : "  ", op_name(insn.op),
+                                  modes.a == Mode::None ? "" : std::to_string(insn.a));
     if (modes.cd == Mode::Jump)
         out += fmt::format("=> {:04}", target_of(pc, insn));
     else if (!modes.has_d())

@@ -22,9 +22,7 @@ constexpr size_t name_width = 6;  // jit.vmdef pads each name to this
 
 }  // namespace
 
-std::string_view op_name(Op op) {
-    return op < Op::count_ ? op_rows[static_cast<size_t>(op)].name : "?";
-}
+std::string_view op_name(Op op) { return op < Op::count_ ? op_rows[static_cast<size_t>(op)].name : "?"; }
 
 const OpModes& op_modes(Op op) {
     static constexpr OpModes unknown{Mode::None, Mode::None, Mode::None};
@@ -40,8 +38,7 @@ Result<OpcodeMap> OpcodeMap::from_vmdef(std::string_view bcnames) {
     for (size_t number = 0; number < count; number++) {
         auto name = bcnames.substr(number * name_width, name_width);
         name = name.substr(0, name.find(' '));
-        auto row = std::find_if(std::begin(op_rows), std::end(op_rows),
-                                [&](const OpRow& r) { return r.name == name; });
+        auto row = std::find_if(std::begin(op_rows), std::end(op_rows), [&](const OpRow& r) { return r.name == name; });
         if (row != std::end(op_rows)) map.ops_[number] = static_cast<Op>(row - std::begin(op_rows));
     }
     return map;

@@ -26,12 +26,20 @@ std::string_view op_name(Op);
 
 // What an operand means, as LuaJIT's table of modes says.
 enum class Mode : uint8_t {
-    None, Dst, Base, Var, Rbase,  // slots; Base and Rbase begin a range
-    Uv,                           // index in Proto::upvalues
-    Lit, Lits,                    // literal, signed literal
-    Pri,                          // 0 nil, 1 false, 2 true
-    Num,                          // index in Proto::num
-    Str, Tab, Func, Cdata,        // index in Proto::gc, which holds that kind (checked by read_dump)
+    None,
+    Dst,
+    Base,
+    Var,
+    Rbase,  // slots; Base and Rbase begin a range
+    Uv,     // index in Proto::upvalues
+    Lit,
+    Lits,  // literal, signed literal
+    Pri,   // 0 nil, 1 false, 2 true
+    Num,   // index in Proto::num
+    Str,
+    Tab,
+    Func,
+    Cdata,  // index in Proto::gc, which holds that kind (checked by read_dump)
     Jump,
 };
 struct OpModes {
@@ -56,9 +64,9 @@ class OpcodeMap {
 struct Insn {
     Op op;
     uint8_t a;
-    uint8_t b;   // format ABC
-    uint16_t c;  // format ABC: C; format AD: D, unsigned 16 bits
-    int16_t sd() const { return static_cast<int16_t>(c); }    // D as a signed literal
+    uint8_t b;                                                 // format ABC
+    uint16_t c;                                                // format ABC: C; format AD: D, unsigned 16 bits
+    int16_t sd() const { return static_cast<int16_t>(c); }     // D as a signed literal
     int jump() const { return static_cast<int>(c) - 0x8000; }  // D as a jump, relative to the next pc
     bool operator==(const Insn&) const = default;
 };
@@ -82,13 +90,12 @@ struct Complex {
 
 struct Proto;
 // An element of the constants that hold references. Constants are indexed as the operands name them.
-using GcConst = std::variant<std::string, std::shared_ptr<const Proto>, TableTemplate, int64_t, uint64_t,
-                             Complex>;
+using GcConst = std::variant<std::string, std::shared_ptr<const Proto>, TableTemplate, int64_t, uint64_t, Complex>;
 
 struct UpvalueDesc {
     std::string name;
-    uint16_t slot = 0;     // local slot of the parent function, or index of its upvalue
-    bool local = false;    // refers to a local of the parent
+    uint16_t slot = 0;       // local slot of the parent function, or index of its upvalue
+    bool local = false;      // refers to a local of the parent
     bool immutable = false;  // never assigned after initialisation
     // The line of an assignment that can run once the function exists; 0: there is none.
     uint32_t assigned = 0;
@@ -98,7 +105,7 @@ struct UpvalueDesc {
 };
 
 struct LocalVar {
-    std::string name;  // "(for index)" and the like for internal ones
+    std::string name;                   // "(for index)" and the like for internal ones
     uint32_t start_pc = 0, end_pc = 0;  // live in [start, end)
     uint32_t slot = 0;
 };
@@ -108,14 +115,14 @@ struct Proto {
     uint32_t first_line = 0, num_lines = 0;
     uint8_t num_params = 0, frame_size = 0;
     bool vararg = false;
-    std::vector<Insn> code;  // code[0] is the function header (FUNCF, FUNCV…), as in LuaJIT's own numbering
+    std::vector<Insn> code;       // code[0] is the function header (FUNCF, FUNCV…), as in LuaJIT's own numbering
     std::vector<uint32_t> lines;  // of each instruction, absolute; empty if stripped
     std::vector<GcConst> gc;      // gc[i]: what operand i names (already reversed as LuaJIT stores them)
     std::vector<double> num;      // numbers (integers are exact doubles)
     std::vector<UpvalueDesc> upvalues;
     std::vector<LocalVar> locals;
 
-    SourceLoc loc(uint32_t pc) const;            // file as the user named it (leading '@' removed)
+    SourceLoc loc(uint32_t pc) const;  // file as the user named it (leading '@' removed)
     const LocalVar* local_at(uint32_t slot, uint32_t pc) const;
 };
 

@@ -123,8 +123,7 @@ class Allocator {
             else
                 key[i] = function_.vregs[i].holds == Holds::Hit ? unspillable : unspillable - length;
         }
-        std::stable_sort(result.begin(), result.end(),
-                         [&](uint32_t a, uint32_t b) { return key[a] > key[b]; });
+        std::stable_sort(result.begin(), result.end(), [&](uint32_t a, uint32_t b) { return key[a] > key[b]; });
         return result;
     }
 
@@ -170,8 +169,7 @@ class Allocator {
         return result;
     }
 
-    void set_entry(mir::Block& block, const RegSet& live,
-                   const std::vector<uint32_t>& slots) const {
+    void set_entry(mir::Block& block, const RegSet& live, const std::vector<uint32_t>& slots) const {
         const size_t vregs = function_.vregs.size();
         for (size_t i = 0; i < vregs; i++)
             if (live[i]) block.entry[assigned_[i]] = function_.vregs[i].holds;

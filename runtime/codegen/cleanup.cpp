@@ -21,10 +21,10 @@ void remove_dead(mir::Function& function) {
                 });
         changed = false;
         for (mir::Block& block : function.blocks)
-            changed |= std::erase_if(block.insts, [&](const Inst& inst) {
-                           return mir::is_pure(inst) && mir::is_virtual(inst.dst) &&
-                                  !read[inst.dst - mir::first_virtual];
-                       }) > 0;
+            changed |=
+                std::erase_if(block.insts, [&](const Inst& inst) {
+                    return mir::is_pure(inst) && mir::is_virtual(inst.dst) && !read[inst.dst - mir::first_virtual];
+                }) > 0;
     }
 }
 
@@ -74,17 +74,13 @@ bool follow(Inst& inst, Known& known) {
     };
     const Known::Cell slot = Known::first_slot + inst.off;
     switch (inst.kind) {
-        case Kind::Mov:
-            return assign(inst.dst, known.at(inst.a));
-        case Kind::MovImm:
-            return assign(inst.dst, known.constant(inst.imm));
-        case Kind::Spill:
-            return assign(slot, inst.b == mir::no_reg ? known.constant(inst.imm) : known.at(inst.b));
+        case Kind::Mov: return assign(inst.dst, known.at(inst.a));
+        case Kind::MovImm: return assign(inst.dst, known.constant(inst.imm));
+        case Kind::Spill: return assign(slot, inst.b == mir::no_reg ? known.constant(inst.imm) : known.at(inst.b));
         case Kind::Reload: {
             Known::Name name = known.at(slot);
             Reg holder = known.holder(name);
-            if (holder != mir::no_reg)
-                inst = {.kind = Kind::Mov, .dst = inst.dst, .a = holder, .note = inst.note};
+            if (holder != mir::no_reg) inst = {.kind = Kind::Mov, .dst = inst.dst, .a = holder, .note = inst.note};
             return assign(inst.dst, name);
         }
         case Kind::Call:
@@ -126,8 +122,7 @@ void thread_jumps(mir::Function& function) {
         Inst& end = function.blocks[id].insts.back();
         if (end.kind == Kind::Branch) end.no = leads_to[end.no];
         if (end.kind == Kind::Branch || end.kind == Kind::Jump) end.yes = leads_to[end.yes];
-        if (end.kind == Kind::Branch && end.yes == end.no)
-            end = {.kind = Kind::Jump, .yes = end.yes, .note = end.note};
+        if (end.kind == Kind::Branch && end.yes == end.no) end = {.kind = Kind::Jump, .yes = end.yes, .note = end.note};
     }
     std::erase_if(function.layout, [&](mir::BlockId id) { return leads_to[id] != id; });
 }

@@ -27,8 +27,7 @@ class Coalescer {
     void run() {
         for (mir::BlockId id : function_.layout)
             for (const Inst& inst : function_.blocks[id].insts) {
-                if (inst.kind != Kind::Mov || !mir::is_virtual(inst.dst) || !mir::is_virtual(inst.a))
-                    continue;
+                if (inst.kind != Kind::Mov || !mir::is_virtual(inst.dst) || !mir::is_virtual(inst.a)) continue;
                 try_merge(find(inst.a), find(inst.dst), reads_[inst.a - mir::first_virtual]);
             }
         for (mir::BlockId id : function_.layout)
@@ -72,8 +71,6 @@ class Coalescer {
 
 }  // namespace
 
-void coalesce(mir::Function& function) {
-    Coalescer(function).run();
-}
+void coalesce(mir::Function& function) { Coalescer(function).run(); }
 
 }  // namespace kpl

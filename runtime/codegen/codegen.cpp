@@ -13,8 +13,8 @@ namespace {
 // The handler needs `need` of something of which there is `limit`.
 Result<void> check_limit(const ir::Function& function, size_t need, size_t limit, const char* what) {
     if (need <= limit) return {};
-    return Error{Errc::script, function.name + ": handler is too large: it needs " + std::to_string(need) +
-                                   " " + what + ", the limit is " + std::to_string(limit)};
+    return Error{Errc::script, function.name + ": handler is too large: it needs " + std::to_string(need) + " " + what +
+                                   ", the limit is " + std::to_string(limit)};
 }
 
 }  // namespace

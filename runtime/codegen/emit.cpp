@@ -66,8 +66,7 @@ class Emitter {
         last_note_ = index;
         const mir::Note& note = function_.notes[index];
         if (!program_.notes.empty() && program_.notes.back().pc == pc()) program_.notes.pop_back();
-        if (!program_.notes.empty() && program_.notes.back().at == note.at &&
-            program_.notes.back().what == note.what)
+        if (!program_.notes.empty() && program_.notes.back().at == note.at && program_.notes.back().what == note.what)
             return;
         program_.notes.push_back({pc(), note.at, note.what});
     }
@@ -78,46 +77,29 @@ class Emitter {
 
     void emit(const Inst& inst) {
         switch (inst.kind) {
-            case Kind::MovImm:
-                return put_number(inst.dst, inst.imm);
-            case Kind::Mov:
-                return put(encode::alu(BPF_MOV, false, inst.dst, inst.a));
-            case Kind::Alu:
-                return put_alu(inst);
-            case Kind::Zext32:
-                return put(encode::alu(BPF_MOV, true, inst.dst, inst.a));
-            case Kind::Load:
-                return put(encode::load(inst.size, inst.dst, inst.a, inst.off));
+            case Kind::MovImm: return put_number(inst.dst, inst.imm);
+            case Kind::Mov: return put(encode::alu(BPF_MOV, false, inst.dst, inst.a));
+            case Kind::Alu: return put_alu(inst);
+            case Kind::Zext32: return put(encode::alu(BPF_MOV, true, inst.dst, inst.a));
+            case Kind::Load: return put(encode::load(inst.size, inst.dst, inst.a, inst.off));
             case Kind::Store:
-                if (inst.b == mir::no_reg)
-                    return put(encode::store_imm(inst.size, inst.a, inst.off, inst.imm));
+                if (inst.b == mir::no_reg) return put(encode::store_imm(inst.size, inst.a, inst.off, inst.imm));
                 return put(encode::store(inst.size, inst.a, inst.off, inst.b));
-            case Kind::LoadMap:
-                return put_wide(inst.dst, 1, static_cast<uint32_t>(inst.imm));
-            case Kind::Call:
-                site_pc_[inst.site] = pc();
-                return put(encode::call(static_cast<int32_t>(inst.imm)));
-            case Kind::CondMov:
-                return put_choice(inst);
+            case Kind::LoadMap: return put_wide(inst.dst, 1, static_cast<uint32_t>(inst.imm));
+            case Kind::Call: site_pc_[inst.site] = pc(); return put(encode::call(static_cast<int32_t>(inst.imm)));
+            case Kind::CondMov: return put_choice(inst);
             case Kind::Trap:
                 tails_.push_back({pc(), inst.site, inst.a, inst.note});
                 return put(encode::jump_if_imm(Test::Ne, false, inst.a, 0, 0));
-            case Kind::Reload:
-                return put(encode::load(8, inst.dst, mir::frame, frame_offset(inst.off)));
+            case Kind::Reload: return put(encode::load(8, inst.dst, mir::frame, frame_offset(inst.off)));
             case Kind::Spill:
                 if (inst.b == mir::no_reg)
                     return put(encode::store_imm(8, mir::frame, frame_offset(inst.off), inst.imm));
                 return put(encode::store(8, mir::frame, frame_offset(inst.off), inst.b));
-            case Kind::Jump:
-                return jump(inst.yes);
-            case Kind::Branch:
-                return branch(inst);
-            case Kind::Ret:
-                put_number(result_reg, inst.imm);
-                return put(encode::exit());
-            case Kind::Stop:
-                put_number(result_reg, KPL_RET_STOP(inst.imm, pc()));
-                return put(encode::exit());
+            case Kind::Jump: return jump(inst.yes);
+            case Kind::Branch: return branch(inst);
+            case Kind::Ret: put_number(result_reg, inst.imm); return put(encode::exit());
+            case Kind::Stop: put_number(result_reg, KPL_RET_STOP(inst.imm, pc())); return put(encode::exit());
         }
     }
 
@@ -231,8 +213,6 @@ class Emitter {
 
 }  // namespace
 
-void emit(const mir::Function& function, HandlerProgram& program) {
-    Emitter(function, program).run();
-}
+void emit(const mir::Function& function, HandlerProgram& program) { Emitter(function, program).run(); }
 
 }  // namespace kpl

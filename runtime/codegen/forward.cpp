@@ -49,8 +49,7 @@ class Forwarding {
         if (copy.op != Opcode::Call || copy.helper != KPL_H_str_copy || used_[id]) return false;
         const StrRef* to = string(copy, 1);
         const StrRef* from = string(copy, 3);
-        if (to->where != StrRef::Where::Data || from->where != StrRef::Where::Slot || from->offset)
-            return false;
+        if (to->where != StrRef::Where::Data || from->where != StrRef::Where::Slot || from->offset) return false;
         if (function_.slots[from->index].is_literal || slot_uses_[from->index] != 2) return false;
         if (from->limit > to->limit) return false;
         for (auto maker = before.rbegin(); maker != before.rend(); ++maker) {
@@ -73,9 +72,7 @@ class Forwarding {
 
     // Does it read or write any of these bytes of instance data?
     static bool touches_data(const Inst& inst, uint32_t offset, uint32_t size) {
-        auto overlaps = [&](uint64_t other, uint32_t bytes) {
-            return other < offset + size && offset < other + bytes;
-        };
+        auto overlaps = [&](uint64_t other, uint32_t bytes) { return other < offset + size && offset < other + bytes; };
         if (inst.op == Opcode::LoadData || inst.op == Opcode::StoreData) return overlaps(inst.imm, 8);
         bool touches = false;
         auto look = [&](const StrRef& str) {
@@ -96,8 +93,6 @@ class Forwarding {
 
 }  // namespace
 
-void forward_strings(ir::Function& function) {
-    Forwarding(function).run();
-}
+void forward_strings(ir::Function& function) { Forwarding(function).run(); }
 
 }  // namespace kpl

@@ -19,13 +19,9 @@ inline bool helper_writes(kpl_helper helper, size_t index) {
     return kind == KPL_A_WMEM || kind == KPL_A_WSTR || kind == KPL_A_LIST || kind == KPL_A_OUT;
 }
 
-inline bool helper_has_result(kpl_helper helper) {
-    return kpl_helper_descs[helper].result == KPL_R_NUM;
-}
+inline bool helper_has_result(kpl_helper helper) { return kpl_helper_descs[helper].result == KPL_R_NUM; }
 
 // How many low bits of its result may be set.
-inline uint32_t helper_bits(kpl_helper helper) {
-    return kpl_helper_descs[helper].bits;
-}
+inline uint32_t helper_bits(kpl_helper helper) { return kpl_helper_descs[helper].bits; }
 
 }  // namespace kpl

@@ -35,8 +35,8 @@ bool LiveRange::overlaps(const LiveRange& other) const {
 
 void LiveRange::merge(const LiveRange& other) {
     std::vector<Span> all;
-    std::merge(spans_.begin(), spans_.end(), other.spans_.begin(), other.spans_.end(),
-               std::back_inserter(all), [](Span a, Span b) { return a.from < b.from; });
+    std::merge(spans_.begin(), spans_.end(), other.spans_.begin(), other.spans_.end(), std::back_inserter(all),
+               [](Span a, Span b) { return a.from < b.from; });
     spans_.clear();
     for (Span span : all) {
         if (!spans_.empty() && spans_.back().to >= span.from)
@@ -53,9 +53,7 @@ void LiveRange::prepend(Span span) {
         spans_.push_back(span);
 }
 
-void LiveRange::reverse() {
-    std::reverse(spans_.begin(), spans_.end());
-}
+void LiveRange::reverse() { std::reverse(spans_.begin(), spans_.end()); }
 
 uint32_t frequency(const mir::Block& block) {
     constexpr uint32_t per_loop = 8, deepest = 4;
@@ -95,9 +93,7 @@ class Finder {
     size_t index(Reg reg) const { return mir::is_virtual(reg) ? reg - mir::first_virtual : untracked; }
     size_t slot_index(const Inst& inst) const { return function_.vregs.size() + inst.off; }
 
-    size_t written(const Inst& inst) const {
-        return inst.kind == Kind::Spill ? slot_index(inst) : index(inst.dst);
-    }
+    size_t written(const Inst& inst) const { return inst.kind == Kind::Spill ? slot_index(inst) : index(inst.dst); }
 
     template <class F>
     void for_each_read(const Inst& inst, F f) const {
@@ -203,8 +199,6 @@ class Finder {
 
 }  // namespace
 
-Liveness find_liveness(const mir::Function& function) {
-    return Finder(function).run();
-}
+Liveness find_liveness(const mir::Function& function) { return Finder(function).run(); }
 
 }  // namespace kpl

@@ -47,7 +47,8 @@ class RegSet {
     template <class F>
     void for_each(F f) const {
         for (size_t w = 0; w < words_.size(); w++)
-            for (uint64_t rest = words_[w]; rest; rest &= rest - 1) f(w * 64 + static_cast<size_t>(std::countr_zero(rest)));
+            for (uint64_t rest = words_[w]; rest; rest &= rest - 1)
+                f(w * 64 + static_cast<size_t>(std::countr_zero(rest)));
     }
     bool operator==(const RegSet&) const = default;
 
@@ -56,11 +57,11 @@ class RegSet {
 };
 
 struct Liveness {
-    std::vector<LiveRange> ranges;           // by virtual register, then by spill slot
-    LiveRange calls;                         // where r0 to r5 are lost
-    std::array<LiveRange, 6> machine;        // r0 to r5: moved in and out around calls, lost in them
-    std::vector<RegSet> live_in;             // by block, then as ranges
-    std::vector<uint32_t> weight;            // by virtual register: what its being spilled costs
+    std::vector<LiveRange> ranges;     // by virtual register, then by spill slot
+    LiveRange calls;                   // where r0 to r5 are lost
+    std::array<LiveRange, 6> machine;  // r0 to r5: moved in and out around calls, lost in them
+    std::vector<RegSet> live_in;       // by block, then as ranges
+    std::vector<uint32_t> weight;      // by virtual register: what its being spilled costs
 };
 
 Liveness find_liveness(const mir::Function& function);

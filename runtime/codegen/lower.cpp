@@ -123,9 +123,8 @@ void Lowering::lower_branch(ir::BlockId id, const ir::Branch& branch) {
 // in a block of the edge's own. second: of two edges between the same blocks.
 mir::BlockId Lowering::edge(ir::BlockId from, ir::BlockId to, bool second, bool alone) {
     const ir::Block& target = in_.blocks[to];
-    bool phis = std::any_of(target.insts.begin(), target.insts.end(), [&](ValueId value) {
-        return inst(value).op == ir::Opcode::Phi && uses_[value].count;
-    });
+    bool phis = std::any_of(target.insts.begin(), target.insts.end(),
+                            [&](ValueId value) { return inst(value).op == ir::Opcode::Phi && uses_[value].count; });
     if (!phis) return to;
     auto pred = std::find(target.preds.begin(), target.preds.end(), from);
     if (second) pred = std::find(pred + 1, target.preds.end(), from);
@@ -156,8 +155,6 @@ void Lowering::copy_phis(ir::BlockId to, size_t pred) {
     for (auto [dst, value] : constants) move(dst, value);
 }
 
-mir::Function lower(const ir::Function& function) {
-    return Lowering(function).run();
-}
+mir::Function lower(const ir::Function& function) { return Lowering(function).run(); }
 
 }  // namespace kpl

@@ -20,39 +20,23 @@ struct AluForm {
 
 AluForm alu_form(Opcode op) {
     switch (op) {
-        case Opcode::Add:
-            return {BPF_ADD, true};
-        case Opcode::Sub:
-            return {BPF_SUB, false};
-        case Opcode::Mul:
-            return {BPF_MUL, true};
-        case Opcode::And:
-            return {BPF_AND, true};
-        case Opcode::Or:
-            return {BPF_OR, true};
-        case Opcode::Xor:
-            return {BPF_XOR, true};
-        case Opcode::Shl:
-            return {BPF_LSH, false};
-        case Opcode::Shr:
-            return {BPF_RSH, false};
-        case Opcode::Sar:
-            return {BPF_ARSH, false};
-        case Opcode::UDiv:
-            return {BPF_DIV, false};
-        default:
-            assert(op == Opcode::UMod);
-            return {BPF_MOD, false};
+        case Opcode::Add: return {BPF_ADD, true};
+        case Opcode::Sub: return {BPF_SUB, false};
+        case Opcode::Mul: return {BPF_MUL, true};
+        case Opcode::And: return {BPF_AND, true};
+        case Opcode::Or: return {BPF_OR, true};
+        case Opcode::Xor: return {BPF_XOR, true};
+        case Opcode::Shl: return {BPF_LSH, false};
+        case Opcode::Shr: return {BPF_RSH, false};
+        case Opcode::Sar: return {BPF_ARSH, false};
+        case Opcode::UDiv: return {BPF_DIV, false};
+        default: assert(op == Opcode::UMod); return {BPF_MOD, false};
     }
 }
 
-bool is_shift(Opcode op) {
-    return op == Opcode::Shl || op == Opcode::Shr || op == Opcode::Sar;
-}
+bool is_shift(Opcode op) { return op == Opcode::Shl || op == Opcode::Shr || op == Opcode::Sar; }
 
-int log2_of(uint64_t value) {
-    return std::countr_zero(value);
-}
+int log2_of(uint64_t value) { return std::countr_zero(value); }
 
 }  // namespace
 
@@ -60,19 +44,14 @@ void Lowering::lower_value(ValueId value) {
     const ir::Inst& v = inst(value);
     switch (v.op) {
         case Opcode::Const:
-        case Opcode::Phi:
-            return;
+        case Opcode::Phi: return;
         case Opcode::HitField:
-        case Opcode::Reg:
-            return define(value, read_again(value));
+        case Opcode::Reg: return define(value, read_again(value));
         case Opcode::UDiv:
-        case Opcode::UMod:
-            return lower_unsigned_division(value) ? void() : lower_binary(value);
+        case Opcode::UMod: return lower_unsigned_division(value) ? void() : lower_binary(value);
         case Opcode::SDiv:
-        case Opcode::SMod:
-            return lower_signed_division(value);
-        case Opcode::Mul:
-            return lower_multiply(value) ? void() : lower_binary(value);
+        case Opcode::SMod: return lower_signed_division(value);
+        case Opcode::Mul: return lower_multiply(value) ? void() : lower_binary(value);
         case Opcode::Add:
         case Opcode::Sub:
         case Opcode::And:
@@ -80,8 +59,7 @@ void Lowering::lower_value(ValueId value) {
         case Opcode::Xor:
         case Opcode::Shl:
         case Opcode::Shr:
-        case Opcode::Sar:
-            return lower_binary(value);
+        case Opcode::Sar: return lower_binary(value);
         case Opcode::Neg:
         case Opcode::Not: {
             Reg reg = out_.new_vreg();
@@ -90,35 +68,26 @@ void Lowering::lower_value(ValueId value) {
             return define(value, reg);
         }
         case Opcode::SExt:
-        case Opcode::ZExt:
-            return define(value, extend(value));
-        case Opcode::Compare:
-            return lower_compare(value);
-        case Opcode::Select:
-            return lower_select(value);
+        case Opcode::ZExt: return define(value, extend(value));
+        case Opcode::Compare: return lower_compare(value);
+        case Opcode::Select: return lower_select(value);
         case Opcode::Read:
         case Opcode::SoftRead:
-        case Opcode::StatusClear:
-            return lower_read(value);
-        case Opcode::LoadData:
-            return define(value, load(object(Object::Data), static_cast<int32_t>(v.imm), 8));
+        case Opcode::StatusClear: return lower_read(value);
+        case Opcode::LoadData: return define(value, load(object(Object::Data), static_cast<int32_t>(v.imm), 8));
         case Opcode::LoadSlot: {
             Address from = scratch(memory_.slot[v.slot] + static_cast<uint32_t>(v.imm), 8);
             return define(value, load(from.reg, from.off, 8));
         }
         case Opcode::StoreData:
-        case Opcode::StoreSlot:
-            return lower_store(value);
-        case Opcode::Call:
-            return lower_call(value);
-        case Opcode::Emit:
-            return lower_emit(value);
+        case Opcode::StoreSlot: return lower_store(value);
+        case Opcode::Call: return lower_call(value);
+        case Opcode::Emit: return lower_emit(value);
         case Opcode::AggAdd:
         case Opcode::MapGet:
         case Opcode::MapSet:
         case Opcode::MapDelete:
-        case Opcode::MapAdd:
-            return lower_map(value);
+        case Opcode::MapAdd: return lower_map(value);
     }
 }
 

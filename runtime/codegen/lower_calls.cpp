@@ -18,8 +18,7 @@ namespace {
 // A copy of a string to where the longest one fits.
 bool always_fits(const ir::Inst& call) {
     if (call.helper != KPL_H_str_copy) return false;
-    return std::get<ir::StrOperand>(call.operands[3]).str.limit <=
-           std::get<ir::StrOperand>(call.operands[1]).str.limit;
+    return std::get<ir::StrOperand>(call.operands[3]).str.limit <= std::get<ir::StrOperand>(call.operands[1]).str.limit;
 }
 
 constexpr uint32_t max_displacement = 32760;  // of an access, in its 16-bit field
@@ -45,9 +44,7 @@ uint32_t Lowering::call(kpl_helper helper, const std::vector<Arg>& args) {
             arg = RegArg{reg_of(value->value)};
     }
     auto rank = [&](size_t i) {
-        return std::holds_alternative<RegArg>(ready[i])   ? 0
-               : std::holds_alternative<HitArg>(ready[i]) ? 2
-                                                          : 1;
+        return std::holds_alternative<RegArg>(ready[i]) ? 0 : std::holds_alternative<HitArg>(ready[i]) ? 2 : 1;
     };
     for (int now = 0; now <= 2; now++)
         for (size_t i = 0; i < ready.size(); i++)
@@ -102,10 +99,7 @@ void Lowering::lower_read(ValueId value) {
         call(KPL_H_status_clear, {HitArg{}});
         return take_result(value);
     }
-    kpl_helper helper = v.imm == 1   ? KPL_H_read8
-                        : v.imm == 2 ? KPL_H_read16
-                        : v.imm == 4 ? KPL_H_read32
-                                     : KPL_H_read64;
+    kpl_helper helper = v.imm == 1 ? KPL_H_read8 : v.imm == 2 ? KPL_H_read16 : v.imm == 4 ? KPL_H_read32 : KPL_H_read64;
     uint32_t site = call(helper, {HitArg{}, ValueArg{v.args[0]}});
     take_result(value);
     if (v.op == Opcode::Read) trap(site);

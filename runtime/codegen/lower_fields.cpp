@@ -25,11 +25,7 @@ void Lowering::store_imm(Address to, int64_t imm) {
         return;
     }
     auto half = [&](int32_t off, int64_t bits) {
-        emit({.kind = Kind::Store,
-              .size = 4,
-              .a = to.reg,
-              .off = to.off + off,
-              .imm = static_cast<int32_t>(bits)});
+        emit({.kind = Kind::Store, .size = 4, .a = to.reg, .off = to.off + off, .imm = static_cast<int32_t>(bits)});
     };
     half(0, imm);
     half(4, imm >> 32);
@@ -77,9 +73,8 @@ void Lowering::copy_strings(const std::vector<FieldStore>& fields, const Memory&
         const auto* str = std::get_if<StrRef>(&field.value);
         if (!str || static_cast<int>(i) == memory.in_place || inline_literal(in_, field)) continue;
         if (str->where == StrRef::Where::Slot) store_literal(str->index);
-        uint32_t site =
-            call(KPL_H_str_copy, {HitArg{}, ObjectArg{Object::Scratch, memory.offset + field.offset},
-                                  ConstArg{field.limit}, string_arg(*str), ConstArg{str->limit}});
+        uint32_t site = call(KPL_H_str_copy, {HitArg{}, ObjectArg{Object::Scratch, memory.offset + field.offset},
+                                              ConstArg{field.limit}, string_arg(*str), ConstArg{str->limit}});
         if (str->limit > field.limit) trap(site);
     }
 }
@@ -87,13 +82,11 @@ void Lowering::copy_strings(const std::vector<FieldStore>& fields, const Memory&
 // A key or a value in its memory; the argument that points to it.
 Lowering::Arg Lowering::build(const std::vector<FieldStore>& fields, uint32_t size, const Memory& memory) {
     switch (memory.where) {
-        case Memory::Where::Nowhere:
-            return ConstArg{0};
+        case Memory::Where::Nowhere: return ConstArg{0};
         case Memory::Where::Stack:
             store_numbers(fields, size, {mir::frame, memory.offset}, memory.in_place, false);
             return StackArg{memory.offset};
-        case Memory::Where::Scratch:
-            break;
+        case Memory::Where::Scratch: break;
     }
     copy_strings(fields, memory);
     const bool whole = memory.in_place >= 0 && field_size(fields[memory.in_place]) == size;
@@ -109,21 +102,11 @@ void Lowering::lower_map(ValueId value) {
     if (v.op == Opcode::MapSet) other = build(v.value_fields, v.value_size, memory_.value[value]);
     Arg key = build(v.fields, v.size, memory_.key[value]);
     switch (v.op) {
-        case Opcode::AggAdd:
-            call(KPL_H_agg_add, {HitArg{}, MapArg{v.imm}, key, ValueArg{v.args[0]}});
-            break;
-        case Opcode::MapAdd:
-            call(KPL_H_map_add, {HitArg{}, MapArg{v.imm}, key, ValueArg{v.args[0]}});
-            break;
-        case Opcode::MapGet:
-            call(KPL_H_map_get, {HitArg{}, MapArg{v.imm}, key, slot_arg(v.slot, 0)});
-            break;
-        case Opcode::MapSet:
-            call(KPL_H_map_set, {HitArg{}, MapArg{v.imm}, key, other});
-            break;
-        default:
-            call(KPL_H_map_delete, {HitArg{}, MapArg{v.imm}, key});
-            break;
+        case Opcode::AggAdd: call(KPL_H_agg_add, {HitArg{}, MapArg{v.imm}, key, ValueArg{v.args[0]}}); break;
+        case Opcode::MapAdd: call(KPL_H_map_add, {HitArg{}, MapArg{v.imm}, key, ValueArg{v.args[0]}}); break;
+        case Opcode::MapGet: call(KPL_H_map_get, {HitArg{}, MapArg{v.imm}, key, slot_arg(v.slot, 0)}); break;
+        case Opcode::MapSet: call(KPL_H_map_set, {HitArg{}, MapArg{v.imm}, key, other}); break;
+        default: call(KPL_H_map_delete, {HitArg{}, MapArg{v.imm}, key}); break;
     }
     take_result(value);
 }
@@ -159,8 +142,7 @@ void Lowering::fill_record(const ir::Inst& emit, Reg record) {
     for (const FieldStore& field : emit.fields) {
         const auto* str = std::get_if<StrRef>(&field.value);
         if (!str) continue;
-        call(KPL_H_rec_str,
-             {HitArg{}, RegArg{record}, ConstArg{field.offset}, string_arg(*str), ConstArg{str->limit}});
+        call(KPL_H_rec_str, {HitArg{}, RegArg{record}, ConstArg{field.offset}, string_arg(*str), ConstArg{str->limit}});
     }
     call(KPL_H_rec_end, {HitArg{}, RegArg{record}});
 }

@@ -11,23 +11,14 @@ using mir::Test;
 
 namespace {
 
-constexpr Test as_test(Cmp cmp) {
-    return static_cast<Test>(cmp);
-}
-static_assert(as_test(Cmp::Eq) == Test::Eq && as_test(Cmp::SLt) == Test::SLt &&
-              as_test(Cmp::UGe) == Test::UGe);
+constexpr Test as_test(Cmp cmp) { return static_cast<Test>(cmp); }
+static_assert(as_test(Cmp::Eq) == Test::Eq && as_test(Cmp::SLt) == Test::SLt && as_test(Cmp::UGe) == Test::UGe);
 
-bool is_signed(Cmp cmp) {
-    return cmp >= Cmp::SLt && cmp <= Cmp::SGe;
-}
-bool is_equality(Cmp cmp) {
-    return cmp == Cmp::Eq || cmp == Cmp::Ne;
-}
+bool is_signed(Cmp cmp) { return cmp >= Cmp::SLt && cmp <= Cmp::SGe; }
+bool is_equality(Cmp cmp) { return cmp == Cmp::Eq || cmp == Cmp::Ne; }
 
 // Of numbers that are not negative, the signed order is the unsigned one.
-Cmp as_unsigned(Cmp cmp) {
-    return is_signed(cmp) ? static_cast<Cmp>(static_cast<int>(cmp) + 4) : cmp;
-}
+Cmp as_unsigned(Cmp cmp) { return is_signed(cmp) ? static_cast<Cmp>(static_cast<int>(cmp) + 4) : cmp; }
 static_assert(static_cast<int>(Cmp::SLt) + 4 == static_cast<int>(Cmp::ULt));
 
 }  // namespace

@@ -49,30 +49,18 @@ void Lowering::classify() {
             const bool once = uses.count == 1 && !uses.in_phi && uses.block == id;
             const bool no_deeper = uses.depth <= order_.depth[id];
             switch (v.op) {
-                case Opcode::HitField:
-                    again_[value] = !ir::changes_during_hit(v.imm) && no_deeper;
-                    break;
-                case Opcode::Reg:
-                    again_[value] = no_deeper;
-                    break;
+                case Opcode::HitField: again_[value] = !ir::changes_during_hit(v.imm) && no_deeper; break;
+                case Opcode::Reg: again_[value] = no_deeper; break;
                 case Opcode::SExt:
                 case Opcode::ZExt:
                     again_[value] = again_[v.args[0]] && no_deeper;
                     folds_[value] = once;
                     break;
-                case Opcode::Compare:
-                    folds_[value] = once;
-                    break;
+                case Opcode::Compare: folds_[value] = once; break;
                 case Opcode::LoadData:
-                case Opcode::LoadSlot:
-                    folds_[value] = true;
-                    break;
-                case Opcode::And:
-                    folds_[value] = once && (takes_one_value(v) || tests_mask(in_, value, uses));
-                    break;
-                default:
-                    folds_[value] = once && takes_one_value(v);
-                    break;
+                case Opcode::LoadSlot: folds_[value] = true; break;
+                case Opcode::And: folds_[value] = once && (takes_one_value(v) || tests_mask(in_, value, uses)); break;
+                default: folds_[value] = once && takes_one_value(v); break;
             }
         }
     }
@@ -82,8 +70,7 @@ void Lowering::classify() {
 bool Lowering::takes_one_value(const ir::Inst& v) const {
     switch (v.op) {
         case Opcode::Neg:
-        case Opcode::Not:
-            return true;
+        case Opcode::Not: return true;
         case Opcode::Add:
         case Opcode::Sub:
         case Opcode::Mul:
@@ -92,16 +79,12 @@ bool Lowering::takes_one_value(const ir::Inst& v) const {
         case Opcode::Xor:
         case Opcode::Shl:
         case Opcode::Shr:
-        case Opcode::Sar:
-            return is_const(v.args[0]) || is_const(v.args[1]);
-        default:
-            return false;
+        case Opcode::Sar: return is_const(v.args[0]) || is_const(v.args[1]);
+        default: return false;
     }
 }
 
-bool Lowering::deferred(ValueId value) const {
-    return is_const(value) || again_[value] || folds_[value];
-}
+bool Lowering::deferred(ValueId value) const { return is_const(value) || again_[value] || folds_[value]; }
 
 Lowering::Reg Lowering::reg_of(ValueId value) {
     if (is_const(value)) {
@@ -175,13 +158,9 @@ void Lowering::move(Reg dst, ValueId value) {
         move_reg(dst, reg_of(value));
 }
 
-void Lowering::move_imm(Reg dst, int64_t imm) {
-    emit({.kind = Kind::MovImm, .dst = dst, .imm = imm});
-}
+void Lowering::move_imm(Reg dst, int64_t imm) { emit({.kind = Kind::MovImm, .dst = dst, .imm = imm}); }
 
-void Lowering::move_reg(Reg dst, Reg src) {
-    emit({.kind = Kind::Mov, .dst = dst, .a = src});
-}
+void Lowering::move_reg(Reg dst, Reg src) { emit({.kind = Kind::Mov, .dst = dst, .a = src}); }
 
 Lowering::Reg Lowering::load(Reg base, int32_t off, uint8_t size, mir::Holds holds) {
     Reg reg = out_.new_vreg(holds);

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "codegen/helpers.hpp"
+#include "codegen/memory.hpp"
 #include "codegen/mir.hpp"
 #include "codegen/order.hpp"
-#include "codegen/memory.hpp"
 #include "codegen/uses.hpp"
 
 namespace kpl {
@@ -140,8 +140,7 @@ class Lowering {
     void store(Address to, ValueId value);
     void store_imm(Address to, int64_t imm);
     void store_bytes(Address to, const std::string& bytes, uint32_t size);
-    void store_numbers(const std::vector<ir::FieldStore>& fields, uint32_t size, Address base, int skip,
-                       bool record);
+    void store_numbers(const std::vector<ir::FieldStore>& fields, uint32_t size, Address base, int skip, bool record);
     Arg build(const std::vector<ir::FieldStore>& fields, uint32_t size, const Memory& memory);
     void copy_strings(const std::vector<ir::FieldStore>& fields, const Memory& memory);
     void lower_map(ValueId value);

@@ -122,16 +122,12 @@ class Assignment {
             case Opcode::AggAdd:
             case Opcode::MapGet:
             case Opcode::MapDelete:
-            case Opcode::MapAdd:
-                place(inst.fields, inst.size, result_.key[id], shared_key_, stack_key_);
-                break;
-            default:
-                break;
+            case Opcode::MapAdd: place(inst.fields, inst.size, result_.key[id], shared_key_, stack_key_); break;
+            default: break;
         }
     }
 
-    void place(const std::vector<FieldStore>& fields, uint32_t size, Memory& memory, int& shared,
-               uint32_t& stack) {
+    void place(const std::vector<FieldStore>& fields, uint32_t size, Memory& memory, int& shared, uint32_t& stack) {
         if (size == 0) return;
         bool copies = std::any_of(fields.begin(), fields.end(), [&](const FieldStore& field) {
             return std::holds_alternative<StrRef>(field.value) && !inline_literal(function_, field);
@@ -176,8 +172,7 @@ class Assignment {
     void lay_out() {
         std::vector<int> order(areas_.size());
         std::iota(order.begin(), order.end(), 0);
-        std::stable_sort(order.begin(), order.end(),
-                         [&](int a, int b) { return areas_[a].uses > areas_[b].uses; });
+        std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return areas_[a].uses > areas_[b].uses; });
         std::vector<uint32_t> offset(areas_.size());
         uint64_t size = 0;
         for (int area : order) {
@@ -187,8 +182,7 @@ class Assignment {
         }
         result_.slot.assign(slots_.size(), 0);
         for (SlotId slot = 0; slot < slots_.size(); slot++)
-            if (area_of_slot_[slot] != none)
-                result_.slot[slot] = offset[area_of_slot_[slot]] + offset_in_area_[slot];
+            if (area_of_slot_[slot] != none) result_.slot[slot] = offset[area_of_slot_[slot]] + offset_in_area_[slot];
         for (const Pending& pending : pending_)
             pending.memory->offset = static_cast<int32_t>(offset[pending.area] + pending.offset);
         for (Memory& value : result_.value)
@@ -210,9 +204,7 @@ class Assignment {
 
 }  // namespace
 
-MemoryLayout assign_memory(const ir::Function& function) {
-    return Assignment(function).run();
-}
+MemoryLayout assign_memory(const ir::Function& function) { return Assignment(function).run(); }
 
 const std::string* inline_literal(const ir::Function& function, const ir::FieldStore& field) {
     const StrRef* str = slot_string(field);

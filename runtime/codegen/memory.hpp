@@ -22,7 +22,7 @@ struct Memory {
 
 struct MemoryLayout {
     std::vector<uint32_t> slot;  // by SlotId: offset in scratch
-    std::vector<Memory> key;      // by ValueId of the instruction
+    std::vector<Memory> key;     // by ValueId of the instruction
     std::vector<Memory> value;
     uint32_t scratch_size = 0;
     uint32_t stack_size = 0;  // bytes below r10

@@ -29,9 +29,7 @@ Test inverse(Test test) {
     return test_forms[static_cast<int>(test)].inverse;
 }
 
-Test swapped(Test test) {
-    return test == Test::Bits ? test : test_forms[static_cast<int>(test)].swapped;
-}
+Test swapped(Test test) { return test == Test::Bits ? test : test_forms[static_cast<int>(test)].swapped; }
 
 bool is_pure(const Inst& inst) {
     switch (inst.kind) {
@@ -42,8 +40,7 @@ bool is_pure(const Inst& inst) {
         case Kind::Load:
         case Kind::LoadMap:
         case Kind::CondMov:
-        case Kind::Reload:
-            return true;
+        case Kind::Reload: return true;
         case Kind::Store:
         case Kind::Call:
         case Kind::Trap:
@@ -51,8 +48,7 @@ bool is_pure(const Inst& inst) {
         case Kind::Jump:
         case Kind::Branch:
         case Kind::Ret:
-        case Kind::Stop:
-            return false;
+        case Kind::Stop: return false;
     }
     return false;
 }

@@ -19,9 +19,7 @@ using BlockId = uint32_t;
 inline constexpr Reg frame = 10, first_virtual = 16, no_reg = ~0u;
 inline constexpr uint32_t no_site = ~0u;
 
-inline bool is_virtual(Reg reg) {
-    return reg != no_reg && reg >= first_virtual;
-}
+inline bool is_virtual(Reg reg) { return reg != no_reg && reg >= first_virtual; }
 
 enum class Kind : uint8_t {
     MovImm,   // dst = imm, 64 bits
@@ -109,21 +107,13 @@ Test inverse(Test test);
 // The test on swapped operands.
 Test swapped(Test test);
 
-inline bool is_terminator(Kind kind) {
-    return kind >= Kind::Jump;
-}
-inline bool fits_s32(int64_t value) {
-    return value == static_cast<int32_t>(value);
-}
+inline bool is_terminator(Kind kind) { return kind >= Kind::Jump; }
+inline bool fits_s32(int64_t value) { return value == static_cast<int32_t>(value); }
 
 // Does the instruction read its dst too?
-inline bool reads_dst(const Inst& inst) {
-    return inst.kind == Kind::Alu || inst.kind == Kind::CondMov;
-}
+inline bool reads_dst(const Inst& inst) { return inst.kind == Kind::Alu || inst.kind == Kind::CondMov; }
 // Does `next` go on with what `inst` computes? A chain of such instructions is one computation in steps.
-inline bool continues(const Inst& inst, const Inst& next) {
-    return reads_dst(next) && next.dst == inst.dst;
-}
+inline bool continues(const Inst& inst, const Inst& next) { return reads_dst(next) && next.dst == inst.dst; }
 // Nothing but dst comes of it.
 bool is_pure(const Inst& inst);
 

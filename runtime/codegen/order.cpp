@@ -33,8 +33,7 @@ std::vector<bool> find_cold(const ir::Function& function) {
     for (auto block = static_cast<BlockId>(function.blocks.size()); block-- > 1;) {
         const ir::Terminator& end = function.blocks[block].end;
         bool leads_to_stops = !std::holds_alternative<ir::Return>(end);
-        ir::for_each_successor(
-            end, [&](BlockId to) { leads_to_stops = leads_to_stops && to > block && cold[to]; });
+        ir::for_each_successor(end, [&](BlockId to) { leads_to_stops = leads_to_stops && to > block && cold[to]; });
         cold[block] = leads_to_stops;
     }
     return cold;

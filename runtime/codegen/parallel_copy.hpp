@@ -20,11 +20,9 @@ std::vector<Copy> sequential(std::vector<Copy> copies, F new_register) {
     std::erase_if(copies, [](const Copy& copy) { return copy.dst == copy.src; });
     while (!copies.empty()) {
         auto read_later = [&](mir::Reg reg) {
-            return std::any_of(copies.begin(), copies.end(),
-                               [&](const Copy& copy) { return copy.src == reg; });
+            return std::any_of(copies.begin(), copies.end(), [&](const Copy& copy) { return copy.src == reg; });
         };
-        auto free = std::find_if(copies.begin(), copies.end(),
-                                 [&](const Copy& copy) { return !read_later(copy.dst); });
+        auto free = std::find_if(copies.begin(), copies.end(), [&](const Copy& copy) { return !read_later(copy.dst); });
         if (free != copies.end()) {
             result.push_back(*free);
             copies.erase(free);

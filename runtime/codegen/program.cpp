@@ -8,8 +8,8 @@
 namespace kpl {
 
 const PcNote* HandlerProgram::note_at(uint32_t pc) const {
-    auto next = std::upper_bound(notes.begin(), notes.end(), pc,
-                                 [](uint32_t at, const PcNote& note) { return at < note.pc; });
+    auto next =
+        std::upper_bound(notes.begin(), notes.end(), pc, [](uint32_t at, const PcNote& note) { return at < note.pc; });
     return next == notes.begin() ? nullptr : &*(next - 1);
 }
 

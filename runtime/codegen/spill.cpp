@@ -75,8 +75,7 @@ class Spiller {
         mir::for_each_use(inst, [&](Reg& reg) {
             int32_t from = slot(reg);
             if (from < 0) return;
-            auto known =
-                std::find_if(loaded.begin(), loaded.end(), [&](auto& pair) { return pair.first == reg; });
+            auto known = std::find_if(loaded.begin(), loaded.end(), [&](auto& pair) { return pair.first == reg; });
             if (known == loaded.end()) {
                 loaded.push_back({reg, temporary()});
                 known = loaded.end() - 1;
@@ -102,8 +101,6 @@ class Spiller {
 
 }  // namespace
 
-void spill(mir::Function& function, const std::vector<Reg>& spilled) {
-    Spiller(function, spilled).run();
-}
+void spill(mir::Function& function, const std::vector<Reg>& spilled) { Spiller(function, spilled).run(); }
 
 }  // namespace kpl

@@ -55,9 +55,7 @@ class Finder {
 
 constexpr uint32_t all_bits = 64;
 
-uint32_t width(uint64_t value) {
-    return std::bit_width(value);
-}
+uint32_t width(uint64_t value) { return std::bit_width(value); }
 
 uint32_t bits_of(const ir::Function& function, ValueId value, int levels) {
     const Inst& inst = function.insts[value];
@@ -65,24 +63,16 @@ uint32_t bits_of(const ir::Function& function, ValueId value, int levels) {
     if (levels == 0) return all_bits;
     auto arg = [&](size_t i) { return bits_of(function, inst.args[i], levels - 1); };
     switch (inst.op) {
-        case Opcode::HitField:
-            return ir::hit_field(inst.imm).size * 8u;
+        case Opcode::HitField: return ir::hit_field(inst.imm).size * 8u;
         case Opcode::Read:
-        case Opcode::SoftRead:
-            return static_cast<uint32_t>(inst.imm) * 8;
-        case Opcode::ZExt:
-            return std::min<uint32_t>(inst.imm, arg(0));
-        case Opcode::And:
-            return std::min(arg(0), arg(1));
+        case Opcode::SoftRead: return static_cast<uint32_t>(inst.imm) * 8;
+        case Opcode::ZExt: return std::min<uint32_t>(inst.imm, arg(0));
+        case Opcode::And: return std::min(arg(0), arg(1));
         case Opcode::Or:
-        case Opcode::Xor:
-            return std::max(arg(0), arg(1));
-        case Opcode::Add:
-            return std::min(all_bits, std::max(arg(0), arg(1)) + 1);
-        case Opcode::Mul:
-            return std::min(all_bits, arg(0) + arg(1));
-        case Opcode::UDiv:
-            return arg(0);
+        case Opcode::Xor: return std::max(arg(0), arg(1));
+        case Opcode::Add: return std::min(all_bits, std::max(arg(0), arg(1)) + 1);
+        case Opcode::Mul: return std::min(all_bits, arg(0) + arg(1));
+        case Opcode::UDiv: return arg(0);
         case Opcode::UMod: {
             const Inst& divisor = function.insts[inst.args[1]];
             bool known = divisor.op == Opcode::Const && divisor.imm != 0;  // x % 0 is x
@@ -94,14 +84,10 @@ uint32_t bits_of(const ir::Function& function, ValueId value, int levels) {
             uint32_t shift = count.imm & 63, bits = arg(0);
             return bits > shift ? bits - shift : 0;
         }
-        case Opcode::Compare:
-            return 1;
-        case Opcode::Select:
-            return std::max(arg(1), arg(2));
-        case Opcode::Call:
-            return helper_bits(inst.helper);
-        default:
-            return all_bits;
+        case Opcode::Compare: return 1;
+        case Opcode::Select: return std::max(arg(1), arg(2));
+        case Opcode::Call: return helper_bits(inst.helper);
+        default: return all_bits;
     }
 }
 
@@ -111,8 +97,6 @@ std::vector<Uses> find_uses(const ir::Function& function, const std::vector<uint
     return Finder(function, depth).run();
 }
 
-uint32_t significant_bits(const ir::Function& function, ValueId value) {
-    return bits_of(function, value, 6);
-}
+uint32_t significant_bits(const ir::Function& function, ValueId value) { return bits_of(function, value, 6); }
 
 }  // namespace kpl

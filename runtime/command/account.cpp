@@ -15,8 +15,8 @@ std::string counts_line(const std::string& name, const kpl_counts& counts) {
     std::string reasons;
     if (stopped(counts))
         reasons = fmt::format(" ({} faults, {} errors, {} overruns)", counts.faults, counts.errors, counts.overruns);
-    return fmt::format("{}: {} hits = {} handled + {} stopped{} + {} skipped + {} missed", name, counts.hits, counts.handled,
-                       stopped(counts), reasons, counts.skipped, counts.missed);
+    return fmt::format("{}: {} hits = {} handled + {} stopped{} + {} skipped + {} missed", name, counts.hits,
+                       counts.handled, stopped(counts), reasons, counts.skipped, counts.missed);
 }
 
 void add_probe(AccountText& text, const Account::Probe& probe, bool all) {
@@ -28,16 +28,17 @@ void add_probe(AccountText& text, const Account::Probe& probe, bool all) {
     if (!status.second_name.empty() && (!only_handled(status.second) || all))
         text.lines.push_back(counts_line(probe.name + " " + status.second_name, status.second) +
                              (status.follows_calls ? fmt::format(", {} outstanding", status.outstanding) : ""));
-    if (status.truncated) text.lines.push_back(fmt::format("{}: {} values cut at their limit", probe.name, status.truncated));
+    if (status.truncated)
+        text.lines.push_back(fmt::format("{}: {} values cut at their limit", probe.name, status.truncated));
 }
 
 void add_events(AccountText& text, const Account::Events& events, bool all, const char* left_by) {
     const uint64_t left = events.sent - events.delivered - events.lost;
     text.lost |= events.lost != 0;
     if (events.lost || (left && left_by) || all)
-        text.lines.push_back(fmt::format("events: {} sent = {} delivered + {} lost{}", events.sent, events.delivered, events.lost,
-                                         left ? fmt::format(" + {} left by {}", left, left_by ? left_by : "the closed output")
-                                              : ""));
+        text.lines.push_back(
+            fmt::format("events: {} sent = {} delivered + {} lost{}", events.sent, events.delivered, events.lost,
+                        left ? fmt::format(" + {} left by {}", left, left_by ? left_by : "the closed output") : ""));
 }
 
 void add_map(AccountText& text, const Account::Map& map) {

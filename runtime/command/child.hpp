@@ -16,7 +16,7 @@ class Child {
     Child(Child&&) noexcept = default;
     ~Child();  // ends it if it still runs
 
-    int fd() const { return process_.fd(); }             // readable when it has ended
+    int fd() const { return process_.fd(); }               // readable when it has ended
     std::optional<int> poll() { return process_.poll(); }  // the wait status once it has ended
 
   private:

@@ -22,12 +22,12 @@ Result<int> Run::list() {
             continue;
         }
         const Resolved& found = *resolved;
-        for (const Error& error : found.missing) note(Note::Warning, "warning: " + error.message() + " (optional: skipped)");
+        for (const Error& error : found.missing)
+            note(Note::Warning, "warning: " + error.message() + " (optional: skipped)");
         for (const Error& found_else : found.notes) note(Note::Info, "note: " + found_else.message());
         for (const KernelPlace& place : found.places) {
             Types* types = options_.verbose ? &kernel.types : nullptr;
-            const std::string declaration =
-                types ? c_declaration({place.function, place.module}, *types) : "";
+            const std::string declaration = types ? c_declaration({place.function, place.module}, *types) : "";
             sink_.write(options_.format->lists_are_json()
                             ? json_target(probe_kind(probe.kind).name, place.text(), place.address, declaration)
                             : print_target(probe_kind(probe.kind).name, place.text(), declaration));

@@ -14,8 +14,8 @@ namespace kpl {
 
 class Loop {
   public:
-    // From now on the first SIGINT or SIGTERM, and each SIGUSR1, is an event. A second SIGINT or SIGTERM ends the process,
-    // whatever it does: a callback of the script may never return.
+    // From now on the first SIGINT or SIGTERM, and each SIGUSR1, is an event. A second SIGINT or SIGTERM ends the
+    // process, whatever it does: a callback of the script may never return.
     static Result<Loop> create();
 
     void watch(int fd, std::function<void()> fn);  // while it is readable
@@ -23,8 +23,8 @@ class Loop {
     static bool end_asked();  // by SIGINT or SIGTERM, even before wait() has told
     void on_signal(std::function<void(int)> fn) { signal_ = std::move(fn); }
 
-    // Waits for at most `limit_ns` (nullopt: until something happens), or until `fd` (-1: none) is readable; then runs what
-    // is due.
+    // Waits for at most `limit_ns` (nullopt: until something happens), or until `fd` (-1: none) is readable; then runs
+    // what is due.
     Result<void> wait(std::optional<uint64_t> limit_ns, int fd);
 
   private:

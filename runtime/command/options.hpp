@@ -14,19 +14,19 @@
 namespace kpl {
 
 struct RunOptions : Options {
-    std::string script;                      // a path, "-" for stdin; empty with `code`
-    std::optional<std::string> code;         // -e
-    std::vector<std::string> args;           // the script's arg[1]…
-    std::optional<std::string> command;      // -c, run by the shell
-    std::string output;                      // -o; empty: stdout
+    std::string script;                                // a path, "-" for stdin; empty with `code`
+    std::optional<std::string> code;                   // -e
+    std::vector<std::string> args;                     // the script's arg[1]…
+    std::optional<std::string> command;                // -c, run by the shell
+    std::string output;                                // -o; empty: stdout
     const Format* format = &formats().front().format;  // -f
-    Buffering buffering = Buffering::Batch;  // -B
-    std::optional<double> timeout;           // --timeout, seconds
-    bool list = false;                       // -l: say what would be attached, and end
-    bool dry_run = false;                    // --dry-run: end as soon as the probes are armed
-    Color color = Color::Auto;               // --color, of messages
-    bool strict = false;                     // --strict
-    bool prompt = false;                     // -i, or no script on a terminal
+    Buffering buffering = Buffering::Batch;            // -B
+    std::optional<double> timeout;                     // --timeout, seconds
+    bool list = false;                                 // -l: say what would be attached, and end
+    bool dry_run = false;                              // --dry-run: end as soon as the probes are armed
+    Color color = Color::Auto;                         // --color, of messages
+    bool strict = false;                               // --strict
+    bool prompt = false;                               // -i, or no script on a terminal
 };
 
 }  // namespace kpl

@@ -53,7 +53,8 @@ void Run::on_signal(int signal) {
         ended_ = true;
         return;
     }
-    for (uint32_t i = 0; i < session_->declared().unit().maps.size(); i++)  // a look on the way is not the print at the end
+    for (uint32_t i = 0; i < session_->declared().unit().maps.size();
+         i++)  // a look on the way is not the print at the end
         if (auto rows = session_->look(i)) show(formatted(session_->map(i), std::move(*rows)));
     sink_.flush();
 }
@@ -78,7 +79,8 @@ void Run::tell_child(int status) {
     const int code = shell_status(status);
     sink_.write(options_.format->command(code));
     if (code == 126 || code == 127)
-        failure_ = Error{Errc::system, fmt::format("-c {}: not found, or it can't be run ({})", *options_.command, how)};
+        failure_ =
+            Error{Errc::system, fmt::format("-c {}: not found, or it can't be run ({})", *options_.command, how)};
     else if (!options_.quiet)
         note(Note::Info, "the command " + how);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Run: one run of a script by the command. What is the command's alone is here: where text goes and in which format, signals,
-// the program of -c, time limits, the account at the end, the exit status.
+// Run: one run of a script by the command. What is the command's alone is here: where text goes and in which format,
+// signals, the program of -c, time limits, the account at the end, the exit status.
 #pragma once
 
 #include <unistd.h>

@@ -21,7 +21,8 @@ Error errno_error(const char* what, int error) {
 Error memory_error(int fd, const char* what, int error) {
     kpl_info info{};
     if (error != EDQUOT || ::ioctl(fd, KPL_IOC_INFO, &info) < 0)
-        return {Errc::system, std::string(what) + ": not enough free memory in this machine or in this process's cgroup"};
+        return {Errc::system,
+                std::string(what) + ": not enough free memory in this machine or in this process's cgroup"};
     const auto megabytes = [](uint64_t bytes) { return std::to_string(bytes >> 20) + " MB"; };
     return {Errc::system, std::string(what) + ": all sessions of kprobe-lua together may hold " +
                               megabytes(info.memory_limit) + " and hold " + megabytes(info.memory_all) +
@@ -50,7 +51,8 @@ std::string insmod() {
 
 Error absent_error() {
     if (::access("/proc/modules", F_OK) != 0)
-        return {Errc::system, std::string("this kernel can't load modules, so it can't be probed: boot one that can") + elsewhere};
+        return {Errc::system,
+                std::string("this kernel can't load modules, so it can't be probed: boot one that can") + elsewhere};
     return {Errc::system, "the kprobe_lua module is not loaded: " + insmod() + elsewhere};
 }
 
@@ -62,8 +64,10 @@ std::optional<Error> misfit(const kpl_info& info) {
                                        (info.abi ? std::to_string(info.abi) : std::string("unknown")) +
                                        ", this program needs " + std::to_string(KPL_ABI_VERSION) + ": " + reload};
     if (info.abi_hash != KPL_ABI_HASH)
-        return Error{Errc::system, "the loaded kprobe_lua module was built from other sources than this program: build both "
-                                   "(make), then " + reload};
+        return Error{Errc::system,
+                     "the loaded kprobe_lua module was built from other sources than this program: build both "
+                     "(make), then " +
+                         reload};
     return {};
 }
 
@@ -79,11 +83,11 @@ Error open_error(int error) {
                     ": run as root (CAP_SYS_ADMIN, or CAP_PERFMON with CAP_BPF) on a kernel that is not locked down" +
                         std::string(elsewhere)};
         case EDQUOT:
-            return {Errc::system,
-                    "all sessions of kprobe-lua together hold as much memory as they may: end another one, or allow more "
-                    "(echo PERCENT > /sys/module/kprobe_lua/parameters/memory_percent)"};
-        default:
-            return errno_error(KPL_DEVICE, error);
+            return {
+                Errc::system,
+                "all sessions of kprobe-lua together hold as much memory as they may: end another one, or allow more "
+                "(echo PERCENT > /sys/module/kprobe_lua/parameters/memory_percent)"};
+        default: return errno_error(KPL_DEVICE, error);
     }
 }
 
@@ -149,8 +153,9 @@ Result<LoadedProgram> Device::load(kpl_prog_load request) const {
             return Error{Errc::system, "more handlers than the module takes (" + std::to_string(KPL_MAX_PROGS) +
                                            "): give one declaration several targets"};
         if (errno != EACCES) return call_error(fd(), "loading a handler", errno);
-        return Error{Errc::system, "the module refused the handler at instruction " + std::to_string(request.reject_pc) +
-                                       " (reason " + std::to_string(request.reject) + ")"};
+        return Error{Errc::system, "the module refused the handler at instruction " +
+                                       std::to_string(request.reject_pc) + " (reason " +
+                                       std::to_string(request.reject) + ")"};
     }
     return LoadedProgram{request.id, request.cost, request.jited != 0, request.native_len};
 }

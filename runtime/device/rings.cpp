@@ -44,7 +44,8 @@ Rings::Rings(std::vector<Memory> rings, uint32_t bytes_per_cpu)
 // Of the records that are complete; 0: there are none.
 uint64_t Rings::last_time(const Ring& ring) const {
     uint64_t time = 0;
-    for (uint64_t position = ring.tail; position < ring.limit; position += at(ring, position)->len) time = at(ring, position)->time;
+    for (uint64_t position = ring.tail; position < ring.limit; position += at(ring, position)->len)
+        time = at(ring, position)->time;
     return time;
 }
 
@@ -55,7 +56,8 @@ void Rings::look(bool everything) {
     for (Ring& ring : rings_) {
         const uint64_t reserved = load_acquire(ring.head().reserved_head);
         ring.limit = load_acquire(ring.head().head);
-        if (ring.tail < ring.limit) heap_.push_back({at(ring, ring.tail)->time, static_cast<uint32_t>(&ring - rings_.data())});
+        if (ring.tail < ring.limit)
+            heap_.push_back({at(ring, ring.tail)->time, static_cast<uint32_t>(&ring - rings_.data())});
         // The record that is being written is no older than the last one of its ring.
         if (!everything && rings_.size() > 1 && reserved > ring.limit) horizon_ = std::min(horizon_, last_time(ring));
     }

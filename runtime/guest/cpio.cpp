@@ -14,17 +14,13 @@ void CpioTree::add(const std::string& path, Entry entry) {
     entries_[path] = std::move(entry);
 }
 
-void CpioTree::add_dir(const std::string& path, std::uint32_t mode) {
-    add(path, {S_IFDIR | mode, {}});
-}
+void CpioTree::add_dir(const std::string& path, std::uint32_t mode) { add(path, {S_IFDIR | mode, {}}); }
 
 void CpioTree::add_file(const std::string& path, std::string bytes, std::uint32_t mode) {
     add(path, {S_IFREG | mode, std::move(bytes)});
 }
 
-void CpioTree::add_link(const std::string& path, std::string target) {
-    add(path, {S_IFLNK | 0777, std::move(target)});
-}
+void CpioTree::add_link(const std::string& path, std::string target) { add(path, {S_IFLNK | 0777, std::move(target)}); }
 
 void CpioTree::add_char_device(const std::string& path, unsigned major, unsigned minor, std::uint32_t mode) {
     add(path, {S_IFCHR | mode, {}, major, minor});
@@ -42,9 +38,9 @@ void CpioTree::append(std::string& archive, std::uint32_t inode, std::string_vie
     const auto pad = [&archive] { archive.append((4 - archive.size() % 4) % 4, '\0'); };
     const unsigned links = S_ISDIR(entry.mode) ? 2 : 1;
     fmt::format_to(std::back_inserter(archive),
-                   "070701{:08X}{:08X}{:08X}{:08X}{:08X}{:08X}{:08X}{:08X}{:08X}{:08X}{:08X}{:08X}{:08X}",
-                   inode, entry.mode, 0 /*uid*/, 0 /*gid*/, links, 0 /*mtime*/, entry.bytes.size(), 0, 0,
-                   entry.major, entry.minor, name.size() + 1, 0 /*check*/);
+                   "070701{:08X}{:08X}{:08X}{:08X}{:08X}{:08X}{:08X}{:08X}{:08X}{:08X}{:08X}{:08X}{:08X}", inode,
+                   entry.mode, 0 /*uid*/, 0 /*gid*/, links, 0 /*mtime*/, entry.bytes.size(), 0, 0, entry.major,
+                   entry.minor, name.size() + 1, 0 /*check*/);
     archive.append(name).push_back('\0');
     pad();
     archive.append(entry.bytes);
@@ -57,8 +53,7 @@ std::string CpioTree::serialize() const {
     for (const auto& [path, entry] : entries_) size += entry.bytes.size() + path.size() + 128;
     archive.reserve(size);
     std::uint32_t inode = 1;
-    for (const auto& [path, entry] : entries_)
-        append(archive, inode++, std::string_view(path).substr(1), entry);
+    for (const auto& [path, entry] : entries_) append(archive, inode++, std::string_view(path).substr(1), entry);
     append(archive, 0, "TRAILER!!!", {0, {}});
     return archive;
 }

@@ -11,8 +11,8 @@
 #include <optional>
 #include <string_view>
 
-#include "base/unique_fd.hpp"
 #include "base/process.hpp"
+#include "base/unique_fd.hpp"
 #include "guest/system_error.hpp"
 
 namespace kpl {
@@ -37,8 +37,7 @@ struct ElfHead {
 // Program headers only: PT_INTERP and PT_DYNAMIC. Nothing when the file is cut short or for another machine.
 std::optional<ElfHead> read_elf(int fd) {
     const auto header = read_at<Elf64_Ehdr>(fd, 0);
-    if (!header || header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_machine != EM_X86_64)
-        return std::nullopt;
+    if (!header || header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_machine != EM_X86_64) return std::nullopt;
     if (header->e_phnum > 0 && header->e_phentsize != sizeof(Elf64_Phdr)) return std::nullopt;
     ElfHead head;
     for (unsigned i = 0; i < header->e_phnum; i++) {
@@ -47,8 +46,8 @@ std::optional<ElfHead> read_elf(int fd) {
         if (segment->p_type == PT_DYNAMIC) head.dynamic = true;
         if (segment->p_type != PT_INTERP || segment->p_filesz == 0 || segment->p_filesz > 4096) continue;
         head.interpreter.resize(segment->p_filesz);
-        const ssize_t n = pread(fd, head.interpreter.data(), head.interpreter.size(),
-                                static_cast<off_t>(segment->p_offset));
+        const ssize_t n =
+            pread(fd, head.interpreter.data(), head.interpreter.size(), static_cast<off_t>(segment->p_offset));
         if (n != static_cast<ssize_t>(segment->p_filesz)) return std::nullopt;
         head.interpreter.resize(std::strlen(head.interpreter.c_str()));
     }
@@ -76,8 +75,7 @@ Result<std::vector<std::string>> libraries_of(const std::string& path, const std
             return Error{Errc::system, fmt::format("{}: a shared library is missing:{}", path, line)};
         if (auto library = library_in(line)) libraries.push_back(std::move(*library));
     }
-    if (!listing.succeeded)
-        return Error{Errc::system, fmt::format("{}: {} can't list its libraries", path, loader)};
+    if (!listing.succeeded) return Error{Errc::system, fmt::format("{}: {} can't list its libraries", path, loader)};
     return libraries;
 }
 
@@ -104,8 +102,7 @@ Result<ProgramNeeds> program_needs(const std::string& path) {
         needs.is_elf = true;
         needs.interpreter = elf->interpreter;
         if (elf->dynamic)
-            needs.libraries =
-                TRY(libraries_of(path, elf->interpreter.empty() ? default_loader : elf->interpreter));
+            needs.libraries = TRY(libraries_of(path, elf->interpreter.empty() ? default_loader : elf->interpreter));
     }
     return needs;
 }

@@ -14,10 +14,10 @@
 #include "guest/image.hpp"
 #include "guest/kernel_modules.hpp"
 #include "guest/kernels.hpp"
-#include "guest/system_error.hpp"
 #include "guest/protocol.h"
 #include "guest/qemu.hpp"
 #include "guest/relay.hpp"
+#include "guest/system_error.hpp"
 
 namespace kpl {
 namespace {
@@ -63,7 +63,8 @@ Result<void> add_named(const std::string& name, const GuestKernel& kernel, Guest
     return {};
 }
 
-Result<void> add_files(const GuestSpec& spec, const std::string& program, const GuestKernel& kernel, GuestImage& image) {
+Result<void> add_files(const GuestSpec& spec, const std::string& program, const GuestKernel& kernel,
+                       GuestImage& image) {
     TRY(image.add_program(program));
     image.note(program);
     for (const auto& file : spec.files) {
@@ -84,7 +85,8 @@ Result<void> add_files(const GuestSpec& spec, const std::string& program, const 
 // NAME=VALUE of what the program gets: PATH begins with the programs that were added.
 std::string guest_variable(const std::string& variable) {
     constexpr std::string_view path = "PATH=";
-    return variable.starts_with(path) ? fmt::format("{}" KPL_COMMANDS ":{}", path, variable.substr(path.size())) : variable;
+    return variable.starts_with(path) ? fmt::format("{}" KPL_COMMANDS ":{}", path, variable.substr(path.size()))
+                                      : variable;
 }
 
 // What the program sees as terminals inside is what is a terminal here.
@@ -155,9 +157,8 @@ std::string describe_failure(const GuestReport& report, const Qemu& qemu) {
 
 std::vector<std::string> GuestSpec::guest_environment() {
     const char* path = std::getenv("PATH");
-    std::vector<std::string> env{
-        fmt::format("PATH={}{}/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", path ? path : "",
-                    path ? ":" : "")};
+    std::vector<std::string> env{fmt::format("PATH={}{}/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+                                             path ? path : "", path ? ":" : "")};
     for (char** variable = environ; *variable; variable++) {
         const std::string_view text(*variable);
         if (is_passed(text.substr(0, text.find('=')))) env.emplace_back(text);
@@ -183,8 +184,7 @@ Result<GuestReport> run_guest_report(const GuestSpec& spec) {
 Result<int> run_guest(const GuestSpec& spec) {
     const GuestReport report = TRY(run_guest_report(spec));
     if (report.good()) return report.status;
-    if (report.status > 128 && !report.finished)
-        return report.status;  // ended by a signal: asked for, no fault
+    if (report.status > 128 && !report.finished) return report.status;  // ended by a signal: asked for, no fault
     std::string text = fmt::format("VM with kernel {}: ", report.release);
     if (!report.console.clean()) text += "its kernel reported: " + report.console.splats().front() + "; ";
     if (!report.failure.empty()) text += report.failure + "; ";

@@ -27,21 +27,19 @@ struct GuestSpec {
     std::string program;            // host path of what to run inside
     std::vector<std::string> argv;  // its arguments, argv[0] excluded
     std::vector<std::string> env = guest_environment();
-    std::string cwd;  // where it runs; "" is the host's current directory
-    std::vector<std::string>
-        files;                     // host files and directories that it needs, kept at the same absolute path
-    std::vector<std::string> add;  // --vm-add: the same, or a program's name looked up in PATH
+    std::string cwd;                     // where it runs; "" is the host's current directory
+    std::vector<std::string> files;      // host files and directories that it needs, kept at the same absolute path
+    std::vector<std::string> add;        // --vm-add: the same, or a program's name looked up in PATH
     std::vector<std::string> lua_trees;  // directories whose Lua files come along
-    std::vector<std::pair<std::string, std::string>>
-        bytes;                         // path in the VM and contents, for what is in no file
-    std::optional<std::string> input;  // its stdin; /dev/null without
-    bool keyboard = false;  // instead: our terminal, byte by byte, which is the program's
-    std::string module_dir;  // holds <release>/kprobe_lua.ko, loaded before the program; "" is no module
+    std::vector<std::pair<std::string, std::string>> bytes;  // path in the VM and contents, for what is in no file
+    std::optional<std::string> input;                        // its stdin; /dev/null without
+    bool keyboard = false;           // instead: our terminal, byte by byte, which is the program's
+    std::string module_dir;          // holds <release>/kprobe_lua.ko, loaded before the program; "" is no module
     std::vector<std::string> fetch;  // files that it writes and the host wants, at the same path (`-o FILE`)
 
     int cpus = 2;
     int memory_mib = 1024;
-    bool icount = false;         // guest time counts executed instructions; one CPU
+    bool icount = false;  // guest time counts executed instructions; one CPU
     // Without KVM: a host thread for each CPU. One thread for all is as fast where the host is busy, and faithful: with
     // several, a CPU may hit a breakpoint that another one has just taken away, or seem to be stuck.
     bool parallel = false;

@@ -12,11 +12,11 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/process.hpp"
 #include "guest/elf_deps.hpp"
 #include "guest/init_blob.hpp"
-#include "base/process.hpp"
-#include "guest/system_error.hpp"
 #include "guest/protocol.h"
+#include "guest/system_error.hpp"
 
 namespace kpl {
 namespace {
@@ -52,8 +52,7 @@ Result<GuestImage> GuestImage::create() {
     for (const char* dir : {"/tmp", "/run", "/var/tmp"}) image.tree_.add_dir(dir, 01777);
     image.tree_.add_char_device("/dev/console", 5, 1, 0600);
     image.tree_.add_file("/init", std::string(guest_init_program()), 0755);
-    image.tree_.add_file("/etc/passwd",
-                         "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534::/:/bin/false\n");
+    image.tree_.add_file("/etc/passwd", "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534::/:/bin/false\n");
     image.tree_.add_file("/etc/group", "root:x:0:\nnogroup:x:65534:\n");
     image.tree_.add_file("/etc/hosts", "127.0.0.1 localhost\n");
     image.tree_.add_file("/etc/hostname", "kprobe-lua-vm\n");
@@ -66,12 +65,10 @@ Result<GuestImage> GuestImage::create() {
 
 Result<void> GuestImage::add_busybox() {
     if (access(busybox_path, X_OK) != 0)
-        return Error{
-            Errc::system,
-            fmt::format("no {}, which the VM's shell is: apt-get install busybox-static", busybox_path)};
-    if (!TRY(program_needs(busybox_path)).libraries.empty())
         return Error{Errc::system,
-                     fmt::format("{} is not static: apt-get install busybox-static", busybox_path)};
+                     fmt::format("no {}, which the VM's shell is: apt-get install busybox-static", busybox_path)};
+    if (!TRY(program_needs(busybox_path)).libraries.empty())
+        return Error{Errc::system, fmt::format("{} is not static: apt-get install busybox-static", busybox_path)};
     TRY(add_host(busybox_path));
     // Each line is a command's place: "bin/cat", "usr/bin/cut".
     const ProgramOutput commands = TRY(program_output({busybox_path, "--list-full"}));
@@ -98,7 +95,8 @@ Result<std::string> GuestImage::resolve(const std::string& path, bool follow_las
         rest.erase(0, end);
         if (name == ".") continue;
         if (name == "..") {
-            if (!done.empty() && !is_hidden_in_guest(done) && !tree_.contains(done)) tree_.add_dir(done);  // what is walked through is there
+            if (!done.empty() && !is_hidden_in_guest(done) && !tree_.contains(done))
+                tree_.add_dir(done);  // what is walked through is there
             done.resize(done.empty() ? 0 : done.rfind('/'));
             continue;
         }
@@ -121,8 +119,7 @@ Result<std::string> GuestImage::resolve(const std::string& path, bool follow_las
 
 Result<void> GuestImage::add_host(const std::string& path) {
     if (is_hidden_in_guest(path))
-        return Error{Errc::system,
-                     fmt::format("{}: a file in /dev, /proc or /sys can't be put into a VM", path)};
+        return Error{Errc::system, fmt::format("{}: a file in /dev, /proc or /sys can't be put into a VM", path)};
     const std::string real = TRY(resolve(path, true));
     struct stat st;
     if (stat(real.c_str(), &st) != 0) return system_error(path, errno);
@@ -183,8 +180,7 @@ Result<void> GuestImage::add_lua_tree(const std::string& dir) {
     for (int seen = 0; !error && it != fs::recursive_directory_iterator() && seen < max_lua_entries; seen++) {
         const fs::path path = it->path();
         const bool hidden = path.filename().string().starts_with('.');
-        if (it->is_directory(error) && (hidden || it.depth() + 1 >= lua_depth))
-            it.disable_recursion_pending();
+        if (it->is_directory(error) && (hidden || it.depth() + 1 >= lua_depth)) it.disable_recursion_pending();
         if (!hidden && path.extension() == ".lua" && it->is_regular_file(error)) TRY(add_host(path));
         it.increment(error);
     }

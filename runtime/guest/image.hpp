@@ -41,9 +41,7 @@ class GuestImage {
     const std::string& holds() const { return holds_; }  // a line for each
 
     // A file whose bytes are at hand, readable and executable by everybody.
-    void add_bytes(const std::string& path, std::string bytes) {
-        tree_.add_file(path, std::move(bytes), 0755);
-    }
+    void add_bytes(const std::string& path, std::string bytes) { tree_.add_file(path, std::move(bytes), 0755); }
 
     // An empty directory, so that something can be written there.
     Result<void> add_dir(const std::string& path);

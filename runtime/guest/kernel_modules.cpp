@@ -36,10 +36,13 @@ bool names_module(const std::string& name) {
                        [&](const auto& packing) { return name.ends_with(std::string(".ko") + packing.first); });
 }
 
-// modules.dep has a line for each module, "kernel/a.ko: kernel/b.ko kernel/c.ko": all that it needs, the last one first.
-Result<std::vector<std::string>> module_files(const std::string& name, const std::string& release, const std::string& modules_dir) {
+// modules.dep has a line for each module, "kernel/a.ko: kernel/b.ko kernel/c.ko": all that it needs, the last one
+// first.
+Result<std::vector<std::string>> module_files(const std::string& name, const std::string& release,
+                                              const std::string& modules_dir) {
     std::error_code error;
-    const std::string own = fs::weakly_canonical(modules_dir, error).string() + "/" + release + "/";  // the VM has links as here
+    const std::string own =
+        fs::weakly_canonical(modules_dir, error).string() + "/" + release + "/";  // the VM has links as here
     const bool is_file = fs::exists(name, error);
     const std::string path = is_file ? fs::weakly_canonical(name, error).string() : "";
     if (is_file && !path.starts_with(own)) return std::vector<std::string>{fs::absolute(name)};

@@ -16,9 +16,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view image_prefix = "vmlinuz-";
 
-bool is_digit(char c) {
-    return std::isdigit(static_cast<unsigned char>(c)) != 0;
-}
+bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
 
 // Whether one of the release's dash-separated parts is `flavour`.
 bool has_flavour(std::string_view release, std::string_view flavour) {
@@ -53,15 +51,13 @@ std::string package_for(const std::string& wanted) {
     return wanted.starts_with("6.12") ? "linux-image-6.12-cloud-amd64" : "linux-image-cloud-amd64";
 }
 
-Error no_kernel(const std::string& wanted, const std::vector<std::string>& present,
-                const std::string& boot_dir) {
+Error no_kernel(const std::string& wanted, const std::vector<std::string>& present, const std::string& boot_dir) {
     std::string have;
     for (const auto& release : present) have += (have.empty() ? "" : ", ") + release;
     return {
         Errc::system,
-        fmt::format(
-            "no kernel{} in {} to boot a VM with (there is: {}): install one, e.g. apt-get install {}",
-            wanted.empty() ? "" : " " + wanted, boot_dir, have.empty() ? "none" : have, package_for(wanted))};
+        fmt::format("no kernel{} in {} to boot a VM with (there is: {}): install one, e.g. apt-get install {}",
+                    wanted.empty() ? "" : " " + wanted, boot_dir, have.empty() ? "none" : have, package_for(wanted))};
 }
 
 }  // namespace
@@ -94,8 +90,7 @@ bool kernel_older(std::string_view a, std::string_view b) {
     return a.size() < b.size();
 }
 
-Result<GuestKernel> pick_kernel(const std::string& wanted, const std::string& module_dir,
-                                const std::string& boot_dir) {
+Result<GuestKernel> pick_kernel(const std::string& wanted, const std::string& module_dir, const std::string& boot_dir) {
     const std::vector<std::string> present = releases_in(boot_dir);
     std::optional<std::string> without_module, unreadable;
     for (const auto& release : present) {
@@ -113,13 +108,11 @@ Result<GuestKernel> pick_kernel(const std::string& wanted, const std::string& mo
     }
     if (unreadable)
         return Error{Errc::system,
-                     fmt::format("can't read {0}, to boot a VM with: run as root, or sudo chmod a+r {0}",
-                                 *unreadable)};
+                     fmt::format("can't read {0}, to boot a VM with: run as root, or sudo chmod a+r {0}", *unreadable)};
     if (without_module)
-        return Error{Errc::system,
-                     fmt::format("no module for kernel {0} ({1}/{0}/kprobe_lua.ko): apt-get install "
-                                 "linux-headers-{0}, then make",
-                                 *without_module, module_dir)};
+        return Error{Errc::system, fmt::format("no module for kernel {0} ({1}/{0}/kprobe_lua.ko): apt-get install "
+                                               "linux-headers-{0}, then make",
+                                               *without_module, module_dir)};
     return no_kernel(wanted, present, boot_dir);
 }
 

@@ -24,8 +24,8 @@ namespace {
 constexpr const char* qemu_program = "qemu-system-x86_64";
 
 // Warnings must reach the console (WARN prints at level 4), chatter need not. An oops ends the machine at
-// once: the run has failed, and waiting for a half-dead kernel helps nobody. An NMI, which comes when the machine hangs,
-// is a panic; each panic prints (bit 6) what every CPU is doing.
+// once: the run has failed, and waiting for a half-dead kernel helps nobody. An NMI, which comes when the machine
+// hangs, is a panic; each panic prints (bit 6) what every CPU is doing.
 constexpr const char* kernel_command_line =
     "console=ttyS0 loglevel=5 panic=-1 oops=panic unknown_nmi_panic panic_print=0x40 8250.nr_uarts=4 random.trust_cpu=on";
 
@@ -56,8 +56,7 @@ std::vector<std::string> command_line(const VmConfig& config, int initramfs, con
     const auto add = [&argv](std::initializer_list<std::string> more) { argv.insert(argv.end(), more); };
     for (auto& word : accelerator(config)) argv.push_back(std::move(word));
     add({"-display", "none", "-no-reboot", "-nic", "none"});
-    add({"-smp", std::to_string(config.icount ? 1 : config.cpus), "-m",
-         fmt::format("{}M", config.memory_mib)});
+    add({"-smp", std::to_string(config.icount ? 1 : config.cpus), "-m", fmt::format("{}M", config.memory_mib)});
     for (std::size_t i = 0; i < port_count; i++) {
         const bool is_monitor = static_cast<Port>(i) == Port::monitor;
         const bool both_ways = is_both_ways(static_cast<Port>(i), config);
@@ -83,7 +82,8 @@ bool open_port(bool both_ways, int (&ends)[2]) {
     return pipe2(ends, O_CLOEXEC) == 0 && fcntl(ends[0], F_SETFL, O_NONBLOCK) == 0;
 }
 
-// In the new process. The machine is not in our process group, so that a terminal's ^C does not reach it, and dies with us.
+// In the new process. The machine is not in our process group, so that a terminal's ^C does not reach it, and dies with
+// us.
 void prepare(const UniqueFd& complaints, const UniqueFd& initramfs, const int (&ports)[port_count]) {
     sigset_t none;
     sigemptyset(&none);
@@ -100,9 +100,7 @@ void prepare(const UniqueFd& complaints, const UniqueFd& initramfs, const int (&
 
 }  // namespace
 
-bool uses_kvm(const VmConfig& config) {
-    return !config.icount && kvm_works();
-}
+bool uses_kvm(const VmConfig& config) { return !config.icount && kvm_works(); }
 
 Result<Qemu> Qemu::start(const VmConfig& config, const UniqueFd& initramfs) {
     Qemu qemu;
@@ -110,7 +108,8 @@ Result<Qemu> Qemu::start(const VmConfig& config, const UniqueFd& initramfs) {
     int numbers[port_count];
     for (std::size_t i = 0; i < port_count; i++) {
         int ends[2];
-        if (!open_port(is_both_ways(static_cast<Port>(i), config), ends)) return system_error("a port of the VM", errno);
+        if (!open_port(is_both_ways(static_cast<Port>(i), config), ends))
+            return system_error("a port of the VM", errno);
         qemu.ports_[i].reset(ends[0]);
         theirs[i].reset(ends[1]);
         numbers[i] = ends[1];
@@ -119,7 +118,8 @@ Result<Qemu> Qemu::start(const VmConfig& config, const UniqueFd& initramfs) {
     auto process = Process::start(command_line(config, initramfs.get(), numbers),
                                   [&] { prepare(qemu.stderr_, initramfs, numbers); });
     if (!process)
-        return Error{Errc::system, fmt::format("no VM without {}: apt-get install qemu-system-x86", process.error().text)};
+        return Error{Errc::system,
+                     fmt::format("no VM without {}: apt-get install qemu-system-x86", process.error().text)};
     qemu.process_.emplace(std::move(process).value());
     return qemu;
 }

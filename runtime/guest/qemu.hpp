@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The QEMU process, which ends with its owner: a machine with four serial ports and a monitor, each a descriptor on our side.
+// The QEMU process, which ends with its owner: a machine with four serial ports and a monitor, each a descriptor on our
+// side.
 #pragma once
 
 #include <array>
@@ -31,9 +32,9 @@ class Qemu {
 
     int port(Port p) const { return ports_[static_cast<std::size_t>(p)].get(); }
     int ended() const { return process_->fd(); }  // readable when the process has ended
-    void interrupt_all() const;                 // an NMI on every CPU: the kernel tells where it is, and panics
-    void end() { process_->end(); }             // kills and reaps; the ports stay readable
-    std::string complaints() const;             // what QEMU wrote to its stderr
+    void interrupt_all() const;                   // an NMI on every CPU: the kernel tells where it is, and panics
+    void end() { process_->end(); }               // kills and reaps; the ports stay readable
+    std::string complaints() const;               // what QEMU wrote to its stderr
 
   private:
     Qemu() = default;

@@ -24,7 +24,7 @@ namespace {
 // A pipe that poll() reports writable takes this much without blocking (PIPE_BUF).
 constexpr std::size_t write_size = 4096;
 constexpr std::chrono::milliseconds gather{1};
-constexpr int tick_ms = 1000;  // how often the limits are looked at
+constexpr int tick_ms = 1000;      // how often the limits are looked at
 constexpr int where_seconds = 10;  // for a kernel that hangs to say where
 
 struct Forward {
@@ -33,11 +33,8 @@ struct Forward {
     bool ends;  // the second such signal ends the VM
 };
 constexpr Forward forwards[] = {
-    {SIGINT, KPL_ASK_INT, true},
-    {SIGTERM, KPL_ASK_TERM, true},
-    {SIGHUP, KPL_ASK_TERM, true},
-    {SIGUSR1, KPL_ASK_USR1, false},
-    {SIGWINCH, KPL_ASK_WINDOW, false},
+    {SIGINT, KPL_ASK_INT, true},    {SIGTERM, KPL_ASK_TERM, true},     {SIGHUP, KPL_ASK_TERM, true},
+    {SIGUSR1, KPL_ASK_USR1, false}, {SIGWINCH, KPL_ASK_WINDOW, false},
 };
 
 std::size_t number_at(std::string_view text) {
@@ -93,8 +90,7 @@ Relay::Relay(const GuestSpec& spec, Qemu& qemu, GuestReport& report)
     : spec_(spec),
       qemu_(qemu),
       report_(report),
-      streams_{{Port::out, 1, spec.out_fd, KPL_ASK_CLOSE_STDOUT},
-               {Port::err, 2, spec.err_fd, KPL_ASK_CLOSE_STDERR}},
+      streams_{{Port::out, 1, spec.out_fd, KPL_ASK_CLOSE_STDOUT}, {Port::err, 2, spec.err_fd, KPL_ASK_CLOSE_STDERR}},
       start_(Clock::now()),
       heard_(start_),
       output_(start_) {}
@@ -160,7 +156,8 @@ bool Relay::check_limits() {
 
 // The answer is on the console; the machine ends with it, or gets a few seconds.
 void Relay::ask_where(Clock::time_point now) {
-    report_.failure = fmt::format("the VM hangs: no sign of life for {} s; where, its console says", spec_.limits.silence);
+    report_.failure =
+        fmt::format("the VM hangs: no sign of life for {} s; where, its console says", spec_.limits.silence);
     hangs_ = true;
     interrupted_ = now;
     qemu_.interrupt_all();
@@ -171,9 +168,7 @@ void Relay::fail(std::string text) {
     over_ = true;
 }
 
-void Relay::ask(char what) {
-    (void)!send(qemu_.port(Port::control), &what, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
-}
+void Relay::ask(char what) { (void)!send(qemu_.port(Port::control), &what, 1, MSG_DONTWAIT | MSG_NOSIGNAL); }
 
 // Appends what there is, without waiting; false at the end of the stream.
 bool Relay::read_port(Port port, std::string& bytes) {

@@ -9,6 +9,8 @@
 namespace kpl {
 
 // "what: <the text of errno value `error`>"
-inline Error system_error(const std::string& what, int error) { return {Errc::system, what + ": " + std::strerror(error)}; }
+inline Error system_error(const std::string& what, int error) {
+    return {Errc::system, what + ": " + std::strerror(error)};
+}
 
 }  // namespace kpl

@@ -42,7 +42,8 @@ constexpr const char* kernel_only = "only functions of the kernel can be probed,
 constexpr const char* by_registers =
     "kprobe(\"__x64_sys_{1}\", function(p, regs) … end), with its arguments in regs.di, regs.si, regs.dx";
 constexpr const char* sys_exit = "kretprobe(\"__x64_sys_{1}\", function(p, ret) … end)";
-constexpr const char* near_by = "there are no tracepoints here: probe a function on that way; kprobe-lua -l '*{1}*' lists some";
+constexpr const char* near_by =
+    "there are no tracepoints here: probe a function on that way; kprobe-lua -l '*{1}*' lists some";
 constexpr const char* entry = "write kprobe(\"{1}\", function(p) … end)";
 constexpr const char* at_return = "write kretprobe(\"{1}\", function(p, ret) … end)";
 constexpr const char* at_begin = "what runs first is the script itself, outside of functions";
@@ -86,7 +87,8 @@ constexpr std::pair<const char*, const char*> operators[] = {
     {R"(<<|>>|[^&]&[^&]|[^|]\|[^|])", "bit.band(a, b), bit.bor, bit.lshift and bit.rshift are Lua's operators on bits"},
     {R"(->)", "`.` is Lua's `->`"},
     {R"(\$\d)", "arg[1] is the script's first argument; keep tonumber(arg[1]) in a local outside of the handler"},
-    {R"(@\w*)", "a local variable holds what is counted: local n = count() before the probe, n[key]:add() in the handler"},
+    {R"(@\w*)",
+     "a local variable holds what is counted: local n = count() before the probe, n[key]:add() in the handler"},
     {R"(\w\[[^\]{]*,[^\]]*\])", "a key of several values is a table: n[{ a, b }]"},
     {R"(\?[^:]*:)", "`c and a or b` is Lua's `c ? a : b`"},
     {R"(\w\s*::)", "here a probe is kprobe(\"function\", function(p) … end)"},
@@ -94,9 +96,10 @@ constexpr std::pair<const char*, const char*> operators[] = {
 
 // Who wrote it: what a script of theirs begins with, comments left out.
 constexpr std::pair<const char*, const char*> beginnings[] = {
-    {"bpftrace", R"(^\s*((config|#include)\b[^\n]*\n\s*)*(BEGIN|END|(k|kr|t|rt|u|ur|U|p|i|h|s|w|kprobe|kretprobe|kfunc|kretfunc|fentry|fexit|)"
-                 R"(tracepoint|rawtracepoint|uprobe|uretprobe|usdt|profile|interval|hardware|software|watchpoint|iter)\s*:[^\s{]+)"
-                 R"((\s*,\s*[a-z]+:[^\s{]+)*)\s*(/[^{]*/)?\s*\{)"},
+    {"bpftrace",
+     R"(^\s*((config|#include)\b[^\n]*\n\s*)*(BEGIN|END|(k|kr|t|rt|u|ur|U|p|i|h|s|w|kprobe|kretprobe|kfunc|kretfunc|fentry|fexit|)"
+     R"(tracepoint|rawtracepoint|uprobe|uretprobe|usdt|profile|interval|hardware|software|watchpoint|iter)\s*:[^\s{]+)"
+     R"((\s*,\s*[a-z]+:[^\s{]+)*)\s*(/[^{]*/)?\s*\{)"},
     {"SystemTap", R"(^\s*((global|function|private|%\{)[^\n]*\n\s*)*(probe\s+[a-z]|global\s+\w+))"},
 };
 
@@ -139,9 +142,11 @@ std::optional<std::string> foreign_script(std::string_view code) {
         if (!contains(text, beginning)) continue;
         std::string answer = fmt::format("this is written for {}; here scripts are Lua, and this is", tracer);
         for (const TracerHint& hint : hints)
-            if (hint.tracer == tracer && !hint.ours.empty() && hint.theirs != hint.ours && contains(text, std::string(hint.shape)))
+            if (hint.tracer == tracer && !hint.ours.empty() && hint.theirs != hint.ours &&
+                contains(text, std::string(hint.shape)))
                 answer += fmt::format("\n  {:<40} {}", hint.theirs, hint.ours);
-        return answer + fmt::format("\n  (docs/from-{}.md)", tracer == std::string_view("bpftrace") ? "bpftrace" : "systemtap");
+        return answer +
+               fmt::format("\n  (docs/from-{}.md)", tracer == std::string_view("bpftrace") ? "bpftrace" : "systemtap");
     }
     return std::nullopt;
 }

@@ -41,8 +41,7 @@ Result<std::vector<T>> parse_lines(const std::string& text, std::optional<T> (*p
     std::vector<T> out;
     for (size_t begin = 0; begin < text.size();) {
         const size_t end = std::min(text.find('\n', begin), text.size());
-        if (auto one = parse(std::string_view(text).substr(begin, end - begin)))
-            out.push_back(std::move(*one));
+        if (auto one = parse(std::string_view(text).substr(begin, end - begin))) out.push_back(std::move(*one));
         begin = end + 1;
     }
     return out;
@@ -122,8 +121,7 @@ Result<std::vector<TracedFunction>> read_traced(const std::string& dir) {
     const std::string usual = "/sys/kernel/tracing";
     for (const std::string& place :
          dir.empty() ? std::vector{usual, std::string("/sys/kernel/debug/tracing")} : std::vector{dir})
-        if (const auto text = read_all(place + "/enabled_functions"))
-            return parse_lines(*text, parse_traced_line);
+        if (const auto text = read_all(place + "/enabled_functions")) return parse_lines(*text, parse_traced_line);
     return unreadable((dir.empty() ? usual : dir) + "/enabled_functions", "tracefs", "/sys/kernel/tracing");
 }
 
@@ -147,8 +145,7 @@ std::map<std::string, std::vector<uint64_t>> read_nameless_sites(const std::stri
         std::from_chars(text->data() + at + mark.size(), text->data() + text->size(), offset);
         const std::string_view name = word(before), module = word(before);
         if (!name.empty())
-            out[(module.size() > 2 ? std::string(module.substr(1, module.size() - 2)) : "") + ":" +
-                std::string(name)]
+            out[(module.size() > 2 ? std::string(module.substr(1, module.size() - 2)) : "") + ":" + std::string(name)]
                 .push_back(offset);
     }
     return out;

@@ -8,9 +8,7 @@
 
 namespace kpl {
 
-bool is_static_call(std::string_view name) {
-    return name.starts_with("__SCT__");
-}
+bool is_static_call(std::string_view name) { return name.starts_with("__SCT__"); }
 
 bool is_trampoline(std::string_view name) {
     constexpr std::string_view copied[] = {
@@ -28,9 +26,7 @@ bool is_part_of_function(std::string_view name) {
            name.ends_with(".cold") || name.find(".cold.") != name.npos;
 }
 
-bool is_variant(std::string_view name) {
-    return name.find('.') != name.npos && !is_part_of_function(name);
-}
+bool is_variant(std::string_view name) { return name.find('.') != name.npos && !is_part_of_function(name); }
 
 Result<std::vector<Symbol>> variants_of(Kallsyms& symbols, const std::string& name, const std::string& module) {
     auto found = TRY(symbols.glob(name + ".*", module));
@@ -83,7 +79,8 @@ Result<std::vector<AddressRange>> forbidden_ranges(Kallsyms& symbols, const Blac
     const uint64_t end = function.addr + size;
     for (const BlacklistRange& range : blacklist.ranges())
         if (range.begin < end && range.end > function.addr) out.push_back({range.begin, range.end});
-    if (out.empty() && TRY(is_forbidden(symbols, blacklist, function, function.addr))) out.push_back({function.addr, end});
+    if (out.empty() && TRY(is_forbidden(symbols, blacklist, function, function.addr)))
+        out.push_back({function.addr, end});
     return out;
 }
 

@@ -19,8 +19,7 @@ constexpr uint64_t beyond = 16;  // bytes behind the function: its last instruct
 // What is left of a page behind the last function: it belongs to it by the kernel's rules, and to nothing by
 // anybody else's.
 void drop_zeros(FunctionView& view) {
-    const auto last =
-        std::find_if(view.code.rbegin(), view.code.rend(), [](uint8_t byte) { return byte != 0; });
+    const auto last = std::find_if(view.code.rbegin(), view.code.rend(), [](uint8_t byte) { return byte != 0; });
     if (last - view.code.rbegin() < 16) return;  // may be an operand, or padding between functions
     const uint64_t end = view.symbol.addr + static_cast<uint64_t>(view.code.rend() - last);
     std::erase_if(view.points, [end](const ProbePoint& point) { return point.addr >= end; });
@@ -29,9 +28,7 @@ void drop_zeros(FunctionView& view) {
     view.code.resize(view.size);
 }
 
-bool is_text(const Symbol& symbol) {
-    return std::string_view("tTwW").find(symbol.kind) != std::string_view::npos;
-}
+bool is_text(const Symbol& symbol) { return std::string_view("tTwW").find(symbol.kind) != std::string_view::npos; }
 
 }  // namespace
 
@@ -64,21 +61,20 @@ Result<Symbol> Inspector::find(const std::string& target, uint64_t& wanted) {
         wanted = *addr;
         Symbol symbol = TRY(symbols_->at(*addr));
         if (symbol.name.empty() || !is_text(symbol))
-            return Error{Errc::system,
-                         fmt::format("no function of this kernel covers the address {:#x}", *addr)};
+            return Error{Errc::system, fmt::format("no function of this kernel covers the address {:#x}", *addr)};
         return symbol;
     }
     const auto [module, name, offset] = TRY(parse_target(target));
     auto found = TRY(symbols_->find(name, module));
     if (found.empty()) found = TRY(variants_of(*symbols_, name, module));
     if (found.empty())
-        return Error{Errc::system, fmt::format("no function '{}' in this kernel{}", target,
-                                               did_you_mean(TRY(symbols_->near(name))))};
+        return Error{Errc::system,
+                     fmt::format("no function '{}' in this kernel{}", target, did_you_mean(TRY(symbols_->near(name))))};
     if (found.size() > 1) {
         std::string list;
         for (const Symbol& one : found) list += fmt::format("\n  {:#x}  {}", one.addr, target_name(one));
-        return Error{Errc::system, fmt::format("'{}' stands for {} functions; give the address of one:{}",
-                                               target, found.size(), list)};
+        return Error{Errc::system, fmt::format("'{}' stands for {} functions; give the address of one:{}", target,
+                                               found.size(), list)};
     }
     wanted = found.front().addr + offset;
     return found.front();
@@ -105,9 +101,8 @@ Result<std::vector<uint8_t>> Inspector::code_of(const Symbol& symbol, uint64_t s
     if (!memory_.read(symbol.addr, code)) {
         code.resize(size);
         if (!memory_.read(symbol.addr, code))
-            return Error{Errc::system,
-                         fmt::format("{}: its code can't be read{}", symbol.name,
-                                     init_.has(symbol.addr) ? ": init code is freed after boot" : "")};
+            return Error{Errc::system, fmt::format("{}: its code can't be read{}", symbol.name,
+                                                   init_.has(symbol.addr) ? ": init code is freed after boot" : "")};
     }
     restore(symbol.addr, code);
     return code;
@@ -133,8 +128,7 @@ Result<FunctionView> Inspector::function(const std::string& target) {
 
 Result<FunctionView> Inspector::function(const Symbol& symbol) {
     if (init_.has(symbol.addr))
-        return Error{Errc::system,
-                     fmt::format("{} is start-up code, which the kernel has freed", symbol.name)};
+        return Error{Errc::system, fmt::format("{} is start-up code, which the kernel has freed", symbol.name)};
     FunctionView view;
     view.symbol = symbol;
     view.wanted = symbol.addr;
@@ -143,10 +137,9 @@ Result<FunctionView> Inspector::function(const Symbol& symbol) {
     view.rules = rules_;
     const uint64_t end = symbol.addr + view.size;
     SpecialInsns special =
-        symbol.module.empty()
-            ? vmlinux_.within(symbol.addr, end)
-            : read_module_tables(memory_, symbol.module, {symbol.addr & ~0xffffffULL, end + 0xffffff})
-                  .within(symbol.addr, end);
+        symbol.module.empty() ? vmlinux_.within(symbol.addr, end)
+                              : read_module_tables(memory_, symbol.module, {symbol.addr & ~0xffffffULL, end + 0xffffff})
+                                    .within(symbol.addr, end);
     FunctionFacts facts;
     facts.addr = symbol.addr;
     facts.size = view.size;

@@ -22,8 +22,7 @@ constexpr ConfigRow rows[] = {
     {"DYNAMIC_FTRACE", false, "ftrace_set_filter_ip", "a probe on a function costs a breakpoint"},
     {"DYNAMIC_FTRACE_WITH_REGS", false, "ftrace_regs_caller",
      "probes on a function's entry have no registers by ftrace"},
-    {"KPROBES_ON_FTRACE", false, "kprobe_ftrace_handler",
-     "a kprobe on a function's entry costs a breakpoint"},
+    {"KPROBES_ON_FTRACE", false, "kprobe_ftrace_handler", "a kprobe on a function's entry costs a breakpoint"},
     {"BPF_JIT", false, "/proc/sys/net/core/bpf_jit_enable", "handlers are interpreted"},
     {"DEBUG_FS", false, "/sys/kernel/debug", "the blacklist and the list of probes can't be read"},
     {"PROC_KCORE", false, "/proc/kcore", "disasm can't read the kernel's text"},
@@ -42,9 +41,7 @@ std::string read_packed(const std::string& path) {
 
 }  // namespace
 
-std::span<const ConfigRow> config_rows() {
-    return rows;
-}
+std::span<const ConfigRow> config_rows() { return rows; }
 
 KernelConfig KernelConfig::read(const std::string& release, const std::string& root) {
     KernelConfig config;
@@ -73,8 +70,7 @@ std::optional<bool> KernelConfig::has(const ConfigRow& row) const {
     if (const auto value = values_.find(row.name); value != values_.end())
         return value->second == 'y' || value->second == 'm';
     // Not every release has every option: where it is not mentioned, what the kernel shows decides, too.
-    if (row.evidence.starts_with('/'))
-        return ::access((root_ + std::string(row.evidence)).c_str(), F_OK) == 0;
+    if (row.evidence.starts_with('/')) return ::access((root_ + std::string(row.evidence)).c_str(), F_OK) == 0;
     if (!symbols_) {
         std::ifstream file(root_ + "/proc/kallsyms");
         symbols_ = std::string(std::istreambuf_iterator<char>(file), {});

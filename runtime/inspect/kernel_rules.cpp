@@ -23,10 +23,8 @@ Result<KernelRules> kernel_rules(Kallsyms& symbols, std::string_view release) {
     rules.preemption = TRY(symbols.address("preempt_schedule_irq")) != 0;
     // Kernels before 6.6 look at every indirect jump, and for that know where the retpolines lie. Later ones
     // do not look where the compiler was told to make no jump tables.
-    rules.thunks = {TRY(symbols.address("__indirect_thunk_start")),
-                    TRY(symbols.address("__indirect_thunk_end"))};
-    const bool no_tables =
-        TRY(symbols.address("__x86_indirect_thunk_rax")) || TRY(symbols.address("ibt_save"));
+    rules.thunks = {TRY(symbols.address("__indirect_thunk_start")), TRY(symbols.address("__indirect_thunk_end"))};
+    const bool no_tables = TRY(symbols.address("__x86_indirect_thunk_rax")) || TRY(symbols.address("ibt_save"));
     rules.jump_tables = rules.thunks.end || !no_tables;
     rules.refuses_traps = version >= std::pair{6, 9};
     rules.boosts_groups = version >= std::pair{6, 10};

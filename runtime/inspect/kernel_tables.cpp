@@ -25,8 +25,7 @@ constexpr uint32_t init_flag = 2;
 constexpr Table tables[] = {
     {&SpecialInsns::fixups, 12, 0, "__start___ex_table", "__stop___ex_table", "__ex_table"},
     {&SpecialInsns::jump_labels, 16, 8, "__start___jump_table", "__stop___jump_table", "__jump_table"},
-    {&SpecialInsns::static_calls, 8, 4, "__start_static_call_sites", "__stop_static_call_sites",
-     ".static_call_sites"},
+    {&SpecialInsns::static_calls, 8, 4, "__start_static_call_sites", "__stop_static_call_sites", ".static_call_sites"},
     {&SpecialInsns::bugs, 12, 0, "__start___bug_table", "__stop___bug_table", "__bug_table"},
 };
 
@@ -73,8 +72,7 @@ SpecialInsns SpecialInsns::within(uint64_t begin, uint64_t end) const {
     for (const Table& table : tables) {
         const auto& all = this->*table.into;
         (out.*table.into)
-            .assign(std::lower_bound(all.begin(), all.end(), begin),
-                    std::lower_bound(all.begin(), all.end(), end));
+            .assign(std::lower_bound(all.begin(), all.end(), begin), std::lower_bound(all.begin(), all.end(), end));
     }
     return out;
 }
@@ -114,8 +112,8 @@ SpecialInsns read_module_tables(const KernelMemory& memory, const std::string& m
     return out;
 }
 
-uint64_t module_text_end(const std::string& module, uint64_t addr,
-                         const std::function<bool(uint64_t page)>& used, const std::string& sysfs) {
+uint64_t module_text_end(const std::string& module, uint64_t addr, const std::function<bool(uint64_t page)>& used,
+                         const std::string& sysfs) {
     const auto page = static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
     uint64_t end = (addr | (page - 1)) + 1;
     // What has other rights than text begins a page of its own, and may follow directly. Otherwise the area

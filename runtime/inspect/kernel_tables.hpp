@@ -28,8 +28,7 @@ SpecialInsns read_module_tables(const KernelMemory& memory, const std::string& m
                                 const std::string& sysfs = "/sys/module");
 // Where the area ends that holds a module's text at `addr`: with the last of its pages.
 // `used`: whether anything but zeros is in the page that begins there.
-uint64_t module_text_end(const std::string& module, uint64_t addr,
-                         const std::function<bool(uint64_t page)>& used,
+uint64_t module_text_end(const std::string& module, uint64_t addr, const std::function<bool(uint64_t page)>& used,
                          const std::string& sysfs = "/sys/module");
 
 }  // namespace kpl

@@ -12,8 +12,8 @@
 namespace kpl {
 namespace {
 
-constexpr unsigned buckets = 64;         // KPROBE_TABLE_SIZE
-constexpr size_t most_probes = 1 << 20;  // a chain that changed under us may have become a ring
+constexpr unsigned buckets = 64;                            // KPROBE_TABLE_SIZE
+constexpr size_t most_probes = 1 << 20;                     // a chain that changed under us may have become a ring
 constexpr uint32_t gone = 1, optimized = 4, on_ftrace = 8;  // KPROBE_FLAG_*
 
 struct Layout {
@@ -32,8 +32,7 @@ Result<TypeInfo> structure(Types& types, const char* name) {
 
 Result<Field> field(Types& types, const TypeInfo& in, const char* name) {
     auto found = TRY(types.field(in.id, name));
-    if (!found)
-        return Error{Errc::system, fmt::format("struct {} has no field '{}' in this kernel", in.name, name)};
+    if (!found) return Error{Errc::system, fmt::format("struct {} has no field '{}' in this kernel", in.name, name)};
     return *found;
 }
 
@@ -126,8 +125,7 @@ class Walk {
         KernelPatch patch{at<uint64_t>(probe, layout_.addr.offset), {}};
         const auto opcode = probe.begin() + layout_.opcode.offset;
         patch.original.assign(opcode, opcode + static_cast<ptrdiff_t>(opcode_size_));
-        if (flags & optimized && layout_.copied_size &&
-            memory_.get<uint8_t>(patch.addr) == host_arch().jump) {
+        if (flags & optimized && layout_.copied_size && memory_.get<uint8_t>(patch.addr) == host_arch().jump) {
             std::vector<uint8_t> copied(layout_.copied_size);
             if (!memory_.read(address + layout_.optinsn.offset + layout_.copied.offset, copied)) return;
             patch.original.insert(patch.original.end(), copied.begin(), copied.end());
@@ -147,11 +145,9 @@ class Walk {
 Result<KprobeTable> read_kprobe_table(const KernelMemory& memory, Kallsyms& symbols, Types& types) {
     const uint64_t table = TRY(symbols.address("kprobe_table"));
     if (!table)
-        return Error{Errc::system,
-                     "the kernel's table of kprobes has no symbol: CONFIG_KALLSYMS_ALL is not set"};
+        return Error{Errc::system, "the kernel's table of kprobes has no symbol: CONFIG_KALLSYMS_ALL is not set"};
     const Layout layout = TRY(layout_of(types));
-    const Handlers handlers{TRY(symbols.address("aggr_pre_handler")),
-                            TRY(symbols.address("pre_handler_kretprobe"))};
+    const Handlers handlers{TRY(symbols.address("aggr_pre_handler")), TRY(symbols.address("pre_handler_kretprobe"))};
     const size_t opcode_size = TRY(types.resolve(layout.opcode.type)).size;
     return Walk(memory, layout, handlers, opcode_size).walk(table);
 }

@@ -35,9 +35,7 @@ bool is_of_whole_function(Why why) {
            why == Why::indirect_jump;
 }
 
-const char* mark(const Verdict& verdict, bool probe) {
-    return !probe ? "-" : verdict.yes() ? "yes" : "no";
-}
+const char* mark(const Verdict& verdict, bool probe) { return !probe ? "-" : verdict.yes() ? "yes" : "no"; }
 
 // Why not, in one line; what the header says of all instructions is not repeated.
 std::string reasons(const ProbePoint& point, uint64_t function) {
@@ -77,12 +75,10 @@ bool optimization_is_off() {
 std::string summary(const FunctionView& view, const Counts& counts) {
     std::string out = fmt::format("\nOf {} instructions {} can be probed, {} boosted, {} optimized.\n",
                                   view.points.size(), counts.probe, counts.boost, counts.optimize);
-    if (!counts.whole.yes())
-        out += fmt::format("None is optimized: {}.\n", text_of(counts.whole, view.symbol.addr));
+    if (!counts.whole.yes()) out += fmt::format("None is optimized: {}.\n", text_of(counts.whole, view.symbol.addr));
     if (counts.boost && view.rules.preemption)
         out += "This kernel boosts none of them: it is preemptible (CONFIG_PREEMPTION).\n";
-    if (optimization_is_off())
-        out += "Optimization is switched off: sysctl -w debug.kprobes-optimization=1\n";
+    if (optimization_is_off()) out += "Optimization is switched off: sysctl -w debug.kprobes-optimization=1\n";
     if (counts.optimize) out += "A probe with a post handler is not optimized.\n";
     return out;
 }
@@ -116,20 +112,19 @@ Result<std::string> print_function(const FunctionView& view, Kallsyms& symbols) 
         text_width = std::max(text_width, texts.back().size());
     }
     text_width = std::min<size_t>(text_width, 44);
-    std::string out =
-        fmt::format("{} at {:#x}, {} bytes\n\n  {:>7}  {:<5}  {:<5}  {:<8}  {:<{}}  instruction\n",
-                    target_name(view.symbol), begin, view.size, "offset", "probe", "boost", "optimize",
-                    "bytes", bytes_width);
+    std::string out = fmt::format("{} at {:#x}, {} bytes\n\n  {:>7}  {:<5}  {:<5}  {:<8}  {:<{}}  instruction\n",
+                                  target_name(view.symbol), begin, view.size, "offset", "probe", "boost", "optimize",
+                                  "bytes", bytes_width);
     for (size_t i = 0; i < insns.size(); i++) {
         const ProbePoint& point = view.points[i];
         const bool probe = point.probe.yes();
         const std::string why = reasons(point, begin);
-        std::string line = fmt::format("{} {:>7}  {:<5}  {:<5}  {:<8}  {:<{}}  {:<{}}",
-                                       point.addr == view.wanted && view.wanted != begin ? ">" : " ",
-                                       fmt::format("+{:#x}", point.addr - begin), probe ? "yes" : "no",
-                                       mark(point.boost, probe && !point.ftrace),
-                                       mark(point.optimize, probe && !point.ftrace), hex(insns[i].bytes),
-                                       bytes_width, texts[i], why.empty() ? 0 : text_width);
+        std::string line =
+            fmt::format("{} {:>7}  {:<5}  {:<5}  {:<8}  {:<{}}  {:<{}}",
+                        point.addr == view.wanted && view.wanted != begin ? ">" : " ",
+                        fmt::format("+{:#x}", point.addr - begin), probe ? "yes" : "no",
+                        mark(point.boost, probe && !point.ftrace), mark(point.optimize, probe && !point.ftrace),
+                        hex(insns[i].bytes), bytes_width, texts[i], why.empty() ? 0 : text_width);
         out += line + (why.empty() ? "" : "  " + why) + "\n";
     }
     return out + summary(view, count(view));

@@ -12,9 +12,7 @@
 namespace kpl {
 namespace {
 
-std::string address(uint64_t addr) {
-    return fmt::format("{:#x}", addr);
-}  // no number that a double holds
+std::string address(uint64_t addr) { return fmt::format("{:#x}", addr); }  // no number that a double holds
 
 std::string comm_of(int pid) {
     std::string comm;
@@ -36,12 +34,11 @@ std::string owner_text(const SystemProbe& probe) {
 std::string print_probes(const std::vector<SystemProbe>& probes) {
     size_t width = 5;
     for (const SystemProbe& probe : probes) width = std::max(width, probe.place.size());
-    std::string out = fmt::format("{:<16}  {:<9}  {:<9}  {:>6}  {:<{}}  OWNER\n", "ADDRESS", "KIND", "STATE",
-                                  "MISSED", "PLACE", width);
+    std::string out = fmt::format("{:<16}  {:<9}  {:<9}  {:>6}  {:<{}}  OWNER\n", "ADDRESS", "KIND", "STATE", "MISSED",
+                                  "PLACE", width);
     for (const SystemProbe& probe : probes)
         out += fmt::format("{:016x}  {:<9}  {:<9}  {:>6}  {:<{}}  {}\n", probe.addr, probe.kind, probe.state,
-                           probe.missed ? std::to_string(*probe.missed) : "-", probe.place, width,
-                           owner_text(probe));
+                           probe.missed ? std::to_string(*probe.missed) : "-", probe.place, width, owner_text(probe));
     return out;
 }
 
@@ -66,9 +63,8 @@ std::string print_blacklist(const std::vector<BlacklistRange>& ranges) {
 std::string json_blacklist(const std::vector<BlacklistRange>& ranges) {
     std::string out;
     for (const BlacklistRange& range : ranges)
-        out += json_line(
-            "blacklist",
-            {{"address", address(range.begin)}, {"size", range.end - range.begin}, {"name", range.name}});
+        out += json_line("blacklist",
+                         {{"address", address(range.begin)}, {"size", range.end - range.begin}, {"name", range.name}});
     return out;
 }
 

@@ -22,8 +22,7 @@ std::string json_functions(const std::vector<Symbol>& functions, Types* types);
 
 // One place where a script would probe; `declaration` may be empty.
 std::string print_target(std::string_view kind, const std::string& place, const std::string& declaration);
-std::string json_target(std::string_view kind, const std::string& place, uint64_t addr,
-                        const std::string& declaration);
+std::string json_target(std::string_view kind, const std::string& place, uint64_t addr, const std::string& declaration);
 
 // A function as C declares it, or nothing where BTF is silent.
 std::string c_declaration(const Symbol& symbol, Types& types);

@@ -59,8 +59,7 @@ void add_owners(std::vector<SystemProbe>& probes, Kallsyms& symbols, Types& type
             probe.owner = owner_of(*handler);
             // The module's kretprobes have a pre-handler of their own, so that the kernel does not know them
             // as such.
-            if (probe.owner == own_module && handler->name.starts_with("kpl_hit_call"))
-                probe.kind = "kretprobe";
+            if (probe.owner == own_module && handler->name.starts_with("kpl_hit_call")) probe.kind = "kretprobe";
         }
     }
 }
@@ -92,8 +91,7 @@ std::vector<int> session_pids(const std::string& proc) {
     for (const auto& process : std::filesystem::directory_iterator(proc, error)) {
         const std::string name = process.path().filename();
         int pid = 0;
-        if (std::from_chars(name.data(), name.data() + name.size(), pid).ptr != name.data() + name.size())
-            continue;
+        if (std::from_chars(name.data(), name.data() + name.size(), pid).ptr != name.data() + name.size()) continue;
         std::error_code gone;
         for (const auto& fd : std::filesystem::directory_iterator(process.path() / "fd", gone)) {
             if (std::filesystem::read_symlink(fd.path(), gone) != own_device) continue;
@@ -117,8 +115,7 @@ Result<std::vector<SystemProbe>> system_probes(Kallsyms& symbols, Types& types) 
     }
     if (!probes.empty()) add_owners(probes, symbols, types);
     add_traced(probes, symbols);
-    std::stable_sort(probes.begin(), probes.end(),
-                     [](const auto& a, const auto& b) { return a.addr < b.addr; });
+    std::stable_sort(probes.begin(), probes.end(), [](const auto& a, const auto& b) { return a.addr < b.addr; });
     std::vector<int> pids;
     for (SystemProbe& probe : probes) {
         if (probe.owner != own_module) continue;

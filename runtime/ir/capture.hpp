@@ -16,15 +16,23 @@ struct FunctionRef;
 struct TableRef;
 
 // Objects that scripts declare, by their number within one Unit.
-struct MapRef { uint32_t id; };
-struct EventRef { uint32_t id; };
+struct MapRef {
+    uint32_t id;
+};
+struct EventRef {
+    uint32_t id;
+};
 // A function of the handler language: "pid", "str", "bit.band", "ffi.cast", "printf", "event"…
-struct BuiltinRef { std::string name; };
+struct BuiltinRef {
+    std::string name;
+};
 // A ctype object from ffi.typeof, or a value that no handler can use: `type` names it for the message.
-struct OpaqueRef { std::string type; };
+struct OpaqueRef {
+    std::string type;
+};
 
-using Captured = std::variant<Nil, bool, double, int64_t, uint64_t, std::string, MapRef, EventRef, BuiltinRef, OpaqueRef,
-                              std::shared_ptr<const FunctionRef>, std::shared_ptr<const TableRef>>;
+using Captured = std::variant<Nil, bool, double, int64_t, uint64_t, std::string, MapRef, EventRef, BuiltinRef,
+                              OpaqueRef, std::shared_ptr<const FunctionRef>, std::shared_ptr<const TableRef>>;
 
 struct TableRef {
     virtual ~TableRef() = default;

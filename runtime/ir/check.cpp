@@ -112,8 +112,7 @@ class Checker {
             return;
         }
         const auto [def, index] = place_[v];
-        if (def == b ? index >= at : !dominates(idom_, def, b))
-            wrong("{} uses v{} before it is computed", where, v);
+        if (def == b ? index >= at : !dominates(idom_, def, b)) wrong("{} uses v{} before it is computed", where, v);
     }
 
     void check_block(BlockId b) {
@@ -132,8 +131,8 @@ class Checker {
             for_each_use(inst, [&](ValueId v) { check_use(v, b, i, fmt::format("v{}", id)); });
             check_inst(id);
         }
-        for_each_terminator_use(
-            block.end, [&](ValueId v) { check_use(v, b, block.insts.size(), fmt::format("b{}'s end", b)); });
+        for_each_terminator_use(block.end,
+                                [&](ValueId v) { check_use(v, b, block.insts.size(), fmt::format("b{}'s end", b)); });
     }
 
     void check_phi(ValueId id, BlockId b) {
@@ -160,8 +159,7 @@ class Checker {
             case Opcode::MapGet:
             case Opcode::MapSet:
             case Opcode::MapDelete:
-            case Opcode::Phi:
-                return 0;
+            case Opcode::Phi: return 0;
             case Opcode::Neg:
             case Opcode::Not:
             case Opcode::SExt:
@@ -171,12 +169,9 @@ class Checker {
             case Opcode::StoreData:
             case Opcode::StoreSlot:
             case Opcode::AggAdd:
-            case Opcode::MapAdd:
-                return 1;
-            case Opcode::Select:
-                return 3;
-            default:
-                return 2;
+            case Opcode::MapAdd: return 1;
+            case Opcode::Select: return 3;
+            default: return 2;
         }
     }
 
@@ -188,8 +183,7 @@ class Checker {
         });
         auto string = [&](const StrRef& s) {
             const uint32_t size = KPL_STR_SIZE(s.limit);
-            if (s.where == StrRef::Where::Slot && s.index < f_.slots.size() &&
-                s.offset + size > f_.slots[s.index].size)
+            if (s.where == StrRef::Where::Slot && s.index < f_.slots.size() && s.offset + size > f_.slots[s.index].size)
                 wrong("v{}: a string of {} bytes does not fit s{}", id, s.limit, s.index);
             if (s.where == StrRef::Where::Data && s.index + size > f_.data_size)
                 wrong("v{}: a string at {} is outside of the {} bytes of data", id, s.index, f_.data_size);
@@ -214,8 +208,6 @@ class Checker {
 
 }  // namespace
 
-std::string check(const Function& f) {
-    return Checker(f).run();
-}
+std::string check(const Function& f) { return Checker(f).run(); }
 
 }  // namespace kpl::ir

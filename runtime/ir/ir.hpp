@@ -22,18 +22,32 @@ inline constexpr ValueId no_value = ~0u;
 
 // Every instruction yields at most one 64-bit number, named by its index in Function::insts.
 enum class Opcode : uint8_t {
-    Const,     // imm
-    Phi,       // args: one value for each predecessor of its block, in their order
+    Const,  // imm
+    Phi,    // args: one value for each predecessor of its block, in their order
     // The hit.
     HitField,  // imm: offset in struct kpl_hit
     Reg,       // imm: offset in struct pt_regs
     // Arithmetic on 64 bits, wrapping. Div and Mod: the builder has put the test for 0 before them.
-    Add, Sub, Mul, UDiv, UMod, SDiv, SMod, And, Or, Xor, Shl, Shr, Sar, Neg, Not,
-    SExt,      // args[0] sign-extended from imm bits (8, 16, 32)
-    ZExt,      // args[0] zero-extended from imm bits (8, 16, 32)
+    Add,
+    Sub,
+    Mul,
+    UDiv,
+    UMod,
+    SDiv,
+    SMod,
+    And,
+    Or,
+    Xor,
+    Shl,
+    Shr,
+    Sar,
+    Neg,
+    Not,
+    SExt,  // args[0] sign-extended from imm bits (8, 16, 32)
+    ZExt,  // args[0] zero-extended from imm bits (8, 16, 32)
     // Comparison as a value, 0 or 1. `cmp` says which.
     Compare,
-    Select,    // args: condition (0 or not), value if not 0, value if 0
+    Select,  // args: condition (0 or not), value if not 0, value if 0
     // Memory of the kernel: imm bytes (1, 2, 4, 8) at address args[0], zero-extended.
     // Stops the handler when the address is bad; in a soft read, the handler goes on and the value is 0:
     // SoftRead yields the value and sets the status that the next StatusClear yields.
@@ -41,20 +55,20 @@ enum class Opcode : uint8_t {
     SoftRead,
     StatusClear,
     // Private data of the return instance.
-    LoadData,  // imm: offset, 8 bytes
-    StoreData, // imm: offset, args[0]
+    LoadData,   // imm: offset, 8 bytes
+    StoreData,  // imm: offset, args[0]
     // Slots.
-    LoadSlot,  // 8 bytes at imm of `slot`
-    StoreSlot, // 8 bytes at imm of `slot`, args[0]
+    LoadSlot,   // 8 bytes at imm of `slot`
+    StoreSlot,  // 8 bytes at imm of `slot`, args[0]
     // A call of a helper that needs none of the forms below; operands in `operands`.
-    Call,      // helper; yields r0. `stops`: the handler stops when the helper sets the status
+    Call,  // helper; yields r0. `stops`: the handler stops when the helper sets the status
     // What leaves the handler. Operands in `fields`.
-    Emit,      // a record of event `imm`: fixed part `size` bytes
-    AggAdd,    // map imm, key in fields, args[0] = n
-    MapGet,    // map imm, key in fields; the value is copied to `slot`; yields 1 or 0
-    MapSet,    // map imm, key in fields, value in value_fields
-    MapDelete, // map imm, key in fields
-    MapAdd,    // map imm, key in fields, args[0] = n
+    Emit,       // a record of event `imm`: fixed part `size` bytes
+    AggAdd,     // map imm, key in fields, args[0] = n
+    MapGet,     // map imm, key in fields; the value is copied to `slot`; yields 1 or 0
+    MapSet,     // map imm, key in fields, value in value_fields
+    MapDelete,  // map imm, key in fields
+    MapAdd,     // map imm, key in fields, args[0] = n
 };
 
 enum class Cmp : uint8_t { Eq, Ne, SLt, SLe, SGt, SGe, ULt, ULe, UGt, UGe };
@@ -62,24 +76,31 @@ enum class Cmp : uint8_t { Eq, Ne, SLt, SLe, SGt, SGe, ULt, ULe, UGt, UGe };
 // Where a string lies: a slot in scratch, or instance data (offset). A literal has a slot that the code fills.
 struct StrRef {
     enum class Where : uint8_t { Slot, Data } where = Where::Slot;
-    uint32_t index = 0;  // slot id, or offset in instance data
-    uint32_t limit = 0;  // bytes
+    uint32_t index = 0;   // slot id, or offset in instance data
+    uint32_t limit = 0;   // bytes
     uint32_t offset = 0;  // Slot: where in the slot the string begins (a string field of a copied map value)
     bool operator==(const StrRef&) const = default;
 };
 
 // One field of a record, a key or a value: a number, or a string.
 struct FieldStore {
-    uint32_t offset = 0;          // in the fixed part, the key or the value
+    uint32_t offset = 0;                                  // in the fixed part, the key or the value
     std::variant<ValueId, StrRef, std::monostate> value;  // monostate: nil (zeros)
-    uint32_t limit = 0;           // of the field, for strings in keys and values
+    uint32_t limit = 0;                                   // of the field, for strings in keys and values
 };
 
 // An operand of Call, in the order of helpers.def. CONST sizes are given as numbers.
-struct ConstOperand { int64_t value; };
+struct ConstOperand {
+    int64_t value;
+};
 struct HitOperand {};
-struct StrOperand { StrRef str; };        // stands for the pointer; its limit is the following ConstOperand
-struct SlotOperand { SlotId slot; uint32_t offset; };  // WMEM, RMEM
+struct StrOperand {
+    StrRef str;
+};  // stands for the pointer; its limit is the following ConstOperand
+struct SlotOperand {
+    SlotId slot;
+    uint32_t offset;
+};  // WMEM, RMEM
 using Operand = std::variant<ValueId, ConstOperand, HitOperand, StrOperand, SlotOperand>;
 
 struct Inst {
@@ -88,38 +109,48 @@ struct Inst {
     bool stops = false;
     kpl_helper helper = KPL_H_END_;
     int64_t imm = 0;
-    uint32_t size = 0;             // Emit: fixed size; AggAdd and Map*: key size
-    uint32_t value_size = 0;       // MapSet
+    uint32_t size = 0;        // Emit: fixed size; AggAdd and Map*: key size
+    uint32_t value_size = 0;  // MapSet
     SlotId slot = 0;
     std::vector<ValueId> args{};
     std::vector<Operand> operands{};
     std::vector<FieldStore> fields{};
     std::vector<FieldStore> value_fields{};
     SourceLoc at{};
-    std::string what{};            // "dentry->d_name": what a stop here was doing
+    std::string what{};  // "dentry->d_name": what a stop here was doing
     BlockId block = 0;
 };
 
 // How a block ends.
-struct Jump { BlockId to; };
-struct Branch { Cmp cmp; ValueId a, b; BlockId yes, no; };
-struct Return { bool skip; };                 // skip: `return false` from entry
-struct Stop { kpl_stop reason; };
+struct Jump {
+    BlockId to;
+};
+struct Branch {
+    Cmp cmp;
+    ValueId a, b;
+    BlockId yes, no;
+};
+struct Return {
+    bool skip;
+};  // skip: `return false` from entry
+struct Stop {
+    kpl_stop reason;
+};
 using Terminator = std::variant<Jump, Branch, Return, Stop>;
 
 struct Block {
-    std::vector<ValueId> insts;     // phis first
-    std::vector<BlockId> preds;     // order matters for phis
+    std::vector<ValueId> insts;  // phis first
+    std::vector<BlockId> preds;  // order matters for phis
     Terminator end = Return{false};
-    SourceLoc at;                   // of the terminator
+    SourceLoc at;  // of the terminator
     std::string what;
-    bool loop_head = false;         // a backward jump reaches it
+    bool loop_head = false;  // a backward jump reaches it
 };
 
 // Scratch memory: every string, literal and copied value owns one.
 struct Slot {
-    uint32_t size = 0;             // bytes, a multiple of 8; KPL_STR_SIZE(limit) for strings
-    std::string literal;           // for string literals: the bytes
+    uint32_t size = 0;    // bytes, a multiple of 8; KPL_STR_SIZE(limit) for strings
+    std::string literal;  // for string literals: the bytes
     bool is_literal = false;
 };
 
@@ -130,7 +161,7 @@ struct Function {
     kpl_prog_kind kind = KPL_PROG_PRE;
     uint32_t data_size = 0;
     uint32_t budget = 0;
-    std::vector<Inst> insts;       // indexed by ValueId
+    std::vector<Inst> insts;  // indexed by ValueId
     std::vector<Block> blocks;
     std::vector<Slot> slots;
 };

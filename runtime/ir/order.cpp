@@ -102,16 +102,15 @@ void renumber(Function& f, const std::vector<BlockId>& order) {
     }
     f.blocks = std::move(blocks);
     for (size_t i = 0; i < f.blocks.size(); i++) {
-        f.blocks[i].loop_head = std::any_of(f.blocks[i].preds.begin(), f.blocks[i].preds.end(),
-                                            [&](BlockId pred) { return pred >= i; });
+        f.blocks[i].loop_head =
+            std::any_of(f.blocks[i].preds.begin(), f.blocks[i].preds.end(), [&](BlockId pred) { return pred >= i; });
     }
 }
 
 }  // namespace
 
 void order_blocks(Function& f) {
-    const auto plain =
-        reverse_post_order(f.blocks.size(), [&](BlockId b) { return successors(f.blocks[b]); });
+    const auto plain = reverse_post_order(f.blocks.size(), [&](BlockId b) { return successors(f.blocks[b]); });
     const auto loops = loops_of(f, plain);
     // What is visited first comes last: first the ways that leave the most loops.
     auto shared = [&](BlockId from, BlockId to) {

@@ -41,24 +41,15 @@ using s64 = int64_t;
 std::optional<s64> fold_binary(Opcode op, s64 a, s64 b) {
     const u64 x = static_cast<u64>(a), y = static_cast<u64>(b);
     switch (op) {
-        case Opcode::Add:
-            return static_cast<s64>(x + y);
-        case Opcode::Sub:
-            return static_cast<s64>(x - y);
-        case Opcode::Mul:
-            return static_cast<s64>(x * y);
-        case Opcode::And:
-            return a & b;
-        case Opcode::Or:
-            return a | b;
-        case Opcode::Xor:
-            return a ^ b;
-        case Opcode::Shl:
-            return static_cast<s64>(x << (y & 63));
-        case Opcode::Shr:
-            return static_cast<s64>(x >> (y & 63));
-        case Opcode::Sar:
-            return a >> (y & 63);
+        case Opcode::Add: return static_cast<s64>(x + y);
+        case Opcode::Sub: return static_cast<s64>(x - y);
+        case Opcode::Mul: return static_cast<s64>(x * y);
+        case Opcode::And: return a & b;
+        case Opcode::Or: return a | b;
+        case Opcode::Xor: return a ^ b;
+        case Opcode::Shl: return static_cast<s64>(x << (y & 63));
+        case Opcode::Shr: return static_cast<s64>(x >> (y & 63));
+        case Opcode::Sar: return a >> (y & 63);
         case Opcode::UDiv:
             if (y) return static_cast<s64>(x / y);
             break;
@@ -71,8 +62,7 @@ std::optional<s64> fold_binary(Opcode op, s64 a, s64 b) {
         case Opcode::SMod:
             if (y) return b == -1 ? 0 : a % b;
             break;
-        default:
-            break;
+        default: break;
     }
     return std::nullopt;
 }
@@ -80,26 +70,16 @@ std::optional<s64> fold_binary(Opcode op, s64 a, s64 b) {
 bool holds(Cmp cmp, s64 a, s64 b) {
     const u64 x = static_cast<u64>(a), y = static_cast<u64>(b);
     switch (cmp) {
-        case Cmp::Eq:
-            return a == b;
-        case Cmp::Ne:
-            return a != b;
-        case Cmp::SLt:
-            return a < b;
-        case Cmp::SLe:
-            return a <= b;
-        case Cmp::SGt:
-            return a > b;
-        case Cmp::SGe:
-            return a >= b;
-        case Cmp::ULt:
-            return x < y;
-        case Cmp::ULe:
-            return x <= y;
-        case Cmp::UGt:
-            return x > y;
-        case Cmp::UGe:
-            return x >= y;
+        case Cmp::Eq: return a == b;
+        case Cmp::Ne: return a != b;
+        case Cmp::SLt: return a < b;
+        case Cmp::SLe: return a <= b;
+        case Cmp::SGt: return a > b;
+        case Cmp::SGe: return a >= b;
+        case Cmp::ULt: return x < y;
+        case Cmp::ULe: return x <= y;
+        case Cmp::UGt: return x > y;
+        case Cmp::UGe: return x >= y;
     }
     return false;
 }
@@ -107,16 +87,11 @@ bool holds(Cmp cmp, s64 a, s64 b) {
 std::optional<s64> fold_unary(const Inst& inst, s64 a) {
     const unsigned shift = 64 - static_cast<unsigned>(inst.imm);
     switch (inst.op) {
-        case Opcode::Neg:
-            return static_cast<s64>(-static_cast<u64>(a));
-        case Opcode::Not:
-            return ~a;
-        case Opcode::SExt:
-            return static_cast<s64>(static_cast<u64>(a) << shift) >> shift;
-        case Opcode::ZExt:
-            return static_cast<s64>(static_cast<u64>(a) << shift >> shift);
-        default:
-            return std::nullopt;
+        case Opcode::Neg: return static_cast<s64>(-static_cast<u64>(a));
+        case Opcode::Not: return ~a;
+        case Opcode::SExt: return static_cast<s64>(static_cast<u64>(a) << shift) >> shift;
+        case Opcode::ZExt: return static_cast<s64>(static_cast<u64>(a) << shift >> shift);
+        default: return std::nullopt;
     }
 }
 
@@ -169,8 +144,8 @@ class Folder {
         if (inst.args.size() != 2) return false;
         const auto a = constant(inst.args[0]), b = constant(inst.args[1]);
         if (a && b) {
-            const auto r = inst.op == Opcode::Compare ? std::optional<s64>(holds(inst.cmp, *a, *b))
-                                                      : fold_binary(inst.op, *a, *b);
+            const auto r =
+                inst.op == Opcode::Compare ? std::optional<s64>(holds(inst.cmp, *a, *b)) : fold_binary(inst.op, *a, *b);
             return r && become(id, *r);
         }
         return b && fold_neutral(id, *b);
@@ -186,16 +161,12 @@ class Folder {
             case Opcode::Xor:
             case Opcode::Shl:
             case Opcode::Shr:
-            case Opcode::Sar:
-                return b == 0 && same_as(id, inst.args[0]);
+            case Opcode::Sar: return b == 0 && same_as(id, inst.args[0]);
             case Opcode::Mul:
             case Opcode::UDiv:
-            case Opcode::SDiv:
-                return b == 1 && same_as(id, inst.args[0]);
-            case Opcode::And:
-                return b == -1 && same_as(id, inst.args[0]);
-            default:
-                return false;
+            case Opcode::SDiv: return b == 1 && same_as(id, inst.args[0]);
+            case Opcode::And: return b == -1 && same_as(id, inst.args[0]);
+            default: return false;
         }
     }
 
@@ -241,8 +212,7 @@ class Folder {
 
 bool is_pure(const Inst& inst) {
     switch (inst.op) {
-        case Opcode::HitField:
-            return !changes_during_hit(inst.imm);
+        case Opcode::HitField: return !changes_during_hit(inst.imm);
         case Opcode::Const:
         case Opcode::Reg:
         case Opcode::Add:
@@ -263,12 +233,9 @@ bool is_pure(const Inst& inst) {
         case Opcode::SExt:
         case Opcode::ZExt:
         case Opcode::Compare:
-        case Opcode::Select:
-            return true;
-        case Opcode::Call:
-            return kpl_helper_descs[inst.helper].effect == KPL_EFFECT_SAME;
-        default:
-            return false;
+        case Opcode::Select: return true;
+        case Opcode::Call: return kpl_helper_descs[inst.helper].effect == KPL_EFFECT_SAME;
+        default: return false;
     }
 }
 
@@ -280,10 +247,8 @@ bool keeps_memory(const Inst& inst) {
         case Opcode::Read:
         case Opcode::LoadData:
         case Opcode::LoadSlot:
-        case Opcode::StoreSlot:
-            return true;
-        default:
-            return is_pure(inst);
+        case Opcode::StoreSlot: return true;
+        default: return is_pure(inst);
     }
 }
 
@@ -296,20 +261,15 @@ bool is_removable(const Inst& inst) {
         case Opcode::Phi:
         case Opcode::HitField:
         case Opcode::LoadData:
-        case Opcode::LoadSlot:
-            return true;
-        case Opcode::Call:
-            return kpl_helper_descs[inst.helper].effect == KPL_EFFECT_RESULT;
-        default:
-            return false;
+        case Opcode::LoadSlot: return true;
+        case Opcode::Call: return kpl_helper_descs[inst.helper].effect == KPL_EFFECT_RESULT;
+        default: return false;
     }
 }
 
 }  // namespace
 
-void fold_constants(Function& f) {
-    Folder(f).run();
-}
+void fold_constants(Function& f) { Folder(f).run(); }
 
 void remove_common_subexpressions(Function& f) {
     const std::vector<BlockId> idom = dominators(f);
@@ -327,9 +287,8 @@ void remove_common_subexpressions(Function& f) {
             const Key key{inst.op, inst.cmp, inst.helper, inst.imm, inst.args};
             if (is_pure(inst)) {
                 auto& same = pure[key];
-                const auto it = std::find_if(same.begin(), same.end(), [&](ValueId v) {
-                    return dominates(idom, f.insts[v].block, at);
-                });
+                const auto it = std::find_if(same.begin(), same.end(),
+                                             [&](ValueId v) { return dominates(idom, f.insts[v].block, at); });
                 if (it != same.end()) {
                     renames.rename(id, *it);
                     continue;

@@ -8,11 +8,10 @@ namespace kpl::ir {
 namespace {
 
 constexpr const char* op_names[] = {
-    "const",    "phi",         "hit",      "reg",       "add",      "sub",       "mul",    "udiv",
-    "umod",     "sdiv",        "smod",     "and",       "or",       "xor",       "shl",    "shr",
-    "sar",      "neg",         "not",      "sext",      "zext",     "cmp",       "select", "read",
-    "softread", "statusclear", "loaddata", "storedata", "loadslot", "storeslot", "call",   "emit",
-    "aggadd",   "mapget",      "mapset",   "mapdelete", "mapadd"};
+    "const", "phi",  "hit",    "reg",    "add",      "sub",         "mul",      "udiv",      "umod",     "sdiv",
+    "smod",  "and",  "or",     "xor",    "shl",      "shr",         "sar",      "neg",       "not",      "sext",
+    "zext",  "cmp",  "select", "read",   "softread", "statusclear", "loaddata", "storedata", "loadslot", "storeslot",
+    "call",  "emit", "aggadd", "mapget", "mapset",   "mapdelete",   "mapadd"};
 static_assert(std::size(op_names) == static_cast<size_t>(Opcode::MapAdd) + 1);
 
 constexpr const char* cmp_names[] = {"==", "!=", "<", "<=", ">", ">=", "u<", "u<=", "u>", "u>="};
@@ -24,8 +23,7 @@ const char* stop_name(kpl_stop reason) {
         return #name;
 #include "uapi/stops.def"
 #undef STOP
-        default:
-            return "?";
+        default: return "?";
     }
 }
 
@@ -75,36 +73,28 @@ bool yields(const Inst& inst) {
         case Opcode::AggAdd:
         case Opcode::MapSet:
         case Opcode::MapDelete:
-        case Opcode::MapAdd:
-            return false;
-        default:
-            return true;
+        case Opcode::MapAdd: return false;
+        default: return true;
     }
 }
 
 std::string body(const Inst& inst) {
     std::string text = op_names[static_cast<size_t>(inst.op)];
     switch (inst.op) {
-        case Opcode::Const:
-            return text + fmt::format(" {}", inst.imm);
-        case Opcode::HitField:
-            return text + " " + hit_field(inst.imm).name;
-        case Opcode::Reg:
-            return text + fmt::format(" {}", inst.imm);
+        case Opcode::Const: return text + fmt::format(" {}", inst.imm);
+        case Opcode::HitField: return text + " " + hit_field(inst.imm).name;
+        case Opcode::Reg: return text + fmt::format(" {}", inst.imm);
         case Opcode::SExt:
         case Opcode::ZExt:
         case Opcode::Read:
-        case Opcode::SoftRead:
-            return text + fmt::format("{}", inst.imm) + args(inst);
+        case Opcode::SoftRead: return text + fmt::format("{}", inst.imm) + args(inst);
         case Opcode::Compare:
-            return text + fmt::format(" v{} {} v{}", inst.args[0], cmp_names[static_cast<size_t>(inst.cmp)],
-                                      inst.args[1]);
+            return text +
+                   fmt::format(" v{} {} v{}", inst.args[0], cmp_names[static_cast<size_t>(inst.cmp)], inst.args[1]);
         case Opcode::LoadData:
-        case Opcode::StoreData:
-            return text + fmt::format(" {}", inst.imm) + args(inst);
+        case Opcode::StoreData: return text + fmt::format(" {}", inst.imm) + args(inst);
         case Opcode::LoadSlot:
-        case Opcode::StoreSlot:
-            return text + fmt::format(" s{}+{}", inst.slot, inst.imm) + args(inst);
+        case Opcode::StoreSlot: return text + fmt::format(" s{}+{}", inst.slot, inst.imm) + args(inst);
         case Opcode::Call: {
             std::string list;
             for (const Operand& o : inst.operands) list += (list.empty() ? "" : ", ") + operand(o);
@@ -112,17 +102,13 @@ std::string body(const Inst& inst) {
                    fmt::format(" {}({}){}", kpl_helper_descs[inst.helper].name, list, inst.stops ? " stops" : "");
         }
         case Opcode::Emit:
-        case Opcode::MapDelete:
-            return text + fmt::format(" {} {}", inst.imm, fields(inst.fields));
+        case Opcode::MapDelete: return text + fmt::format(" {} {}", inst.imm, fields(inst.fields));
         case Opcode::AggAdd:
-        case Opcode::MapAdd:
-            return text + fmt::format(" {} {}", inst.imm, fields(inst.fields)) + args(inst);
-        case Opcode::MapGet:
-            return text + fmt::format(" {} {} s{}", inst.imm, fields(inst.fields), inst.slot);
+        case Opcode::MapAdd: return text + fmt::format(" {} {}", inst.imm, fields(inst.fields)) + args(inst);
+        case Opcode::MapGet: return text + fmt::format(" {} {} s{}", inst.imm, fields(inst.fields), inst.slot);
         case Opcode::MapSet:
             return text + fmt::format(" {} {} {}", inst.imm, fields(inst.fields), fields(inst.value_fields));
-        default:
-            return text + args(inst);
+        default: return text + args(inst);
     }
 }
 
@@ -130,8 +116,8 @@ std::string terminator(const Block& b) {
     struct Visitor {
         std::string operator()(const Jump& j) const { return fmt::format("jump b{}", j.to); }
         std::string operator()(const Branch& c) const {
-            return fmt::format("if v{} {} v{} then b{} else b{}", c.a, cmp_names[static_cast<size_t>(c.cmp)],
-                               c.b, c.yes, c.no);
+            return fmt::format("if v{} {} v{} then b{} else b{}", c.a, cmp_names[static_cast<size_t>(c.cmp)], c.b,
+                               c.yes, c.no);
         }
         std::string operator()(const Return& r) const { return r.skip ? "return skip" : "return"; }
         std::string operator()(const Stop& s) const { return fmt::format("stop {}", stop_name(s.reason)); }

@@ -26,10 +26,10 @@ struct ProbeKindRow {
     ProbeHandler handlers[most_handlers];  // [0] on the first side, [1] on the second
     size_t plain;                          // the handler of NAME(target, fn)
     const char* second_side;               // what its counters count
-    bool follows_calls;  // from entry to return, with or without handlers at both; they share p.data
-    bool mirrors;        // handlers take the function's own parameters, without `p`
-    bool inside;         // may stand behind a function's first instruction
-    bool by_ftrace;      // ftrace may serve it at an entry
+    bool follows_calls;                    // from entry to return, with or without handlers at both; they share p.data
+    bool mirrors;                          // handlers take the function's own parameters, without `p`
+    bool inside;                           // may stand behind a function's first instruction
+    bool by_ftrace;                        // ftrace may serve it at an entry
 };
 
 // In the order of ProbeKind.
@@ -67,7 +67,8 @@ constexpr const ProbeKindRow& probe_kind(ProbeKind kind) { return probe_kinds[st
 
 // Null: no function of that name declares probes.
 constexpr const ProbeKindRow* find_probe_kind(std::string_view name) {
-    const auto* found = std::find_if(std::begin(probe_kinds), std::end(probe_kinds), [name](const ProbeKindRow& kind) { return kind.name == name; });
+    const auto* found = std::find_if(std::begin(probe_kinds), std::end(probe_kinds),
+                                     [name](const ProbeKindRow& kind) { return kind.name == name; });
     return found == std::end(probe_kinds) ? nullptr : found;
 }
 

@@ -28,14 +28,17 @@ struct Naming {
 
 // ---- what a field holds, as user space decodes it
 enum class FieldKind : uint8_t {
-    I64, U64, Bool,
-    Pointer,   // prints as 0x…
-    Named,     // a number that prints as FieldLayout::naming says
-    Symbol,    // an address that prints as name+0x…; p.func prints the bare name
-    String,    // records: struct kpl_rec_str; keys, values, data: struct kpl_str of `limit`
-    Kstack, Ustack,  // limit = frames; records: struct kpl_rec_str over an array of u64 addresses
-    Inet,      // an internet address: its family in 8 bytes, then 16 bytes; prints as inet_ntop has it
-    List,      // of FieldLayout::element, as helpers.def packs them; where a string would be. limit = bytes
+    I64,
+    U64,
+    Bool,
+    Pointer,  // prints as 0x…
+    Named,    // a number that prints as FieldLayout::naming says
+    Symbol,   // an address that prints as name+0x…; p.func prints the bare name
+    String,   // records: struct kpl_rec_str; keys, values, data: struct kpl_str of `limit`
+    Kstack,
+    Ustack,  // limit = frames; records: struct kpl_rec_str over an array of u64 addresses
+    Inet,    // an internet address: its family in 8 bytes, then 16 bytes; prints as inet_ntop has it
+    List,    // of FieldLayout::element, as helpers.def packs them; where a string would be. limit = bytes
 };
 
 // Bytes with a length, not a number.
@@ -45,11 +48,11 @@ inline bool is_bytes(FieldKind kind) { return kind >= FieldKind::String; }
 inline constexpr uint32_t integer_address = ~0u;
 
 struct FieldLayout {
-    std::string name;      // "" for the single unnamed element of a key; "1", "2"… for tuple elements
+    std::string name;  // "" for the single unnamed element of a key; "1", "2"… for tuple elements
     FieldKind kind = FieldKind::I64;
-    uint32_t offset = 0;   // bytes; numbers take 8, strings KPL_STR_SIZE(limit) or struct kpl_rec_str
-    uint32_t limit = 0;    // strings, stacks, lists
-    FieldKind element = FieldKind::I64;  // List
+    uint32_t offset = 0;                   // bytes; numbers take 8, strings KPL_STR_SIZE(limit) or struct kpl_rec_str
+    uint32_t limit = 0;                    // strings, stacks, lists
+    FieldKind element = FieldKind::I64;    // List
     std::shared_ptr<const Naming> naming;  // Named, or a list of such
     uint32_t pointee = 0;  // Pointer: the C type that it points to (TypeId), 0 for void; or integer_address
     bool user = false;     // Pointer: into the process's memory
@@ -64,23 +67,23 @@ inline uint32_t most_bytes(const FieldLayout& f) {
 // Fields in the order in which they print. Laid out by the builder once all stores are unified.
 struct Layout {
     std::vector<FieldLayout> fields;
-    uint32_t size = 0;               // bytes of the fixed part, key, value or data
-    int32_t presence_offset = -1;    // of the u64 with presence bits (bit = index in fields); -1: nothing is nil-able
+    uint32_t size = 0;             // bytes of the fixed part, key, value or data
+    int32_t presence_offset = -1;  // of the u64 with presence bits (bit = index in fields); -1: nothing is nil-able
 };
 
 // ---- declarations: filled in by luahost
 struct MapDecl {
-    std::string name;                // the local's name, for messages and JSON; may be empty
+    std::string name;  // the local's name, for messages and JSON; may be empty
     kpl_map_kind kind = KPL_MAP_COUNT;
-    uint32_t max = 0;                // 0: default
+    uint32_t max = 0;  // 0: default
     int64_t lo = 0, hi = 0, step = 0;
     SourceLoc at;
     std::vector<FieldLayout> declared_key, declared_value;  // map{key=, value=}: only kinds, names, limits
     // out, by the builder:
-    bool keyed = false;              // aggregations: used as m[k]:add(); HASH: always
-    bool tuple_key = false;          // the key was written as a table
-    bool struct_value = false;       // the value was written as a table
-    bool fixed = false;              // compiled handlers use it: what comes later must fit the layouts
+    bool keyed = false;         // aggregations: used as m[k]:add(); HASH: always
+    bool tuple_key = false;     // the key was written as a table
+    bool struct_value = false;  // the value was written as a table
+    bool fixed = false;         // compiled handlers use it: what comes later must fit the layouts
     Layout key, value;
 };
 
@@ -89,27 +92,27 @@ struct EventDecl {
     std::vector<std::string> order;  // event{"pid","comm"}
     SourceLoc at;
     // out, by the builder:
-    bool fixed = false;              // as MapDecl::fixed
+    bool fixed = false;  // as MapDecl::fixed
     Layout record;
 };
 
 // printf and print become events of their own. out, by the builder.
 struct PrintfDecl {
-    std::string format;              // print(): empty, values are joined by tabs and end in a newline
+    std::string format;  // print(): empty, values are joined by tabs and end in a newline
     bool is_print = false;
     SourceLoc at;
     Layout record;
 };
 
 struct HandlerDecl {
-    std::string name;                // "script.lua:14 entry of do_sys_openat2", for messages
+    std::string name;  // "script.lua:14 entry of do_sys_openat2", for messages
     std::shared_ptr<const FunctionRef> function;
     kpl_prog_kind kind = KPL_PROG_PRE;
-    bool mirrors = false;            // jprobe: parameters are the probed function's, without `p`
-    bool at_function_entry = true;   // else parameters can't be typed
+    bool mirrors = false;                // jprobe: parameters are the probed function's, without `p`
+    bool at_function_entry = true;       // else parameters can't be typed
     std::optional<Signature> signature;  // of the probed function; none: BTF does not know it
-    std::string variant;             // the probed function, if the compiler made it of another one; it has no signature
-    int data_group = -1;             // handlers with the same number share p.data: entry and ret of a kretprobe
+    std::string variant;  // the probed function, if the compiler made it of another one; it has no signature
+    int data_group = -1;  // handlers with the same number share p.data: entry and ret of a kretprobe
     uint32_t budget = 0;
     // What the probed code passes comes from the process: pointers among the parameters, and what is read through
     // them, are the process's. For system calls and probes of processes.
@@ -118,19 +121,19 @@ struct HandlerDecl {
 };
 
 struct Unit {
-    std::vector<MapDecl> maps;       // index = map id in the module
-    std::vector<EventDecl> events;   // record.event = index
-    std::vector<PrintfDecl> printfs; // record.event = 0x10000 + index
+    std::vector<MapDecl> maps;        // index = map id in the module
+    std::vector<EventDecl> events;    // record.event = index
+    std::vector<PrintfDecl> printfs;  // record.event = 0x10000 + index
     std::vector<HandlerDecl> handlers;
-    std::vector<Layout> data;        // out: by data group
+    std::vector<Layout> data;                            // out: by data group
     std::vector<std::shared_ptr<const Naming>> namings;  // out: all that handlers use
-    size_t built = 0;                // out: the handlers below were built; they are not built again
+    size_t built = 0;                                    // out: the handlers below were built; they are not built again
 };
 inline constexpr uint32_t kpl_printf_event = 0x10000;
 
 struct BuildOptions {
     const Arch* arch = nullptr;
-    uint32_t string_limit = 255;     // of str and ustr without a size
+    uint32_t string_limit = 255;                                              // of str and ustr without a size
     std::function<Result<uint64_t>(const std::string&)> symbol_address = {};  // for kaddr and kvar
 };
 
@@ -139,8 +142,8 @@ struct Warning {
     std::string text;
 };
 
-// The handlers from Unit::built on to IR, one Function for each, in order, optimized. All type errors of all handlers are
-// in the Error's text, one `file:line: what` each, joined by newlines, in order of place (Error::at is empty then).
+// The handlers from Unit::built on to IR, one Function for each, in order, optimized. All type errors of all handlers
+// are in the Error's text, one `file:line: what` each, joined by newlines, in order of place (Error::at is empty then).
 // `unit` may be extended and built again (REPL, probes declared later): what earlier handlers use keeps its layout and
 // only accepts what fits.
 struct BuildResult {

@@ -16,16 +16,14 @@ namespace kpl::ir {
 // The row of hit.def for the field at an offset of struct kpl_hit.
 inline const kpl_hit_desc& hit_field(int64_t offset) {
     const std::span fields(kpl_hit_descs, kpl_nr_hit_descs);
-    const auto found = std::find_if(fields.begin(), fields.end(),
-                                    [&](const kpl_hit_desc& field) { return field.off == offset; });
+    const auto found =
+        std::find_if(fields.begin(), fields.end(), [&](const kpl_hit_desc& field) { return field.off == offset; });
     assert(found != fields.end());
     return *found;
 }
 
 // Each read of it is another value.
-inline bool changes_during_hit(int64_t field) {
-    return hit_field(field).changes;
-}
+inline bool changes_during_hit(int64_t field) { return hit_field(field).changes; }
 
 template <class InstT, class Visit>
 void for_each_use(InstT& inst, Visit&& visit) {
@@ -60,11 +58,8 @@ void for_each_slot(const Inst& inst, Visit&& visit) {
     switch (inst.op) {
         case Opcode::LoadSlot:
         case Opcode::StoreSlot:
-        case Opcode::MapGet:
-            visit(inst.slot);
-            break;
-        default:
-            break;
+        case Opcode::MapGet: visit(inst.slot); break;
+        default: break;
     }
     auto string = [&](const StrRef& s) {
         if (s.where == StrRef::Where::Slot) visit(s.index);

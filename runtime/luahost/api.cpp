@@ -141,7 +141,8 @@ Result<kpl_when> read_when(lua_State* L, int table) {
         const char* name;
         uint32_t bit;
         __u32* to;
-    } numbers[] = {{"pid", KPL_WHEN_PID, &when.pid}, {"tid", KPL_WHEN_TID, &when.tid}, {"cpu", KPL_WHEN_CPU, &when.cpu}};
+    } numbers[] = {
+        {"pid", KPL_WHEN_PID, &when.pid}, {"tid", KPL_WHEN_TID, &when.tid}, {"cpu", KPL_WHEN_CPU, &when.cpu}};
     for (auto& n : numbers) {
         if (!int_field(L, t, n.name)) continue;
         when.mask |= n.bit;
@@ -233,8 +234,9 @@ int state(lua_State* L) {
 void push_counts(lua_State* L, const kpl_counts& counts) {
     lua_createtable(L, 0, 10);
     const std::pair<const char*, uint64_t> fields[] = {
-        {"hits", counts.hits},     {"handled", counts.handled}, {"skipped", counts.skipped}, {"missed", counts.missed},
-        {"faults", counts.faults}, {"errors", counts.errors},   {"overruns", counts.overruns},
+        {"hits", counts.hits},         {"handled", counts.handled}, {"skipped", counts.skipped},
+        {"missed", counts.missed},     {"faults", counts.faults},   {"errors", counts.errors},
+        {"overruns", counts.overruns},
     };
     for (const auto& [name, n] : fields) {
         push_uint(L, n);
@@ -512,16 +514,50 @@ int now(lua_State* L) {
 }
 
 constexpr luaL_Reg functions[] = {
-    {"map", declare_map}, {"event", declare_event}, {"probe", declare_probe}, {"control", control}, {"state", state},
-    {"stats", stats},     {"rows", rows},           {"value", value},       {"no_value", no_value},         {"clear", clear},     {"take", take}, {"output", output}, {"entries_output", entries_output}, {"emit", emit}, {"text", text},
-    {"entries", entries}, {"get", get},             {"set", set},           {"erase", erase},
-    {"layout", record_layout}, {"symbol", symbol_name}, {"frame", frame_name}, {"batch_room", batch_room},
-    {"named", named_number}, {"inet", inet_name},
-    {"every", every},         {"at_exit", at_exit},     {"exit", exit_script}, {"write", write},
-    {"now", now},         {"in_chunk", in_chunk},  {"keep", keep_error},
-    {"probes", list_probes}, {"blacklist", list_blacklist}, {"functions", list_functions}, {"instructions", list_instructions},
-    {"medium", medium},   {"has_function", has_function}, {"has_field", has_field}, {"emit_row", emit_row},
-    {"ask", prompt_ask},  {"declared", prompt_declared}, {"describe", prompt_describe}, {nullptr, nullptr},
+    {"map", declare_map},
+    {"event", declare_event},
+    {"probe", declare_probe},
+    {"control", control},
+    {"state", state},
+    {"stats", stats},
+    {"rows", rows},
+    {"value", value},
+    {"no_value", no_value},
+    {"clear", clear},
+    {"take", take},
+    {"output", output},
+    {"entries_output", entries_output},
+    {"emit", emit},
+    {"text", text},
+    {"entries", entries},
+    {"get", get},
+    {"set", set},
+    {"erase", erase},
+    {"layout", record_layout},
+    {"symbol", symbol_name},
+    {"frame", frame_name},
+    {"batch_room", batch_room},
+    {"named", named_number},
+    {"inet", inet_name},
+    {"every", every},
+    {"at_exit", at_exit},
+    {"exit", exit_script},
+    {"write", write},
+    {"now", now},
+    {"in_chunk", in_chunk},
+    {"keep", keep_error},
+    {"probes", list_probes},
+    {"blacklist", list_blacklist},
+    {"functions", list_functions},
+    {"instructions", list_instructions},
+    {"medium", medium},
+    {"has_function", has_function},
+    {"has_field", has_field},
+    {"emit_row", emit_row},
+    {"ask", prompt_ask},
+    {"declared", prompt_declared},
+    {"describe", prompt_describe},
+    {nullptr, nullptr},
 };
 
 // What lua/kprobe.lua needs to know of each kind; `number` is what declare_probe takes.

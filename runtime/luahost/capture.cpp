@@ -62,7 +62,8 @@ class LuaFunction : public FunctionRef {
         lua_State* L = ref_.state();
         StackGuard guard(L);
         ref_.push();
-        if (lua_iscfunction(L, -1)) return Error{Errc::script, "a function of C can't be a handler: write `function(p) … end`"};
+        if (lua_iscfunction(L, -1))
+            return Error{Errc::script, "a function of C can't be a handler: write `function(p) … end`"};
         const std::string dump = dump_function(L);
         if (dump.empty()) return Error{Errc::script, "the function can't be dumped"};
         proto_ = TRY(decode(dump, host_.opcodes));

@@ -44,11 +44,11 @@ struct ProbeDecl {
 struct ProbeStatus {
     std::string state;
     kpl_counts first{};
-    std::string second_name;        // what `second` counts: "returns", "post"; "": nothing
+    std::string second_name;  // what `second` counts: "returns", "post"; "": nothing
     bool follows_calls = false;
     kpl_counts second{};
     uint64_t outstanding = 0, dropped = 0;  // if it follows calls
-    uint64_t truncated = 0;         // strings cut at their limit
+    uint64_t truncated = 0;                 // strings cut at their limit
 };
 
 // One entry of a map().

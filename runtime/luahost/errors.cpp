@@ -32,8 +32,8 @@ std::string explain_nil(lua_State* L, const std::string& message) {
     if (attempt == message.npos || at == message.npos || end == message.npos || end < at) return message;
     const std::string name = message.substr(at + before.size(), end - at - before.size());
     const auto theirs = foreign_name(name);
-    return message.substr(0, attempt) + "'" + name + "' is not defined" + (theirs ? ": " + *theirs : near_globals(L, name)) +
-           message.substr(end + behind.size());
+    return message.substr(0, attempt) + "'" + name + "' is not defined" +
+           (theirs ? ": " + *theirs : near_globals(L, name)) + message.substr(end + behind.size());
 }
 
 }  // namespace

@@ -70,11 +70,15 @@ int record_layout(lua_State* L) {
 
 // (high, low half of an address) → its name: bare at the symbol's start.
 int symbol_name(lua_State* L) {
-    return guarded(L, [&](LuaHost::Impl& host) -> Result<int> { return push_name(L, host.api->decoder().symbol(address(L)).text); });
+    return guarded(L, [&](LuaHost::Impl& host) -> Result<int> {
+        return push_name(L, host.api->decoder().symbol(address(L)).text);
+    });
 }
 
 int frame_name(lua_State* L) {
-    return guarded(L, [&](LuaHost::Impl& host) -> Result<int> { return push_name(L, host.api->decoder().frame(address(L)).text); });
+    return guarded(L, [&](LuaHost::Impl& host) -> Result<int> {
+        return push_name(L, host.api->decoder().frame(address(L)).text);
+    });
 }
 
 // (event, number of the field, high, low half of a number) → what it prints as.
@@ -82,7 +86,8 @@ int named_number(lua_State* L) {
     return guarded(L, [&](LuaHost::Impl& host) -> Result<int> {
         const Layout& layout = host.api->record_layout(static_cast<uint32_t>(lua_tonumber(L, 1)));
         const FieldLayout& field = layout.fields[static_cast<size_t>(lua_tonumber(L, 2)) - 1];
-        const uint64_t word = static_cast<uint64_t>(lua_tonumber(L, 3)) << 32 | static_cast<uint64_t>(lua_tonumber(L, 4));
+        const uint64_t word =
+            static_cast<uint64_t>(lua_tonumber(L, 3)) << 32 | static_cast<uint64_t>(lua_tonumber(L, 4));
         return push_name(L, host.api->decoder().named(*field.naming, word));
     });
 }

@@ -119,7 +119,8 @@ Result<void> run_chunk(LuaHost::Impl& impl, const std::string& name, std::span<c
 
 Result<void> run_side(LuaHost::Impl& impl, std::span<const unsigned char> chunk) {
     lua_State* L = impl.L;
-    if (luaL_loadbuffer(L, reinterpret_cast<const char*>(chunk.data()), chunk.size() - 1, "=kprobe") != 0) return pop_error(L);
+    if (luaL_loadbuffer(L, reinterpret_cast<const char*>(chunk.data()), chunk.size() - 1, "=kprobe") != 0)
+        return pop_error(L);
     impl.push_kept(L, impl.core);
     impl.push_kept(L, impl.names);
     return protected_call(L, 2, 0);

@@ -22,8 +22,8 @@ class LuaHost {
     static const char* lua_version();  // "LuaJIT 2.1.0-beta3"
     // The script's environment holds the names of `require "kprobe"`, `ffi` and `bit`.
     static Result<LuaHost> create(ScriptApi& api);
-    // In the state of a program, whose globals are left alone: its functions are handlers and callbacks. The table on top of
-    // the stack, which stays there, keeps all that the host refers to; it and the state outlive the host.
+    // In the state of a program, whose globals are left alone: its functions are handlers and callbacks. The table on
+    // top of the stack, which stays there, keeps all that the host refers to; it and the state outlive the host.
     static Result<LuaHost> join(ScriptApi& api, lua_State* L);
     void push_vocabulary(lua_State* to) const;  // the table of what scripts have as globals
     LuaHost(LuaHost&&) noexcept;

@@ -41,13 +41,13 @@ struct LuaHost::Impl {
     PromptApi* prompt = nullptr;  // null: there is none
     OpcodeMap opcodes{};
     std::vector<Chunk> chunks;
-    lua_State* L = nullptr;   // of its own, or a thread in the state of the program
+    lua_State* L = nullptr;  // of its own, or a thread in the state of the program
     bool owns_state = false;
-    int thread = LUA_NOREF;   // of a thread
-    int names = LUA_NOREF;    // the table of what `reg` names
-    int core = LUA_NOREF;     // the table of native functions
-    Impl** box = nullptr;     // what native functions find it by; null in it: closed
-    bool in_chunk = false;    // a chunk's main part runs
+    int thread = LUA_NOREF;  // of a thread
+    int names = LUA_NOREF;   // the table of what `reg` names
+    int core = LUA_NOREF;    // the table of native functions
+    Impl** box = nullptr;    // what native functions find it by; null in it: closed
+    bool in_chunk = false;   // a chunk's main part runs
     LuaHost::KeptErrors kept;
 
     Impl() = default;
@@ -57,8 +57,8 @@ struct LuaHost::Impl {
     // Of the native function that runs; null: its session is closed.
     static Impl* of(lua_State* L) { return *static_cast<Impl**>(lua_touserdata(L, lua_upvalueindex(1))); }
 
-    // Values that the host keeps, by number: in the registry of its own state; in a program's, in the table that join() was
-    // given. A registry that held a function of the program's, which holds the session, would keep both for ever.
+    // Values that the host keeps, by number: in the registry of its own state; in a program's, in the table that join()
+    // was given. A registry that held a function of the program's, which holds the session, would keep both for ever.
     void push_values(lua_State* on) const;
     int keep(lua_State* from);  // the value on top, which is popped
     void push_kept(lua_State* to, int number) const;
@@ -83,7 +83,9 @@ class LuaRef {
     LuaRef& operator=(const LuaRef&) = delete;
     ~LuaRef() { host_.drop(number_); }
     void push() const { host_.push_kept(host_.L, number_); }
-    lua_State* state() const { return host_.L; }  // the host's own thread: that of a call may be a coroutine, which ends
+    lua_State* state() const {
+        return host_.L;
+    }  // the host's own thread: that of a call may be a coroutine, which ends
 
   private:
     LuaHost::Impl& host_;
@@ -92,12 +94,12 @@ class LuaRef {
 
 // What the chunks of lua/ leave for luahost. Each host has its own: one state may have several.
 namespace reg {
-inline constexpr const char* builtins = "builtins";    // function → its name in handlers
-inline constexpr const char* map_class = "Map";        // metatables of the objects that handlers may capture
+inline constexpr const char* builtins = "builtins";  // function → its name in handlers
+inline constexpr const char* map_class = "Map";      // metatables of the objects that handlers may capture
 inline constexpr const char* shared_class = "Shared";
 inline constexpr const char* event_class = "Event";
 inline constexpr const char* probe_class = "Probe";
-inline constexpr const char* attach = "attach";        // of lua/events.lua
+inline constexpr const char* attach = "attach";  // of lua/events.lua
 inline constexpr const char* consume = "consume";
 inline constexpr const char* unsubscribe = "unsubscribe";
 inline constexpr const char* prompt_run = "prompt_run";  // of lua/prompt.lua
@@ -106,7 +108,7 @@ inline constexpr const char* prompt_names = "prompt_names";
 inline constexpr const char* prompt_about = "prompt_about";
 inline constexpr const char* vocabulary = "vocabulary";  // the names that scripts have
 // These are the same for all hosts of a state, and in the registry itself, as "kpl.int64".
-inline constexpr const char* int64 = "kpl.int64";      // (high, low) → int64_t cdata
+inline constexpr const char* int64 = "kpl.int64";  // (high, low) → int64_t cdata
 inline constexpr const char* uint64 = "kpl.uint64";
 inline constexpr const char* cdata_kind = "kpl.cdata_kind";  // cdata → "int64", "uint64", "ctype" or its type's name
 inline constexpr const char* stack_class = "kpl.Stack";      // metatable of stacks
@@ -114,7 +116,7 @@ inline constexpr const char* stack_class = "kpl.Stack";      // metatable of sta
 
 // values.cpp
 void push_datum(lua_State* L, const Datum& datum);
-void push_int(lua_State* L, int64_t value);    // a number where a double is exact, else int64_t cdata
+void push_int(lua_State* L, int64_t value);  // a number where a double is exact, else int64_t cdata
 void push_uint(lua_State* L, uint64_t value);
 std::optional<int64_t> to_int(lua_State* L, int index);  // numbers that are integers, and 64-bit cdata
 Result<Datum> to_datum(lua_State* L, int index);         // what may stand in a key: nil, boolean, integer, string

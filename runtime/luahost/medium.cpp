@@ -31,7 +31,8 @@ Json json_value(lua_State* L, int index) {
             return lua_tonumber(L, index);
         default: break;
     }
-    if (const auto n = to_int(L, index)) return cdata_kind(L, index) == "uint64" ? std::to_string(static_cast<uint64_t>(*n)) : std::to_string(*n);
+    if (const auto n = to_int(L, index))
+        return cdata_kind(L, index) == "uint64" ? std::to_string(static_cast<uint64_t>(*n)) : std::to_string(*n);
     return nullptr;
 }
 

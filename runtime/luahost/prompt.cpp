@@ -23,8 +23,8 @@ bool is_expression_only(const std::string& input) { return input.starts_with('='
 
 std::string without_sign(const std::string& input) { return input.substr(is_expression_only(input) ? 1 : 0); }
 
-// Loads the input onto the stack: as an expression if it is one. The chunk is called with a function that takes the values:
-// `return f()` would leave no trace of the line that called f.
+// Loads the input onto the stack: as an expression if it is one. The chunk is called with a function that takes the
+// values: `return f()` would leave no trace of the line that called f.
 int load_input(lua_State* L, const std::string& input, const std::string& name) {
     const std::string expression = "return (...)(" + without_sign(input) + "\n)";
     const int status = luaL_loadbuffer(L, expression.data(), expression.size(), name.c_str());
@@ -96,8 +96,7 @@ bool LuaHost::is_unfinished(const std::string& input) {
     lua_State* L = impl_->L;
     StackGuard guard(L);
     if (load_input(L, input, "=") == 0) return false;
-    return ends_early(L, "return " + without_sign(input)) ||
-           (!is_expression_only(input) && ends_early(L, input));
+    return ends_early(L, "return " + without_sign(input)) || (!is_expression_only(input) && ends_early(L, input));
 }
 
 Result<void> LuaHost::run_input(const std::string& input, const std::string& name) {

@@ -29,9 +29,7 @@ void set(lua_State* L, const char* key, const Verdict& verdict, uint64_t functio
 }
 
 // The table on the stack becomes the next element of the list below it.
-void append(lua_State* L) {
-    lua_rawseti(L, -2, static_cast<int>(lua_objlen(L, -2)) + 1);
-}
+void append(lua_State* L) { lua_rawseti(L, -2, static_cast<int>(lua_objlen(L, -2)) + 1); }
 
 std::string text_argument(lua_State* L) {
     size_t size = 0;

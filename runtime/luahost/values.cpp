@@ -9,7 +9,7 @@
 namespace kpl {
 namespace {
 
-constexpr int lua_tcdata = 10;  // LuaJIT's type number of cdata, absent from its header
+constexpr int lua_tcdata = 10;               // LuaJIT's type number of cdata, absent from its header
 constexpr int64_t exact = int64_t{1} << 53;  // below it, a double holds every integer
 
 void push_cdata(lua_State* L, const char* maker, uint64_t bits) {
@@ -99,8 +99,9 @@ Result<Datum> to_datum(lua_State* L, int index) {
         }
         default:
             if (auto n = to_int(L, index)) return Datum{*n};
-            return Error{Errc::script, std::string("a key is a string, an integer or a boolean, not ") +
-                                           (lua_type(L, index) == LUA_TNUMBER ? "a fraction" : lua_typename(L, lua_type(L, index)))};
+            return Error{Errc::script,
+                         std::string("a key is a string, an integer or a boolean, not ") +
+                             (lua_type(L, index) == LUA_TNUMBER ? "a fraction" : lua_typename(L, lua_type(L, index)))};
     }
 }
 

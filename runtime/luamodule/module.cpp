@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// require "kprobe" in any LuaJIT process: kprobe.session{…} gives the vocabulary of scripts as a table. Its handlers and
-// callbacks are that process's own functions, in its own state.
+// require "kprobe" in any LuaJIT process: kprobe.session{…} gives the vocabulary of scripts as a table. Its handlers
+// and callbacks are that process's own functions, in its own state.
 //
 // A Lua error does not unwind frames with destructors: functions here keep nothing that has one while they may raise.
 #include <lua.hpp>
@@ -22,13 +22,14 @@ constexpr int nr_callbacks = error_at - text_at;
 // What a session's functions have as their upvalue.
 struct Box {
     klua_session* session;
-    lua_State* thread;  // that the program's callbacks run in; its stack begins with them (nil: there is none), and the error of one
+    lua_State* thread;  // that the program's callbacks run in; its stack begins with them (nil: there is none), and the
+                        // error of one
 };
 
 Box* box_of(lua_State* L) { return static_cast<Box*>(lua_touserdata(L, lua_upvalueindex(1))); }
 
-// Calls a callback of the program. An error in it ends the session's text, as if it had wanted no more; what was called last
-// raises it (see raise_kept).
+// Calls a callback of the program. An error in it ends the session's text, as if it had wanted no more; what was called
+// last raises it (see raise_kept).
 int call_back(Box* box, int which, int args) {
     lua_State* L = box->thread;
     lua_pushvalue(L, which);
@@ -159,9 +160,16 @@ int collected(lua_State* L) {
 }
 
 constexpr luaL_Reg functions[] = {
-    {"arm", plain<klua_arm>},   {"check", check},                 {"poll", poll},
-    {"fd", plain<klua_fd>},     {"ended", ended},                 {"disable", plain<klua_disable>},
-    {"enable", plain<klua_enable>}, {"stop", plain<klua_stop>},   {"close", close}, {nullptr, nullptr},
+    {"arm", plain<klua_arm>},
+    {"check", check},
+    {"poll", poll},
+    {"fd", plain<klua_fd>},
+    {"ended", ended},
+    {"disable", plain<klua_disable>},
+    {"enable", plain<klua_enable>},
+    {"stop", plain<klua_stop>},
+    {"close", close},
+    {nullptr, nullptr},
 };
 
 bool is_callback(const char* name) {
@@ -170,7 +178,8 @@ bool is_callback(const char* name) {
     return false;
 }
 
-// An option of the command line, with '_' for '-': max_probes = 5000. Others than numbers, strings and booleans are errors.
+// An option of the command line, with '_' for '-': max_probes = 5000. Others than numbers, strings and booleans are
+// errors.
 int set_option(lua_State* L, klua_session* s, const char* name) {
     char dashed[64];
     size_t i = 0;
@@ -185,11 +194,13 @@ int set_options(lua_State* L, klua_session* s) {
     lua_pushnil(L);
     while (lua_next(L, 1)) {
         const int key = lua_type(L, -2);
-        if (key != LUA_TSTRING) return s->errors.set(KLUA_ERR_USAGE, "kprobe.session takes options by name: { buffer = \"4M\" }");
+        if (key != LUA_TSTRING)
+            return s->errors.set(KLUA_ERR_USAGE, "kprobe.session takes options by name: { buffer = \"4M\" }");
         const char* name = lua_tostring(L, -2);
         if (!is_callback(name)) {
             if (std::strcmp(name, "include") == 0 || std::strcmp(name, "require") == 0)
-                return s->errors.set(KLUA_ERR_USAGE, "modules are the program's own matter here: require them yourself");
+                return s->errors.set(KLUA_ERR_USAGE,
+                                     "modules are the program's own matter here: require them yourself");
             lua_pushvalue(L, -1);
             const int result = set_option(L, s, name);
             lua_pop(L, 1);
@@ -249,7 +260,8 @@ int session(lua_State* L) {
     std::memset(static_cast<void*>(box), 0, sizeof *box);
     luaL_getmetatable(L, session_class);
     lua_setmetatable(L, 2);
-    // What the session refers to lives as long as its box, and does not keep it: a session that nobody has is collected.
+    // What the session refers to lives as long as its box, and does not keep it: a session that nobody has is
+    // collected.
     lua_newtable(L);
     lua_pushvalue(L, -1);
     lua_setfenv(L, 2);
@@ -280,10 +292,11 @@ int session(lua_State* L) {
 // What only a session has is said to be so.
 int unknown_name(lua_State* L) {
     const char* name = lua_tostring(L, 2);
-    return luaL_error(L,
-                      "kprobe.%s: outside of scripts, declarations belong to a session: local s = require \"kprobe\".session{}; "
-                      "s.%s",
-                      name ? name : "?", name ? name : "…");
+    return luaL_error(
+        L,
+        "kprobe.%s: outside of scripts, declarations belong to a session: local s = require \"kprobe\".session{}; "
+        "s.%s",
+        name ? name : "?", name ? name : "…");
 }
 
 }  // namespace

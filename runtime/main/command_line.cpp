@@ -40,7 +40,8 @@ letter alone are KPROBE_LUA_CODE, _REQUIRE, _INCLUDE, _COMMAND, _PID, _OUTPUT, _
 Exit status: 0 ended or ^C, 1 script or run-time error, 2 usage, or the script's own exit(n).)";
 
 // Splits --vm and --vm-add off: what is left is the command line of the run inside the VM. Stops at the script.
-std::vector<std::string> without_vm(int argc, char** argv, const std::vector<std::string>& script_args, bool has_script) {
+std::vector<std::string> without_vm(int argc, char** argv, const std::vector<std::string>& script_args,
+                                    bool has_script) {
     const int own = argc - static_cast<int>(script_args.size()) - (has_script ? 1 : 0);
     std::vector<std::string> out;
     for (int i = 1; i < argc; i++) {
@@ -80,8 +81,13 @@ CLI::Validator positive(const char* what) {
 // An option of the session's: its values are read by the table, in take_session_options().
 CLI::Option* add_row(CLI::App& app, const OptionRow& row) {
     if (row.is_flag()) return app.add_flag(row.flags, row.help)->take_last();
-    if (!row.is_list()) return app.add_option_function<std::string>(row.flags, [](const std::string&) {}, row.help);
-    return app.add_option_function<std::vector<std::string>>(row.flags, [](const auto&) {}, row.help)->allow_extra_args(false);
+    if (!row.is_list())
+        return app.add_option_function<std::string>(
+            row.flags, [](const std::string&) {}, row.help);
+    return app
+        .add_option_function<std::vector<std::string>>(
+            row.flags, [](const auto&) {}, row.help)
+        ->allow_extra_args(false);
 }
 
 Result<void> take_session_options(Parsed& p) {
@@ -97,35 +103,59 @@ void define(CLI::App& app, Parsed& p) {
     app.set_help_flag("-h,--help", "this help");
     app.add_flag("-V,--version", p.version, "print the version");
     app.add_flag("--info", p.info, "kernel, module and ABI, as a report for bug trackers")->option_text(" ");
-    app.add_flag("-l", p.list, "list what can be probed, by name or glob; with a script: what it would attach. -lv: with types");
+    app.add_flag("-l", p.list,
+                 "list what can be probed, by name or glob; with a script: what it would attach. -lv: with types");
     env(app.add_option("-e", p.code, "run this code instead of a script"), "CODE")->option_text("CODE");
-    app.add_flag("-i", p.options.prompt, "a prompt, behind the script if there is one; without arguments on a terminal, too")->option_text(" ");
-    env(app.add_option("-c", p.command, "run this command once the probes are armed, and end with it"), "COMMAND")->option_text("CMD");
-    env(app.add_option("--timeout", p.timeout, "end after so many seconds"), "TIMEOUT")->option_text("SECONDS")->check(positive("a number of seconds"));
+    app.add_flag("-i", p.options.prompt,
+                 "a prompt, behind the script if there is one; without arguments on a terminal, too")
+        ->option_text(" ");
+    env(app.add_option("-c", p.command, "run this command once the probes are armed, and end with it"), "COMMAND")
+        ->option_text("CMD");
+    env(app.add_option("--timeout", p.timeout, "end after so many seconds"), "TIMEOUT")
+        ->option_text("SECONDS")
+        ->check(positive("a number of seconds"));
     env(app.add_option("-o", p.options.output, "write the script's output to a file"), "OUTPUT")->option_text("FILE");
     std::vector<std::string> formats;
     for (const FormatRow& row : kpl::formats()) formats.push_back(row.name);
-    env(app.add_option_function<std::string>("-f", [&p](const std::string& name) { p.options.format = format_named(name); },
-                                             "format of the output: text, json, or folded stacks")
-            ->option_text(fmt::format("{}", fmt::join(formats, "|")))->check(CLI::IsMember(formats)),
+    env(app.add_option_function<std::string>(
+               "-f", [&p](const std::string& name) { p.options.format = format_named(name); },
+               "format of the output: text, json, or folded stacks")
+            ->option_text(fmt::format("{}", fmt::join(formats, "|")))
+            ->check(CLI::IsMember(formats)),
         "FORMAT");
-    env(app.add_option("-B", p.options.buffering, "buffering of the output: none, line or full")->option_text("none|line|full")
+    env(app.add_option("-B", p.options.buffering, "buffering of the output: none, line or full")
+            ->option_text("none|line|full")
             ->transform(CLI::CheckedTransformer(std::map<std::string, Buffering>{
                 {"none", Buffering::None}, {"line", Buffering::Line}, {"full", Buffering::Full}})),
         "BUFFERING");
-    env(app.add_flag("--strict", p.options.strict, "exit 1 if anything was lost or stopped")->option_text(" "), "STRICT");
-    env(app.add_flag("--cost", p.options.cost, "as --check, and print what each handler may cost at most")->option_text(" "), "COST");
+    env(app.add_flag("--strict", p.options.strict, "exit 1 if anything was lost or stopped")->option_text(" "),
+        "STRICT");
+    env(app.add_flag("--cost", p.options.cost, "as --check, and print what each handler may cost at most")
+            ->option_text(" "),
+        "COST");
     env(app.add_flag("--dry-run", p.options.dry_run, "place the probes, and end at once")->option_text(" "), "DRY_RUN");
-    env(app.add_option("--color", p.options.color, "colour messages: auto (on a terminal, unless NO_COLOR is set), always or never")
+    env(app.add_option("--color", p.options.color,
+                       "colour messages: auto (on a terminal, unless NO_COLOR is set), always or never")
             ->option_text("auto|always|never")
-            ->transform(CLI::CheckedTransformer(
-                std::map<std::string, Color>{{"auto", Color::Auto}, {"always", Color::Always}, {"never", Color::Never}})),
+            ->transform(CLI::CheckedTransformer(std::map<std::string, Color>{
+                {"auto", Color::Auto}, {"always", Color::Always}, {"never", Color::Never}})),
         "COLOR");
-    for (const OptionRow& row : option_table()) p.session.push_back(env(add_row(app, row), row.env)->option_text(row.value));
-    env(app.add_flag("--vm{newest}", p.vm, "run in a throwaway VM: --vm=6.1, --vm=6.12, --vm=6.1-rt, or the newest")->option_text("[=KERNEL]"), "VM");
-    env(app.add_option("--vm-add", p.line.vm_add, "put a file or directory, a program with its libraries, or a kernel module into the VM; with --vm and -c alone, "
-        "the command runs there by itself"), "VM_ADD")->option_text("FILE")->allow_extra_args(false);
-    app.add_option("script", p.positionals, "the script or tool and its arguments; - reads stdin; or `disasm`, `list`, `doctor`, `help`, `tools`")->option_text("SCRIPT [ARGS]");
+    for (const OptionRow& row : option_table())
+        p.session.push_back(env(add_row(app, row), row.env)->option_text(row.value));
+    env(app.add_flag("--vm{newest}", p.vm, "run in a throwaway VM: --vm=6.1, --vm=6.12, --vm=6.1-rt, or the newest")
+            ->option_text("[=KERNEL]"),
+        "VM");
+    env(app.add_option(
+            "--vm-add", p.line.vm_add,
+            "put a file or directory, a program with its libraries, or a kernel module into the VM; with --vm and -c alone, "
+            "the command runs there by itself"),
+        "VM_ADD")
+        ->option_text("FILE")
+        ->allow_extra_args(false);
+    app.add_option(
+           "script", p.positionals,
+           "the script or tool and its arguments; - reads stdin; or `disasm`, `list`, `doctor`, `help`, `tools`")
+        ->option_text("SCRIPT [ARGS]");
     app.positionals_at_end();
     app.footer(examples);
 }
@@ -186,7 +216,8 @@ void settle(const CLI::App& app, CommandLine& line, Parsed& p, int argc, char** 
         rest.erase(rest.begin());
         if (auto tool = find_tool(o.script)) {
             o.script = *tool;
-            o.search_dirs.insert(o.search_dirs.begin(), std::filesystem::path(*tool).parent_path());  // modules beside it
+            o.search_dirs.insert(o.search_dirs.begin(),
+                                 std::filesystem::path(*tool).parent_path());  // modules beside it
             line.tool = true;
         }
     }
@@ -202,7 +233,8 @@ void settle(const CLI::App& app, CommandLine& line, Parsed& p, int argc, char** 
     }
     line.action = CommandLine::Action::Vm;
     const auto empty = [](const char* arg) { return std::string_view(arg) == "--vm="; };
-    if (std::any_of(argv + 1, argv + argc, empty)) return fail(line, "--vm= names no kernel; --vm alone takes the newest");
+    if (std::any_of(argv + 1, argv + argc, empty))
+        return fail(line, "--vm= names no kernel; --vm alone takes the newest");
     line.vm_kernel = p.vm == "newest" ? "" : p.vm;
     line.vm_argv = without_vm(argc, argv, script_args, !o.script.empty());
 }

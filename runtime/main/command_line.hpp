@@ -26,10 +26,10 @@ CommandLine parse_command_line(int argc, char** argv);
 
 // One option, for the manual and for shells' completion.
 struct OptionHelp {
-    std::vector<std::string> names;    // "-q", "--quiet"
-    std::string value;                 // "FILE", "[=KERNEL]"; empty: takes none
+    std::vector<std::string> names;  // "-q", "--quiet"
+    std::string value;               // "FILE", "[=KERNEL]"; empty: takes none
     std::string help;
-    std::string environment;           // its twin; empty: none
+    std::string environment;  // its twin; empty: none
     bool takes_value() const { return !value.empty() && !value.starts_with('['); }
 };
 std::vector<OptionHelp> options_help();

@@ -31,9 +31,7 @@ struct Context {
     bool json() const { return line.options.format->lists_are_json(); }
 };
 
-void put(const std::string& text) {
-    std::fwrite(text.data(), 1, text.size(), stdout);
-}
+void put(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
 
 Result<int> disasm(Context& c) {
     if (c.args.empty()) return Error{Errc::usage, "disasm takes a function: kprobe-lua disasm vfs_read"};
@@ -60,8 +58,7 @@ Result<int> list_blacklist(Context& c) {
     std::vector<BlacklistRange> found;
     for (const BlacklistRange& range : blacklist.ranges())
         if (glob_match(pattern, range.name)) found.push_back(range);
-    if (found.empty())
-        return Error{Errc::system, fmt::format("nothing on the blacklist matches '{}'", pattern)};
+    if (found.empty()) return Error{Errc::system, fmt::format("nothing on the blacklist matches '{}'", pattern)};
     put(c.json() ? json_blacklist(found) : print_blacklist(found));
     return 0;
 }
@@ -72,7 +69,8 @@ Result<int> list_functions(Context& c) {
     Types* types = c.line.options.verbose ? &c.types : nullptr;
     if (found.empty()) {
         const auto theirs = foreign_target(pattern);
-        return Error{Errc::system, fmt::format("no function that can be probed matches '{}'{}", pattern, theirs ? ": " + *theirs : "")};
+        return Error{Errc::system, fmt::format("no function that can be probed matches '{}'{}", pattern,
+                                               theirs ? ": " + *theirs : "")};
     }
     put(c.json() ? json_functions(found, types) : print_functions(found, types));
     return 0;
@@ -84,17 +82,12 @@ Result<int> list(Context& c) {
     if (what == "probes") return list_probes(c);
     if (what == "blacklist") return list_blacklist(c);
     if (what == "functions") return list_functions(c);
-    return Error{
-        Errc::usage,
-        fmt::format("there is no list of '{}': list probes, list blacklist or list functions", what)};
+    return Error{Errc::usage,
+                 fmt::format("there is no list of '{}': list probes, list blacklist or list functions", what)};
 }
 
-Result<int> doctor(Context&) {
-    return kpl::doctor();
-}
-Result<int> info(Context&) {
-    return kpl::info();
-}
+Result<int> doctor(Context&) { return kpl::doctor(); }
+Result<int> info(Context&) { return kpl::info(); }
 
 // What the prompt's ?NAME shows.
 Result<int> help(Context& c) {
@@ -133,8 +126,8 @@ std::vector<std::string_view> command_names() {
 }
 
 bool is_command(std::string_view word) {
-    return !word.starts_with('-') && std::any_of(std::begin(commands), std::end(commands),
-                                                 [&](const auto& row) { return row.name == word; });
+    return !word.starts_with('-') &&
+           std::any_of(std::begin(commands), std::end(commands), [&](const auto& row) { return row.name == word; });
 }
 
 Result<int> run_command(const CommandLine& line) {
@@ -144,8 +137,7 @@ Result<int> run_command(const CommandLine& line) {
     Context context{line, Words(line.inspect.begin() + 1, line.inspect.end())};
     for (const std::string& arg : context.args)
         if (arg.starts_with('-'))
-            return Error{Errc::usage,
-                         fmt::format("options stand before the command: kprobe-lua {} {} …", arg, name)};
+            return Error{Errc::usage, fmt::format("options stand before the command: kprobe-lua {} {} …", arg, name)};
     if (context.args.size() > row->most_args)
         return Error{Errc::usage, fmt::format("{}: one argument too many: '{}'", name, context.args.back())};
     return row->run(context);

@@ -24,9 +24,7 @@ constexpr const char* debugfs_list = "/sys/kernel/debug/kprobes/list";
 
 using Findings = std::vector<Finding>;
 
-bool has(const Machine& m, unsigned capability) {
-    return m.capabilities >> capability & 1;
-}
+bool has(const Machine& m, unsigned capability) { return m.capabilities >> capability & 1; }
 
 void add(Findings& out, bool good, const std::string& what, Health otherwise, const std::string& wrong,
          const std::string& mend) {
@@ -56,16 +54,14 @@ void configuration(const Machine& m, Findings& out) {
     }
     if (!there.empty()) out.push_back({"kernel configuration:" + there});
     if (!unsaid.empty())
-        out.push_back(
-            {"kernel configuration, not known:" + unsaid, Health::unknown, "sudo kprobe-lua doctor"});
+        out.push_back({"kernel configuration, not known:" + unsaid, Health::unknown, "sudo kprobe-lua doctor"});
     out.insert(out.end(), missing.begin(), missing.end());
 }
 
 void locks(const Machine& m, Findings& out) {
     const std::string state = lockdown(m);
     add(out, state != "confidentiality",
-        "kernel is not locked down" +
-            (state == "integrity" ? std::string(" against probes (integrity)") : ""),
+        "kernel is not locked down" + (state == "integrity" ? std::string(" against probes (integrity)") : ""),
         Health::bad, "kernel is locked down (confidentiality): it refuses probes",
         "boot without lockdown=confidentiality, or write lockdown=integrity in its place");
     const bool loaded = m.exists("/sys/module/kprobe_lua");
@@ -118,13 +114,11 @@ void module_in_kernel(const Machine& m, Findings& out) {
 
 void file_systems(const Machine& m, Findings& out) {
     if (!m.is_root())
-        return out.push_back(
-            {"debugfs and tracefs: only root sees them", Health::unknown, "sudo kprobe-lua doctor"});
+        return out.push_back({"debugfs and tracefs: only root sees them", Health::unknown, "sudo kprobe-lua doctor"});
     add(out, m.exists(debugfs_list), "debugfs is mounted", Health::poor,
         "debugfs is not mounted: the blacklist can't be read", "mount -t debugfs none /sys/kernel/debug");
     add(out,
-        m.exists("/sys/kernel/tracing/enabled_functions") ||
-            m.exists("/sys/kernel/debug/tracing/enabled_functions"),
+        m.exists("/sys/kernel/tracing/enabled_functions") || m.exists("/sys/kernel/debug/tracing/enabled_functions"),
         "tracefs is mounted", Health::poor, "tracefs is not mounted: list does not show what ftrace traces",
         "mount -t tracefs none /sys/kernel/tracing");
 }
@@ -137,11 +131,10 @@ constexpr Switch switches[] = {
     {"/sys/kernel/debug/kprobes/enabled", "1", "kprobes are enabled", "kprobes are switched off: none is hit",
      "echo 1 > /sys/kernel/debug/kprobes/enabled", Health::bad},
     {"/proc/sys/kernel/ftrace_enabled", "1", "ftrace is enabled",
-     "ftrace is switched off: probes on functions are not hit", "sysctl -w kernel.ftrace_enabled=1",
-     Health::bad},
+     "ftrace is switched off: probes on functions are not hit", "sysctl -w kernel.ftrace_enabled=1", Health::bad},
     {"/proc/sys/debug/kprobes-optimization", "1", "jump optimization is on",
-     "jump optimization is off: a probe within a function costs a breakpoint",
-     "sysctl -w debug.kprobes-optimization=1", Health::poor},
+     "jump optimization is off: a probe within a function costs a breakpoint", "sysctl -w debug.kprobes-optimization=1",
+     Health::poor},
     {"/proc/sys/net/core/bpf_jit_enable", "12", "JIT is on", "JIT is off: handlers are interpreted",
      "sysctl -w net.core.bpf_jit_enable=1", Health::poor},
     {"/proc/sys/kernel/kptr_restrict", "01", "addresses are shown",
@@ -154,11 +147,9 @@ constexpr Switch switches[] = {
 void settings(const Machine& m, Findings& out) {
     for (const Switch& s : switches) {
         const std::string value = m.read(s.path);
-        const bool moot =
-            std::string_view(s.path).ends_with("modules_disabled") && m.exists("/sys/module/kprobe_lua");
+        const bool moot = std::string_view(s.path).ends_with("modules_disabled") && m.exists("/sys/module/kprobe_lua");
         if (value.empty() || moot) continue;  // the kernel has no such switch, or we may not see it
-        add(out, std::string_view(s.good).find(value) != std::string_view::npos, s.what, s.otherwise, s.wrong,
-            s.mend);
+        add(out, std::string_view(s.good).find(value) != std::string_view::npos, s.what, s.otherwise, s.wrong, s.mend);
     }
 }
 
@@ -183,8 +174,7 @@ Machine Machine::here() {
     machine.modules = module_directory();
     const std::string status = machine.read("/proc/self/status"), key = "CapEff:\t";
     if (const size_t at = status.find(key); at != status.npos)
-        std::from_chars(status.data() + at + key.size(), status.data() + status.size(), machine.capabilities,
-                        16);
+        std::from_chars(status.data() + at + key.size(), status.data() + status.size(), machine.capabilities, 16);
     if (const auto device = Device::open(); !device) machine.device_error = device.error().text;
     return machine;
 }
@@ -196,13 +186,9 @@ std::string Machine::read(const std::string& path) const {
     return text;
 }
 
-bool Machine::exists(const std::string& path) const {
-    return ::access((root + path).c_str(), F_OK) == 0;
-}
+bool Machine::exists(const std::string& path) const { return ::access((root + path).c_str(), F_OK) == 0; }
 
-bool Machine::is_root() const {
-    return has(*this, cap_sys_admin) || (has(*this, cap_perfmon) && has(*this, cap_bpf));
-}
+bool Machine::is_root() const { return has(*this, cap_sys_admin) || (has(*this, cap_perfmon) && has(*this, cap_bpf)); }
 
 std::string lockdown(const Machine& machine) {
     const std::string state = machine.read("/sys/kernel/security/lockdown");
@@ -212,24 +198,21 @@ std::string lockdown(const Machine& machine) {
 
 std::optional<bool> secure_boot(const Machine& machine) {
     // Four bytes of attributes, then the value.
-    const std::string value =
-        machine.read("/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c");
+    const std::string value = machine.read("/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c");
     if (value.size() != 5) return std::nullopt;
     return value[4] == 1;
 }
 
 Findings diagnose(const Machine& machine) {
     Findings out;
-    for (const auto check :
-         {rights, configuration, locks, module_file, module_in_kernel, file_systems, settings})
+    for (const auto check : {rights, configuration, locks, module_file, module_in_kernel, file_systems, settings})
         check(machine, out);
     return out;
 }
 
 Findings diagnose_vm(const Machine& machine) {
     Findings out;
-    add(out, in_path(machine, "qemu-system-x86_64"), "QEMU", Health::bad, "no QEMU",
-        "apt-get install qemu-system-x86");
+    add(out, in_path(machine, "qemu-system-x86_64"), "QEMU", Health::bad, "no QEMU", "apt-get install qemu-system-x86");
     add(out, has_vm_kernel(machine), "a kernel and its module", Health::bad, "no kernel with a module",
         "apt-get install linux-image-cloud-amd64 linux-headers-cloud-amd64 && make");
     return out;

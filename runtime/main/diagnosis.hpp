@@ -11,12 +11,11 @@ namespace kpl {
 
 // The machine that is looked at; in tests a directory that looks like one.
 struct Machine {
-    std::string root;           // before every path
-    std::string release;        // as `uname -r` prints it
-    uint64_t capabilities = 0;  // effective, as in /proc/self/status
-    std::string modules;        // the directory with a module for each kernel
-    std::optional<std::string>
-        device_error;  // why the module's device does not open, or its ABI does not fit
+    std::string root;                         // before every path
+    std::string release;                      // as `uname -r` prints it
+    uint64_t capabilities = 0;                // effective, as in /proc/self/status
+    std::string modules;                      // the directory with a module for each kernel
+    std::optional<std::string> device_error;  // why the module's device does not open, or its ABI does not fit
 
     static Machine here();
     std::string read(const std::string& path) const;  // without the last newline; empty if it can't be read

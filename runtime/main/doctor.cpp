@@ -16,20 +16,15 @@ namespace kpl {
 namespace {
 
 bool any(const std::vector<Finding>& findings, Health health) {
-    return std::any_of(findings.begin(), findings.end(),
-                       [health](const Finding& f) { return f.health == health; });
+    return std::any_of(findings.begin(), findings.end(), [health](const Finding& f) { return f.health == health; });
 }
 
 const char* mark(Health health) {
     switch (health) {
-        case Health::good:
-            return "ok";
-        case Health::poor:
-            return "poor";
-        case Health::bad:
-            return "no";
-        case Health::unknown:
-            return "?";
+        case Health::good: return "ok";
+        case Health::poor: return "poor";
+        case Health::bad: return "no";
+        case Health::unknown: return "?";
     }
     return "";
 }
@@ -41,8 +36,7 @@ void row(const char* name, const std::string& value) {
 std::string distribution(const Machine& machine) {
     const std::string text = machine.read("/etc/os-release"), key = "PRETTY_NAME=\"";
     const size_t at = text.find(key);
-    return at == text.npos ? ""
-                           : text.substr(at + key.size(), text.find('"', at + key.size()) - at - key.size());
+    return at == text.npos ? "" : text.substr(at + key.size(), text.find('"', at + key.size()) - at - key.size());
 }
 
 std::string features(uint64_t bits) {
@@ -95,17 +89,16 @@ void module_rows(const Machine& machine) {
 
 void settings(const Machine& machine) {
     fmt::print("settings\n");
-    for (const char* path : {"/proc/sys/debug/kprobes-optimization", "/proc/sys/kernel/ftrace_enabled",
-                             "/proc/sys/net/core/bpf_jit_enable", "/proc/sys/net/core/bpf_jit_harden",
-                             "/proc/sys/kernel/kptr_restrict", "/proc/sys/kernel/perf_event_paranoid",
-                             "/proc/sys/kernel/unprivileged_bpf_disabled"})
+    for (const char* path :
+         {"/proc/sys/debug/kprobes-optimization", "/proc/sys/kernel/ftrace_enabled",
+          "/proc/sys/net/core/bpf_jit_enable", "/proc/sys/net/core/bpf_jit_harden", "/proc/sys/kernel/kptr_restrict",
+          "/proc/sys/kernel/perf_event_paranoid", "/proc/sys/kernel/unprivileged_bpf_disabled"})
         fmt::print("  {:<36} {}\n", std::string(path).substr(10),
                    machine.read(path).empty() ? "not known" : machine.read(path));
     const auto enabled = probes_enabled();
     fmt::print("  {:<36} {}\n", "kprobes", !enabled ? "not known" : *enabled ? "enabled" : "disabled");
     const auto probes = read_probe_list();
-    fmt::print("  {:<36} {}\n", "kprobes of the system",
-               probes ? std::to_string(probes->size()) : "not known");
+    fmt::print("  {:<36} {}\n", "kprobes of the system", probes ? std::to_string(probes->size()) : "not known");
 }
 
 }  // namespace
@@ -127,8 +120,8 @@ int doctor() {
     fmt::print("kprobe-lua {} on kernel {}\n{}\nin a throwaway VM (--vm)\n{}\n", KPL_VERSION, machine.release,
                print_findings(here), print_findings(vm));
     const bool bad = any(here, Health::bad);
-    const char* otherwise = any(vm, Health::bad) ? "Nothing can be probed yet."
-                                                 : "This kernel can't be probed yet; --vm can be used.";
+    const char* otherwise =
+        any(vm, Health::bad) ? "Nothing can be probed yet." : "This kernel can't be probed yet; --vm can be used.";
     fmt::print("{}\n", bad                       ? otherwise
                        : any(here, Health::poor) ? "This kernel can be probed, if less well than it could be."
                                                  : "This kernel can be probed.");

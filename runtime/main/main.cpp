@@ -29,7 +29,8 @@ int report(const kpl::Result<int>& result, kpl::Color color) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    // A broken pipe is an error of write(), and ends the run quietly. Programs that scripts start have the default again.
+    // A broken pipe is an error of write(), and ends the run quietly. Programs that scripts start have the default
+    // again.
     std::signal(SIGPIPE, [](int) {});
     std::vector<char*> words(argv, argv + argc);
     std::string tool = kpl::called_tool(argv[0]).value_or("");
@@ -46,7 +47,8 @@ int main(int argc, char** argv) {
         case kpl::CommandLine::Action::Inspect: return report(kpl::run_command(line), line.options.color);
         case kpl::CommandLine::Action::Vm: return report(kpl::run_in_vm(line), line.options.color);
         case kpl::CommandLine::Action::Run:
-            return report(line.options.prompt ? kpl::Repl::prompt(line.options) : kpl::Run::script(line.options), line.options.color);
+            return report(line.options.prompt ? kpl::Repl::prompt(line.options) : kpl::Run::script(line.options),
+                          line.options.color);
     }
     return 2;
 }

@@ -30,9 +30,11 @@ std::optional<std::string> find_tool(std::string_view word) {
     if (word.empty() || word == "-" || word.find('/') != word.npos || word.ends_with(".lua")) return {};
     std::error_code error;
     if (word == "tools")
-        if (const std::string list = lua_directory() + "/kprobe/tools.lua"; fs::is_regular_file(list, error)) return list;
+        if (const std::string list = lua_directory() + "/kprobe/tools.lua"; fs::is_regular_file(list, error))
+            return list;
     for (const std::string& dir : tool_directories())
-        if (const fs::path file = fs::path(dir) / (std::string(word) + ".lua"); fs::is_regular_file(file, error)) return file;
+        if (const fs::path file = fs::path(dir) / (std::string(word) + ".lua"); fs::is_regular_file(file, error))
+            return file;
     return {};
 }
 

@@ -39,7 +39,8 @@ std::string terminfo_entry() {
     if (!term || !*term || std::strchr(term, '/')) return {};
     std::error_code error;
     for (const char* database : {"/etc/terminfo", "/lib/terminfo", "/usr/share/terminfo"})
-        if (const fs::path entry = fs::path(database) / std::string(1, *term) / term; fs::exists(entry, error)) return entry;
+        if (const fs::path entry = fs::path(database) / std::string(1, *term) / term; fs::exists(entry, error))
+            return entry;
     return {};
 }
 
@@ -84,7 +85,8 @@ Result<int> run_in_vm(const CommandLine& line) {
     } else if (!options.script.empty() && !line.tool && line.inspect.empty()) {
         const fs::path script = options.script;
         std::error_code error;
-        if (!fs::exists(script, error)) return Error{Errc::system, "cannot open " + options.script + ": No such file or directory"};
+        if (!fs::exists(script, error))
+            return Error{Errc::system, "cannot open " + options.script + ": No such file or directory"};
         spec.files.push_back(fs::absolute(script));
         // Lua modules beside the script come along.
         spec.lua_trees.push_back(fs::absolute(script).parent_path());

@@ -27,7 +27,7 @@ std::string mount_point() {
 
 // A group's number is that of its directory.
 Result<uint64_t> number_of(const std::string& directory) {
-    struct stat s{};
+    struct stat s {};
     if (stat(directory.c_str(), &s) != 0 || !S_ISDIR(s.st_mode))
         return Error{Errc::script, fmt::format("there is no cgroup {}", directory)};
     return uint64_t{s.st_ino};
@@ -44,10 +44,11 @@ std::string Cgroups::path(uint64_t id) {
         read_at_ = now;
         if (const auto number = number_of(top)) paths_[*number] = "/";
         std::error_code none;
-        for (fs::recursive_directory_iterator at(top, fs::directory_options::skip_permission_denied, none), end; at != end;
-             at.increment(none))
+        for (fs::recursive_directory_iterator at(top, fs::directory_options::skip_permission_denied, none), end;
+             at != end; at.increment(none))
             if (at->is_directory(none))
-                if (const auto number = number_of(at->path().string())) paths_[*number] = at->path().string().substr(top.size());
+                if (const auto number = number_of(at->path().string()))
+                    paths_[*number] = at->path().string().substr(top.size());
     }
     const auto at = paths_.find(id);
     return at != paths_.end() ? at->second : std::to_string(id);

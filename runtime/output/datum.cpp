@@ -124,7 +124,8 @@ std::vector<Datum> Decoder::fixed(const Layout& layout, std::span<const uint8_t>
         if (absent(layout, from, i, 0))
             values.emplace_back(Nil{});
         else if (is_bytes(f.kind))
-            values.push_back(bytes(f, part(from, f.offset + 8u, std::min(load<uint32_t>(from, f.offset), most_bytes(f)))));
+            values.push_back(
+                bytes(f, part(from, f.offset + 8u, std::min(load<uint32_t>(from, f.offset), most_bytes(f)))));
         else
             values.push_back(datum_of(number(f, f.kind, load<uint64_t>(from, f.offset))));
     }
@@ -168,8 +169,12 @@ Result<void> put_checked(std::string& bytes, const FieldLayout& f, const Datum& 
     if (auto* text = std::get_if<std::string>(&value); text && f.kind == FieldKind::String && text->size() > f.limit)
         return Error{Errc::script, fmt::format("'{}' is longer than the {} bytes of {}", *text, f.limit, what)};
     if (put_field(bytes, f, value)) return {};
-    if (f.kind == FieldKind::List) return Error{Errc::script, what + " is a list, which handlers alone make: see pairs()"};
-    const char* wanted = f.kind == FieldKind::Inet ? "an internet address" : f.kind == FieldKind::String ? "a string" : f.kind == FieldKind::Bool ? "true or false" : "a number";
+    if (f.kind == FieldKind::List)
+        return Error{Errc::script, what + " is a list, which handlers alone make: see pairs()"};
+    const char* wanted = f.kind == FieldKind::Inet     ? "an internet address"
+                         : f.kind == FieldKind::String ? "a string"
+                         : f.kind == FieldKind::Bool   ? "true or false"
+                                                       : "a number";
     return Error{Errc::script, fmt::format("{} should be {}", what, wanted)};
 }
 
@@ -177,7 +182,8 @@ Result<void> put_checked(std::string& bytes, const FieldLayout& f, const Datum& 
 
 Result<std::string> encode(const Layout& layout, const std::vector<Datum>& values) {
     if (values.size() != layout.fields.size())
-        return Error{Errc::script, fmt::format("the key has {} elements, {} given", layout.fields.size(), values.size())};
+        return Error{Errc::script,
+                     fmt::format("the key has {} elements, {} given", layout.fields.size(), values.size())};
     std::string bytes(layout.size, '\0');
     for (size_t i = 0; i < values.size(); i++)
         TRY(put_checked(bytes, layout.fields[i], values[i], fmt::format("element {} of the key", i + 1)));
@@ -188,8 +194,10 @@ Result<std::string> encode_named(const Layout& layout, const std::vector<std::pa
     std::string bytes(layout.size, '\0');
     uint64_t present = 0;
     for (const auto& [name, value] : values) {
-        const auto at = std::find_if(layout.fields.begin(), layout.fields.end(), [&](const FieldLayout& f) { return f.name == name; });
-        if (at == layout.fields.end()) return Error{Errc::script, fmt::format("the map's values have no field '{}'", name)};
+        const auto at = std::find_if(layout.fields.begin(), layout.fields.end(),
+                                     [&](const FieldLayout& f) { return f.name == name; });
+        if (at == layout.fields.end())
+            return Error{Errc::script, fmt::format("the map's values have no field '{}'", name)};
         if (std::holds_alternative<Nil>(value) && at->nilable) continue;
         TRY(put_checked(bytes, *at, value, name.empty() ? "the value" : fmt::format("field '{}'", name)));
         present |= uint64_t{1} << (at - layout.fields.begin());

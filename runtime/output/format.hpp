@@ -32,7 +32,8 @@ class Format {
     // What printf and print have made.
     virtual std::string printed(std::string_view text) const { return std::string(text); }
     virtual std::string attached([[maybe_unused]] size_t probes) const { return {}; }
-    // How the command of -c ended, as $? has it, if not well. People are told of this and the next two on stderr as well.
+    // How the command of -c ended, as $? has it, if not well. People are told of this and the next two on stderr as
+    // well.
     virtual std::string command([[maybe_unused]] int status) const { return {}; }
     virtual std::string lost([[maybe_unused]] uint64_t events) const { return {}; }
     virtual std::string overload(const OverloadLine&) const { return {}; }

@@ -45,8 +45,11 @@ Json buckets(const MapDecl& map, const AggValue& v) {
 Json value_of(const MapDecl& map, const AggValue& v) {
     if (const auto one = v.number(kpl_agg_descs[map.kind])) return std::visit([](auto n) { return number(n); }, *one);
     if (is_histogram(map)) return buckets(map, v);
-    return {{"count", count(v.n)}, {"average", integer(v.average())}, {"total", integer(v.sum)},
-            {"min", integer(v.min)}, {"max", integer(v.max)}};
+    return {{"count", count(v.n)},
+            {"average", integer(v.average())},
+            {"total", integer(v.sum)},
+            {"min", integer(v.min)},
+            {"max", integer(v.max)}};
 }
 
 const char* type_of(const MapDecl& map) {
@@ -105,8 +108,11 @@ class JsonFormat final : public Format {
     std::string lost(uint64_t events) const override { return json_line("lost_events", {{"events", count(events)}}); }
 
     std::string overload(const OverloadLine& line) const override {
-        return json_line("overload", {{"probe", line.probe}, {"hits", count(line.hits)}, {"cpu", line.cpu},
-                                      {"percent", line.percent}, {"share", line.share}});
+        return json_line("overload", {{"probe", line.probe},
+                                      {"hits", count(line.hits)},
+                                      {"cpu", line.cpu},
+                                      {"percent", line.percent},
+                                      {"share", line.share}});
     }
 
     std::string command(int status) const override { return json_line("command", {{"status", status}}); }

@@ -54,7 +54,8 @@ struct Spec {
 size_t parse_number(std::string_view format, size_t& at) {
     constexpr size_t most = 1000;
     size_t n = 0;
-    while (at < format.size() && format[at] >= '0' && format[at] <= '9') n = std::min(most, n * 10 + static_cast<size_t>(format[at++] - '0'));
+    while (at < format.size() && format[at] >= '0' && format[at] <= '9')
+        n = std::min(most, n * 10 + static_cast<size_t>(format[at++] - '0'));
     return n;
 }
 
@@ -78,7 +79,8 @@ std::string convert(const Spec& spec, const Datum& value) {
         case 'd':
         case 'i':
             // A 64-bit unsigned value keeps its value, as string.format("%d") of a uint64_t would.
-            if (std::holds_alternative<uint64_t>(value)) return c_format(head + "llu", static_cast<unsigned long long>(n));
+            if (std::holds_alternative<uint64_t>(value))
+                return c_format(head + "llu", static_cast<unsigned long long>(n));
             return c_format(head + "lld", static_cast<long long>(n));
         case 'u':
         case 'x':

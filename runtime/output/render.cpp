@@ -64,8 +64,7 @@ double weight(const MapDecl& map, const AggValue& v) {
 }
 
 std::string value_text(const MapDecl& map, const AggValue& v) {
-    if (const auto number = v.number(row_of(map)))
-        return std::visit([](auto n) { return std::to_string(n); }, *number);
+    if (const auto number = v.number(row_of(map))) return std::visit([](auto n) { return std::to_string(n); }, *number);
     return fmt::format("count {}, average {}, total {}, min {}, max {}", v.n, v.average(), v.sum, v.min, v.max);
 }
 

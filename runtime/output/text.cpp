@@ -7,7 +7,9 @@ namespace {
 
 class Text final : public Format {
   public:
-    std::string map(const MapDecl& map, const std::vector<KeyedValue>& rows) const override { return render(map, rows); }
+    std::string map(const MapDecl& map, const std::vector<KeyedValue>& rows) const override {
+        return render(map, rows);
+    }
     bool as_tostring() const override { return true; }
 };
 

@@ -18,7 +18,9 @@ const Words hit_fields = {"addr", "arg", "args", "data", "func", "ip", "regs", "
 constexpr size_t most_listed = 120;
 
 std::string_view common_begin(std::string_view a, std::string_view b) {
-    const auto end = std::mismatch(a.begin(), a.begin() + static_cast<std::ptrdiff_t>(std::min(a.size(), b.size())), b.begin()).first;
+    const auto end =
+        std::mismatch(a.begin(), a.begin() + static_cast<std::ptrdiff_t>(std::min(a.size(), b.size())), b.begin())
+            .first;
     return a.substr(0, static_cast<size_t>(end - a.begin()));
 }
 
@@ -87,7 +89,8 @@ Completer::Answer Completer::targets(const std::string& word) {
     const std::string module = colon == word.npos ? "" : word.substr(0, colon);
     const std::string begin = colon == word.npos ? word : word.substr(colon + 1);
     std::vector<std::string_view> found;
-    const auto done = kernel_.symbols.each_function(begin, module, [&](std::string_view name) { found.push_back(name); });
+    const auto done =
+        kernel_.symbols.each_function(begin, module, [&](std::string_view name) { found.push_back(name); });
     if (!done) return {};
     const Words modules = colon == word.npos ? loaded_modules() : Words();
     found.insert(found.end(), modules.begin(), modules.end());
@@ -105,7 +108,8 @@ Words Completer::names(const InputContext& context) {
     std::string path;
     for (const std::string& name : context.path) path += (path.empty() ? "" : ".") + name;
     found = host_.names_behind(path);
-    if (context.path.empty() && context.handler) found.insert(found.end(), context.handler->params.begin(), context.handler->params.end());
+    if (context.path.empty() && context.handler)
+        found.insert(found.end(), context.handler->params.begin(), context.handler->params.end());
     return found;
 }
 
@@ -134,7 +138,8 @@ std::optional<TypeId> Completer::first_type(const InputContext& context, size_t&
     const ProbeHandler* handler = find_handler(kind, side);
     const bool returns = handler && handler->program == KPL_PROG_RET;
     const size_t own = kind.mirrors ? 0 : 1;
-    if (own && !params.empty() && name == params[0] && context.path.size() > 1 && context.path[1] == "args" && !returns) {
+    if (own && !params.empty() && name == params[0] && context.path.size() > 1 && context.path[1] == "args" &&
+        !returns) {
         used = 3;
         for (const Param& param : sig->params)
             if (context.path.size() > 2 && param.name == context.path[2]) return param.type;
@@ -153,7 +158,8 @@ std::optional<TypeId> Completer::type_of(const InputContext& context) {
     std::optional<TypeId> type = first_type(context, used);
     for (size_t i = used; type; i++) {
         auto info = kernel_.types.resolve(*type);
-        if (info && (info->kind == TypeKind::Pointer || info->kind == TypeKind::Array)) info = kernel_.types.resolve(info->element);
+        if (info && (info->kind == TypeKind::Pointer || info->kind == TypeKind::Array))
+            info = kernel_.types.resolve(info->element);
         if (!info) return std::nullopt;
         if (i >= context.path.size()) return info->id;
         const auto field = kernel_.types.field(info->id, context.path[i]);

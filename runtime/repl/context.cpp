@@ -122,7 +122,8 @@ struct Reader {
         if ((c == ')' || c == '}' || c == ']') && !frames.empty()) {
             std::string string = std::move(frames.back().first_string), callee = std::move(frames.back().callee);
             frames.pop_back();
-            if (!frames.empty() && frames.back().first_string.empty() && frames.back().callee == callee) frames.back().first_string = string;
+            if (!frames.empty() && frames.back().first_string.empty() && frames.back().callee == callee)
+                frames.back().first_string = string;
             if (c == ')') in_params = false;
         }
         if (c == ',' && !frames.empty()) frames.back().first = false;
@@ -198,7 +199,8 @@ InputContext context_of(std::string_view text) {
     const std::vector<Token> tokens = tokens_of(text);
     Reader reader{tokens};
     reader.read();
-    for (auto block = reader.blocks.rbegin(); block != reader.blocks.rend() && !context.handler; ++block) context.handler = block->handler;
+    for (auto block = reader.blocks.rbegin(); block != reader.blocks.rend() && !context.handler; ++block)
+        context.handler = block->handler;
     if (context.handler) context.handler->in_params = reader.in_params;
     const size_t count = tokens.size();
     if (count && tokens.back().open) {
@@ -218,8 +220,8 @@ InputContext context_of(std::string_view text) {
         context.path = path_before(tokens, before - 1);
         context.method = sign == ":";
         if (context.path.empty()) context.kind = InputContext::Kind::Nothing;
-    } else if (!reader.frames.empty() && reader.frames.back().open == '{' && is_declarator(reader.frames.back().callee) &&
-               (sign == "{" || sign == ",")) {
+    } else if (!reader.frames.empty() && reader.frames.back().open == '{' &&
+               is_declarator(reader.frames.back().callee) && (sign == "{" || sign == ",")) {
         context.kind = InputContext::Kind::Option;
         context.callee = reader.frames.back().callee;
     } else if (!reader.frames.empty() && reader.in_params) {

@@ -22,7 +22,7 @@ struct InputContext {
     struct Handler {
         std::string declares;  // "kprobe"
         std::string target;
-        std::string side;      // "pre", "ret"; empty: it is an argument
+        std::string side;  // "pre", "ret"; empty: it is an argument
         std::vector<std::string> params;
         bool in_params = false;
     };

@@ -33,12 +33,18 @@ constexpr std::string_view paste_end = "\033[201~";
 
 // Beside those of libedit's emacs mode.
 constexpr const char* bindings[][2] = {
-    {"^C", "kpl-interrupt"},      {"^_", "kpl-run"},
-    {"\033[200~", "kpl-paste"},   {"^I", "kpl-complete"},
-    {"^R", "em-inc-search-prev"}, {"^W", "ed-delete-prev-word"},
-    {"\033[1;5C", "em-next-word"}, {"\033[1;5D", "ed-prev-word"},
-    {"\033[H", "ed-move-to-beg"}, {"\033[F", "ed-move-to-end"},
-    {"\033[1~", "ed-move-to-beg"}, {"\033[4~", "ed-move-to-end"},
+    {"^C", "kpl-interrupt"},
+    {"^_", "kpl-run"},
+    {"\033[200~", "kpl-paste"},
+    {"^I", "kpl-complete"},
+    {"^R", "em-inc-search-prev"},
+    {"^W", "ed-delete-prev-word"},
+    {"\033[1;5C", "em-next-word"},
+    {"\033[1;5D", "ed-prev-word"},
+    {"\033[H", "ed-move-to-beg"},
+    {"\033[F", "ed-move-to-end"},
+    {"\033[1~", "ed-move-to-beg"},
+    {"\033[4~", "ed-move-to-end"},
     {"\033[3~", "ed-delete-next-char"},
 };
 
@@ -116,7 +122,8 @@ void Editor::bind_keys() {
     lib->el_set(el_, EL_EDITOR, "emacs");
     lib->el_set(el_, EL_HIST, lib->history, history_);
     lib->el_set(el_, EL_GETCFN, next_key);
-    lib->el_set(el_, EL_PROMPT_ESC, +[](EditLine* el) { return editor_of(el)->painted_prompt_.data(); }, '\1');
+    lib->el_set(
+        el_, EL_PROMPT_ESC, +[](EditLine* el) { return editor_of(el)->painted_prompt_.data(); }, '\1');
     lib->el_set(el_, EL_ADDFN, "kpl-interrupt", "Clear the line", bound<&Editor::interrupt>);
     lib->el_set(el_, EL_ADDFN, "kpl-run", "Insert text that came at once", bound<&Editor::insert_run>);
     lib->el_set(el_, EL_ADDFN, "kpl-paste", "Insert what is pasted", bound<&Editor::insert_paste>);
@@ -278,7 +285,8 @@ unsigned char Editor::insert_paste() {
 void Editor::stop() {
     erase_hint();
     lib->el_set(el_, EL_PREP_TERM, 0);
-    struct sigaction ours {}, standard {};
+    struct sigaction ours {
+    }, standard{};
     standard.sa_handler = SIG_DFL;
     ::sigaction(SIGTSTP, &standard, &ours);
     ::raise(SIGTSTP);  // returns when we are continued, or at once where nobody could continue us
@@ -378,8 +386,8 @@ void Editor::show_hint() {
     Position end;
     const Position at = cursor(&end);
     const size_t down = end.row - at.row + 1;
-    write(fmt::format("{}\r\033[2m{}\033[0m\033[K{}", std::string(down, '\n'), narrow(text.data(), text.data() + text.size()),
-                      back_to(at, down)));
+    write(fmt::format("{}\r\033[2m{}\033[0m\033[K{}", std::string(down, '\n'),
+                      narrow(text.data(), text.data() + text.size()), back_to(at, down)));
 }
 
 void Editor::erase_hint() {

@@ -84,11 +84,11 @@ class Editor {
     struct editline* el_ = nullptr;
     struct history* history_ = nullptr;
     std::string prompt_, painted_prompt_;
-    std::string keys_;     // read, and not yet given to libedit
-    std::string run_;      // text that goes into the line at once
-    std::string hint_;     // as it is shown; empty: none
+    std::string keys_;  // read, and not yet given to libedit
+    std::string run_;   // text that goes into the line at once
+    std::string hint_;  // as it is shown; empty: none
     size_t rows_ = 24, columns_ = 80;
-    bool plain_ = false;   // the terminal can't move its cursor
+    bool plain_ = false;  // the terminal can't move its cursor
     bool reading_ = false, interrupted_ = false, ended_ = false;
 };
 

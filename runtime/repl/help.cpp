@@ -83,7 +83,9 @@ bool defines(const Block& row, const std::string& name) {
     const size_t end = row.text.find(" | ", 2);
     for (size_t at = row.text.find('`'); at < end; at = row.text.find('`', row.text.find('`', at + 1) + 1)) {
         const std::string_view code = std::string_view(row.text).substr(at + 1);
-        if (code.starts_with(name) && !std::isalnum(static_cast<unsigned char>(code[name.size()])) && code[name.size()] != '_') return true;
+        if (code.starts_with(name) && !std::isalnum(static_cast<unsigned char>(code[name.size()])) &&
+            code[name.size()] != '_')
+            return true;
     }
     return false;
 }
@@ -98,7 +100,8 @@ size_t distance(const Block& block, const std::regex& word) {
 const Block* shortest_code(const std::vector<Block>& blocks, const std::regex& with) {
     const Block* found = nullptr;
     for (const Block& block : blocks)
-        if (block.kind == Block::Kind::Code && (!found || block.text.size() < found->text.size()) && std::regex_search(block.text, with))
+        if (block.kind == Block::Kind::Code && (!found || block.text.size() < found->text.size()) &&
+            std::regex_search(block.text, with))
             found = &block;
     return found;
 }
@@ -132,7 +135,8 @@ std::string indented(const std::string& code) {
 }  // namespace
 
 std::optional<std::string> Help::documented(const std::string& name, size_t columns, Rows rows) {
-    static const std::vector<Block> blocks = blocks_of({reinterpret_cast<const char*>(documents), sizeof documents - 1});
+    static const std::vector<Block> blocks =
+        blocks_of({reinterpret_cast<const char*>(documents), sizeof documents - 1});
     if (!std::regex_match(name, std::regex(R"([\w.]+)"))) return std::nullopt;
     const std::string spelt = "(^|[^\\w.\"])" + std::regex_replace(name, std::regex(R"(\.)"), "\\.");
     const std::regex word(spelt + "($|[^\\w\"])"), call(spelt + " *[({\"]");
@@ -177,7 +181,8 @@ std::optional<std::string> Help::function(const std::string& target) {
     const Symbol& symbol = found->front();
     std::string text;
     const auto sig = kernel_.types.function(symbol.name, symbol.module);
-    text = sig && *sig ? (*sig)->text : symbol.name + ": BTF says nothing of its parameters; p.arg[n] is what the registers hold";
+    text = sig && *sig ? (*sig)->text
+                       : symbol.name + ": BTF says nothing of its parameters; p.arg[n] is what the registers hold";
     if (!symbol.module.empty()) text += fmt::format("\n  in the module {}", symbol.module);
     if (found->size() > 1) text += fmt::format("\n  {} functions have this name: give the address", found->size());
     auto inspector = Inspector::open(kernel_.symbols, kernel_.types);
@@ -185,7 +190,8 @@ std::optional<std::string> Help::function(const std::string& target) {
     if (!view)
         text += "\n  whether it can be probed is not known: " + view.error().text;
     else if (view->points.empty() || !view->points.front().probe.yes())
-        text += "\n  can't be probed: " + (view->points.empty() ? "it has no code" : text_of(view->points.front().probe, symbol.addr));
+        text += "\n  can't be probed: " +
+                (view->points.empty() ? "it has no code" : text_of(view->points.front().probe, symbol.addr));
     else
         text += view->points.front().ftrace ? "\n  can be probed: at its entry by ftrace, within by kprobes"
                                             : "\n  can be probed: by kprobes; ftrace has no site at its entry";

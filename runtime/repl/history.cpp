@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A line for each input; a newline in it is "\n", a backslash "\\". Whoever writes holds the file's lock, and nobody puts
-// another file in its place: what others append to stays the same file.
+// A line for each input; a newline in it is "\n", a backslash "\\". Whoever writes holds the file's lock, and nobody
+// puts another file in its place: what others append to stays the same file.
 #include "repl/history.hpp"
 
 #include <fcntl.h>

@@ -53,8 +53,10 @@ std::string harmless(std::string_view text) {
 size_t rows_of(std::string_view line, size_t columns) {
     size_t width = 0;
     for (size_t i = 0; i < line.size(); i++) {
-        if (const size_t color = color_sequence(line.substr(i))) i += color - 1;
-        else if ((static_cast<unsigned char>(line[i]) & 0xc0) != 0x80) width += line[i] == '\t' ? 8 - width % 8 : 1;
+        if (const size_t color = color_sequence(line.substr(i)))
+            i += color - 1;
+        else if ((static_cast<unsigned char>(line[i]) & 0xc0) != 0x80)
+            width += line[i] == '\t' ? 8 - width % 8 : 1;
     }
     return std::max<size_t>(1, (width + columns - 1) / std::max<size_t>(columns, 1));
 }

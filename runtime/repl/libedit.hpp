@@ -10,9 +10,19 @@
 namespace kpl {
 
 struct Libedit {
-#define KPL_LIBEDIT_FUNCTIONS(X)                                                                                            \
-    X(el_init) X(el_end) X(el_set) X(el_get) X(el_gets) X(el_wline) X(el_winsertstr) X(el_deletestr) X(el_resize) \
-        X(history) X(history_init) X(history_end)
+#define KPL_LIBEDIT_FUNCTIONS(X) \
+    X(el_init)                   \
+    X(el_end)                    \
+    X(el_set)                    \
+    X(el_get)                    \
+    X(el_gets)                   \
+    X(el_wline)                  \
+    X(el_winsertstr)             \
+    X(el_deletestr)              \
+    X(el_resize)                 \
+    X(history)                   \
+    X(history_init)              \
+    X(history_end)
 #define X(name) decltype(&::name) name = nullptr;
     KPL_LIBEDIT_FUNCTIONS(X)
 #undef X

@@ -18,8 +18,8 @@
 namespace kpl {
 namespace {
 
-constexpr uint64_t longest_turn = 5'000'000;    // ns of delivery, before a key has its turn
-constexpr uint64_t patience = 500'000'000;      // ns after which ^C is meant for a callback, not for the line
+constexpr uint64_t longest_turn = 5'000'000;  // ns of delivery, before a key has its turn
+constexpr uint64_t patience = 500'000'000;    // ns after which ^C is meant for a callback, not for the line
 
 std::string keeps(const RunOptions& options) {
     return options.output.empty() ? "-o FILE keeps all" : "all is in " + options.output;
@@ -55,10 +55,11 @@ Result<int> Repl::main() {
     signals_ = TRY(Signals::take(session_->host()));
     help_.emplace(session_->host(), session_->kernel());
     completer_.emplace(session_->host(), session_->kernel());
-    editor_ = TRY(Editor::open({.wait = [this] { return wait(); },
-                                .complete = [this](std::string_view text) { return completer_->complete(unfinished_ + std::string(text)); },
-                                .hint = [this](std::string_view text) { return completer_->hint(unfinished_ + std::string(text)); }},
-                               color_));
+    editor_ = TRY(Editor::open(
+        {.wait = [this] { return wait(); },
+         .complete = [this](std::string_view text) { return completer_->complete(unfinished_ + std::string(text)); },
+         .hint = [this](std::string_view text) { return completer_->hint(unfinished_ + std::string(text)); }},
+        color_));
     auto entries = history_.load();
     if (entries)
         for (const std::string& entry : *entries) editor_->remember(entry);
@@ -127,7 +128,8 @@ Result<void> Repl::run_chunk(const std::string& input) {
     auto ran = session_->run_input(input, fmt::format("input {}", number_));
     if (ran && !session_->ended()) ran = session_->arm();
     if (running.stopped()) dialogue("\n");  // behind the terminal's own ^C
-    if (ran && (session_->asked() != asked || !session_->host().is_expression(input))) saved_.add({input, first, declared() - first});
+    if (ran && (session_->asked() != asked || !session_->host().is_expression(input)))
+        saved_.add({input, first, declared() - first});
     return ran;
 }
 
@@ -135,8 +137,10 @@ void Repl::run_input(const std::string& input) {
     if (begins_with_local(input) && !std::exchange(told_of_locals_, true))
         note(Note::Info, "note: a local is gone after its input; without `local`, a name stays");
     if (input.starts_with('?')) {
-        const size_t from = std::min(input.find_first_not_of(" \t", 1), input.size()), to = input.find_last_not_of(" \t");
-        return dialogue(help_->about(from < input.size() ? input.substr(from, to + 1 - from) : "", editor_->columns() - 1) + "\n");
+        const size_t from = std::min(input.find_first_not_of(" \t", 1), input.size()),
+                     to = input.find_last_not_of(" \t");
+        return dialogue(
+            help_->about(from < input.size() ? input.substr(from, to + 1 - from) : "", editor_->columns() - 1) + "\n");
     }
     const auto ran = run_chunk(input);
     std::fflush(stdout);  // what Lua's io library has written
@@ -196,7 +200,8 @@ Editor::Wake Repl::wait() {
         timespec ts{};
         if (limit) ts = {static_cast<time_t>(*limit / 1000000000u), static_cast<long>(*limit % 1000000000u)};
         pollfd fds[] = {{STDIN_FILENO, POLLIN, 0}, {signals_->fd(), POLLIN, 0}, {session_->device_fd(), POLLIN, 0}};
-        if (::ppoll(fds, std::size(fds), limit ? &ts : nullptr, nullptr) < 0 && errno != EINTR) return Editor::Wake::End;
+        if (::ppoll(fds, std::size(fds), limit ? &ts : nullptr, nullptr) < 0 && errno != EINTR)
+            return Editor::Wake::End;
     }
 }
 

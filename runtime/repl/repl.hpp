@@ -59,14 +59,14 @@ class Repl final : public Run, private PromptApi {
     Saved saved_;
     std::optional<Help> help_;
     std::optional<Completer> completer_;
-    std::string unfinished_;      // lines of the input before the one that is typed
+    std::string unfinished_;  // lines of the input before the one that is typed
     Screen screen_;
     std::unique_ptr<Signals> signals_;
     std::unique_ptr<Editor> editor_;
-    unsigned number_ = 1;         // of the input
-    bool live_ = false;           // what comes now was not asked for by an input
+    unsigned number_ = 1;  // of the input
+    bool live_ = false;    // what comes now was not asked for by an input
     bool told_of_locals_ = false, told_of_history_ = false;
-    bool at_line_start_ = true;   // of what was written to the terminal
+    bool at_line_start_ = true;  // of what was written to the terminal
 };
 
 }  // namespace kpl

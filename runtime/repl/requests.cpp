@@ -25,8 +25,8 @@ Result<uint32_t> probe_number(const std::string& text) {
 std::string cost_text(const std::vector<const ArmedProgram*>& programs) {
     std::string text;
     for (const ArmedProgram* one : programs)
-        text += fmt::format("{}{}: up to {} a hit, {} instructions", text.empty() ? "" : "\n", one->program.name, one->loaded.cost,
-                            one->program.insns.size());
+        text += fmt::format("{}{}: up to {} a hit, {} instructions", text.empty() ? "" : "\n", one->program.name,
+                            one->loaded.cost, one->program.insns.size());
     return text;
 }
 

@@ -41,7 +41,8 @@ end
 
 std::string declarators() {
     std::string list;
-    for (const ProbeKindRow& kind : probe_kinds) list += fmt::format("{}{} = {}", list.empty() ? "" : ", ", kind.name, kind.name);
+    for (const ProbeKindRow& kind : probe_kinds)
+        list += fmt::format("{}{} = {}", list.empty() ? "" : ", ", kind.name, kind.name);
     return "local declare = { " + list + " }";
 }
 
@@ -66,7 +67,8 @@ std::string Saved::script(const std::vector<State>& states) const {
             body += commented(input.text);
             continue;
         }
-        const std::string text = std::regex_search(input.text, has_local) ? "do\n" + input.text + "\nend\n" : input.text + "\n";
+        const std::string text =
+            std::regex_search(input.text, has_local) ? "do\n" + input.text + "\nend\n" : input.text + "\n";
         const auto own = std::span(states).subspan(input.first_probe, input.probes);
         if (all_on(own)) {
             body += text;
@@ -74,7 +76,8 @@ std::string Saved::script(const std::vector<State>& states) const {
         }
         picks = true;
         std::string list;
-        for (const State state : own) list += fmt::format("{}\"{}\"", list.empty() ? "" : ", ", names[static_cast<int>(state)]);
+        for (const State state : own)
+            list += fmt::format("{}\"{}\"", list.empty() ? "" : ", ", names[static_cast<int>(state)]);
         body += fmt::format("pick {{ {} }}\n{}pick_all()\n", list, text);
     }
     return "-- Saved at the prompt of kprobe-lua.\n" + (picks ? declarators() + picker : "") + body;

@@ -66,7 +66,8 @@ void Screen::close_window(uint64_t now) {
     if (!partial_.empty()) add_line(std::exchange(partial_, {}));
     if (left_) {
         const auto rate = static_cast<uint64_t>(static_cast<double>(lines_) * 1e9 / static_cast<double>(now - began_));
-        ready_ += fmt::format("-- {} lines/s, {} left out ({}, pause() holds)\n", grouped(rate), grouped(left_), keeps_);
+        ready_ +=
+            fmt::format("-- {} lines/s, {} left out ({}, pause() holds)\n", grouped(rate), grouped(left_), keeps_);
     }
     began_ = 0;
     used_ = messages_ = 0;
@@ -87,7 +88,9 @@ std::optional<uint64_t> Screen::due(uint64_t now) const {
 
 void Screen::resume() {
     paused_ = false;
-    if (held_left_) ready_ += fmt::format("-- {} lines came while paused, {} left out\n", grouped(held_left_ + held_.size()), grouped(held_left_));
+    if (held_left_)
+        ready_ += fmt::format("-- {} lines came while paused, {} left out\n", grouped(held_left_ + held_.size()),
+                              grouped(held_left_));
     for (const std::string& line : held_) ready_ += harmless(line) + "\n";
     held_.clear();
     held_left_ = 0;

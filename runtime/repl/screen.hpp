@@ -36,15 +36,15 @@ class Screen {
 
     std::string keeps_;
     size_t rows_ = 24, columns_ = 80;
-    std::string partial_;            // a line that has no end yet
+    std::string partial_;  // a line that has no end yet
     std::string ready_;
     uint64_t began_ = 0;             // the second that counts; 0: none
     size_t used_ = 0;                // rows in it
     size_t messages_ = 0;            // in it
     uint64_t lines_ = 0, left_ = 0;  // in it: that came, that are not shown
     bool paused_ = false;
-    std::deque<std::string> held_;   // the last lines that came while paused
-    uint64_t held_left_ = 0;         // those before
+    std::deque<std::string> held_;  // the last lines that came while paused
+    uint64_t held_left_ = 0;        // those before
 };
 
 }  // namespace kpl

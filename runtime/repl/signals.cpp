@@ -83,7 +83,8 @@ Result<std::unique_ptr<Signals>> Signals::take(LuaHost& host) {
 }
 
 Signals::~Signals() {
-    for (size_t i = 0; i < std::size(taken) && state.host.load() == &host_; i++) ::sigaction(taken[i], &before[i], nullptr);
+    for (size_t i = 0; i < std::size(taken) && state.host.load() == &host_; i++)
+        ::sigaction(taken[i], &before[i], nullptr);
     state.host = nullptr;
     if (state.wake >= 0) ::close(std::exchange(state.wake, -1));
 }

@@ -19,17 +19,17 @@ class Signals {
     Signals& operator=(const Signals&) = delete;
     ~Signals();
 
-    int fd() const;   // readable when something has come
-    void clear();     // it is no longer
+    int fd() const;  // readable when something has come
+    void clear();    // it is no longer
     // Each is true once for what has come since the last time.
     bool interrupted();
     bool resized();
-    bool stopped();   // SIGTSTP: ^Z
+    bool stopped();  // SIGTSTP: ^Z
     bool print_asked();
     bool ended() const;  // SIGTERM, SIGHUP, SIGQUIT: for good
 
-    // Code of the user's runs: ^C stops it if it has been at it for `patience_ns`. Where that does not help, as in code that
-    // the JIT has compiled, another ^C ends the process as the signal does.
+    // Code of the user's runs: ^C stops it if it has been at it for `patience_ns`. Where that does not help, as in code
+    // that the JIT has compiled, another ^C ends the process as the signal does.
     class Running {
       public:
         Running(Signals& signals, uint64_t patience_ns);

@@ -13,7 +13,7 @@ namespace kpl {
 
 struct Account {
     struct Probe {
-        std::string name;  // "vfs_read", "vfs_read and 9 more"
+        std::string name;       // "vfs_read", "vfs_read and 9 more"
         bool has_first = true;  // there is a handler whose hits `status.first` counts
         ProbeStatus status;
     };

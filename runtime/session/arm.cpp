@@ -53,10 +53,10 @@ Result<void> Armed::load(HandlerProgram program) {
     programs_.push_back({std::move(program), *loaded});
     const HandlerProgram& kept = programs_.back().program;
     if (parts_.options.verbose)
-        parts_.client.note(Note::Detail,
-                           fmt::format("{}: {} slots, cost {}, {}", kept.name, kept.insns.size(), loaded->cost,
-                                       loaded->jited ? fmt::format("{} bytes of native code", loaded->native_len)
-                                                     : "interpreted"));
+        parts_.client.note(
+            Note::Detail,
+            fmt::format("{}: {} slots, cost {}, {}", kept.name, kept.insns.size(), loaded->cost,
+                        loaded->jited ? fmt::format("{} bytes of native code", loaded->native_len) : "interpreted"));
     if (dump) {
         const NativeCode code = TRY(device_.native(*loaded, kept.insns.size()));
         const auto name_of = [this](uint64_t address) { return parts_.kernel.symbols.name_of(address); };

@@ -57,7 +57,8 @@ size_t Armed::attached() const {
 
 std::vector<const ArmedProgram*> Armed::programs_of(uint32_t declaration) const {
     std::set<int> handlers;
-    for (const Probe& probe : probes_of(declaration)) handlers.insert(std::begin(probe.plan.handlers), std::end(probe.plan.handlers));
+    for (const Probe& probe : probes_of(declaration))
+        handlers.insert(std::begin(probe.plan.handlers), std::end(probe.plan.handlers));
     std::vector<const ArmedProgram*> programs;
     for (const int handler : handlers)
         if (handler >= 0) programs.push_back(&programs_[static_cast<size_t>(handler)]);
@@ -80,9 +81,9 @@ std::string Armed::attach_errors(const std::vector<PlannedProbe>& planned, const
             continue;
         }
         const bool freed = is_about_place(requests[i]) && start_up.has(requests[i].addr);
-        const std::string why = fmt::format("can't probe {}: {}", plan.place.text(),
-                                            freed ? "it is start-up code, which the kernel has freed"
-                                                  : attach_reason(requests[i], parts_.paths));
+        const std::string why = fmt::format(
+            "can't probe {}: {}", plan.place.text(),
+            freed ? "it is start-up code, which the kernel has freed" : attach_reason(requests[i], parts_.paths));
         const std::string line = Error{Errc::script, why, probe.at}.message();
         if (probe.optional)
             parts_.client.note(Note::Warning, "warning: " + line + " (optional: skipped)");
@@ -116,7 +117,8 @@ Result<void> Armed::report_left_out(size_t first) {
         else if (parts_.options.verbose || (left.unwilling() && !parts_.options.quiet))
             parts_.client.note(
                 Note::Info,
-                Error{Errc::script, fmt::format("{} probed; left out: {}", ranges_[i].count, text), probe.at}.message());
+                Error{Errc::script, fmt::format("{} probed; left out: {}", ranges_[i].count, text), probe.at}
+                    .message());
     }
     if (!errors.empty()) return errors.error();
     return {};
@@ -126,7 +128,8 @@ Result<Armed::Outcome> Armed::attach(std::vector<PlannedProbe> planned, size_t f
     std::vector<kpl_attach> requests;
     requests.reserve(planned.size());
     for (const PlannedProbe& plan : planned)
-        requests.push_back(attach_request(parts_.declared.probes()[plan.declaration], plan, programs_, parts_.paths, pid_));
+        requests.push_back(
+            attach_request(parts_.declared.probes()[plan.declaration], plan, programs_, parts_.paths, pid_));
     const uint64_t began = monotonic_ns();
     if (!parts_.client.attaching(device_)) return Outcome::Interrupted;
     const auto attached = device_.attach(requests);
@@ -135,7 +138,8 @@ Result<Armed::Outcome> Armed::attach(std::vector<PlannedProbe> planned, size_t f
     if (*attached == Attached::Interrupted) return Outcome::Interrupted;
     const double seconds = seconds_since(began);
     const std::string errors = attach_errors(planned, requests);
-    if (*attached == Attached::Refused) return Error{Errc::script, errors.empty() ? "the kernel refused the probes" : errors};
+    if (*attached == Attached::Refused)
+        return Error{Errc::script, errors.empty() ? "the kernel refused the probes" : errors};
     take_attached(std::move(planned), requests);
     if (!errors.empty()) return Error{Errc::script, errors};  // what could not be excused after all: none
     TRY(report_left_out(first));
@@ -152,8 +156,8 @@ Result<void> Armed::detach_from(size_t before) {
     const uint64_t began = monotonic_ns();
     TRY(device_.control(KPL_CTL_DETACH, ids));
     if (parts_.options.verbose)
-        parts_.client.note(Note::Detail,
-                           fmt::format("{} probe{} gone in {:.3f} s", ids.size(), plural(ids.size()), seconds_since(began)));
+        parts_.client.note(Note::Detail, fmt::format("{} probe{} gone in {:.3f} s", ids.size(), plural(ids.size()),
+                                                     seconds_since(began)));
     return {};
 }
 
@@ -171,9 +175,10 @@ Result<void> Armed::control(std::span<const uint32_t> declarations, kpl_control_
     if (auto done = device_.control(op, ids); !done) {
         for (const uint32_t declaration : declarations)
             if (auto status = this->status(declaration); status && status->state == "gone")
-                return Error{Errc::script,
-                             "the probe's module was unloaded, or has freed its start-up code: declare the probe again when it "
-                             "is back"};
+                return Error{
+                    Errc::script,
+                    "the probe's module was unloaded, or has freed its start-up code: declare the probe again when it "
+                    "is back"};
         return done;
     }
     if (op == KPL_CTL_DETACH)
@@ -249,7 +254,8 @@ Result<void> Armed::report_overloads() {
         const std::string place = plan.place.text();
         parts_.client.overloaded(place, one);
         parts_.client.note(Note::Warning, Error{Errc::script, overload_text(place, one, parts_.options.cpu_share),
-                                                parts_.declared.probes()[plan.declaration].at}.message());
+                                                parts_.declared.probes()[plan.declaration].at}
+                                              .message());
     }
     return {};
 }
@@ -263,7 +269,8 @@ void Armed::tell_gone(const PlannedProbe& plan) {
               fmt::format("{}: the module was unloaded, or has freed its start-up code: the probe is gone; "
                           "declare it again when the module is back",
                           plan.place.text()),
-              probe.at}.message());
+              probe.at}
+            .message());
 }
 
 }  // namespace kpl

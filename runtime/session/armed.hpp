@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Armed: what a session has in the kernel, from the first declaration that is armed to the session's end: the device, the
-// maps, the programs, the probes. A step that fails leaves it as it was.
+// Armed: what a session has in the kernel, from the first declaration that is armed to the session's end: the device,
+// the maps, the programs, the probes. A step that fails leaves it as it was.
 #pragma once
 
 #include <cstdint>
@@ -104,7 +104,7 @@ class Armed {
     ArmedMaps maps_;
     std::vector<ArmedProgram> programs_;  // by the number of their handler in the unit
     std::vector<Probe> probes_;
-    std::vector<ProbeRange> ranges_;      // by declaration
+    std::vector<ProbeRange> ranges_;                         // by declaration
     std::map<std::string, std::vector<size_t>> in_modules_;  // of probes_: those that may go with their module
     StopReporter stops_;
     std::vector<std::string> last_states_;  // by declaration, from detach_all() on: what each was before

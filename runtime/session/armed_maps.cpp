@@ -11,7 +11,9 @@
 namespace kpl {
 namespace {
 
-std::span<const uint8_t> bytes_of(const std::string& s) { return {reinterpret_cast<const uint8_t*>(s.data()), s.size()}; }
+std::span<const uint8_t> bytes_of(const std::string& s) {
+    return {reinterpret_cast<const uint8_t*>(s.data()), s.size()};
+}
 
 }  // namespace
 
@@ -103,7 +105,8 @@ Result<std::string> ArmedMaps::key_bytes(uint32_t map, std::vector<Datum> key) c
 }
 
 // ---- map()
-Result<bool> ArmedMaps::op(uint32_t map, kpl_map_op_kind op, std::string& key, std::string& value, uint64_t* cursor) const {
+Result<bool> ArmedMaps::op(uint32_t map, kpl_map_op_kind op, std::string& key, std::string& value,
+                           uint64_t* cursor) const {
     key.resize(decl(map).key.size);
     value.resize(decl(map).value.size);
     kpl_map_op request{};
@@ -134,14 +137,16 @@ Result<std::vector<MapEntry>> ArmedMaps::entries(uint32_t map) const {
     std::vector<MapEntry> entries;
     std::string key, value;
     for (uint64_t cursor = 0; TRY(op(map, KPL_MAP_NEXT, key, value, &cursor));)
-        entries.push_back({decoder.fixed(decl(map).key, bytes_of(key)), decoder.fixed(decl(map).value, bytes_of(value))});
+        entries.push_back(
+            {decoder.fixed(decl(map).key, bytes_of(key)), decoder.fixed(decl(map).value, bytes_of(value))});
     return entries;
 }
 
 Result<std::optional<std::vector<Datum>>> ArmedMaps::get(uint32_t map, const std::vector<Datum>& key) const {
     std::string bytes = TRY(key_bytes(map, key)), value;
     std::optional<std::vector<Datum>> found;
-    if (TRY(op(map, KPL_MAP_GET, bytes, value, nullptr))) found = parts_.kernel.decoder.fixed(decl(map).value, bytes_of(value));
+    if (TRY(op(map, KPL_MAP_GET, bytes, value, nullptr)))
+        found = parts_.kernel.decoder.fixed(decl(map).value, bytes_of(value));
     return found;
 }
 

@@ -30,17 +30,21 @@ bool may_take_ftrace(const ProbeDecl& probe, const PlannedProbe& plan, const Pat
 // Where ftrace must do, what stands against it.
 Result<void> check_ftrace(const ProbeDecl& probe, const std::vector<KernelPlace>& places, const Paths& paths) {
     if (!paths.ftrace)
-        return Error{Errc::script, "via = \"ftrace\": this kernel has no ftrace that the module can use; leave via out", probe.at};
-    if (!paths.blacklist.get())
-        return Error{Errc::script,
-                     fmt::format("via = \"ftrace\": ftrace does not know which code no probe may stand in, and {} can't be "
-                                 "read: mount -t debugfs debugfs /sys/kernel/debug", Blacklist::usual_path),
+        return Error{Errc::script, "via = \"ftrace\": this kernel has no ftrace that the module can use; leave via out",
                      probe.at};
+    if (!paths.blacklist.get())
+        return Error{
+            Errc::script,
+            fmt::format("via = \"ftrace\": ftrace does not know which code no probe may stand in, and {} can't be "
+                        "read: mount -t debugfs debugfs /sys/kernel/debug",
+                        Blacklist::usual_path),
+            probe.at};
     for (const KernelPlace& place : places)
         if (place.offset > landing_pad)
-            return Error{Errc::script,
-                         fmt::format("via = \"ftrace\" stands at a function's entry, not at {}: leave via out", place.text()),
-                         probe.at};
+            return Error{
+                Errc::script,
+                fmt::format("via = \"ftrace\" stands at a function's entry, not at {}: leave via out", place.text()),
+                probe.at};
     return {};
 }
 
@@ -49,9 +53,10 @@ Result<void> check_ftrace(const ProbeDecl& probe, const std::vector<KernelPlace>
 Result<void> check_attachable(const ProbeDecl& probe, const std::vector<KernelPlace>& places, const Paths& paths,
                               std::optional<uint32_t> pid) {
     if (pid && (probe.when.mask & KPL_WHEN_PID) && probe.when.pid != *pid)
-        return Error{Errc::script,
-                     fmt::format("when.pid is {}, but -p asks for {}: no hit is of both; leave one out", probe.when.pid, *pid),
-                     probe.at};
+        return Error{
+            Errc::script,
+            fmt::format("when.pid is {}, but -p asks for {}: no hit is of both; leave one out", probe.when.pid, *pid),
+            probe.at};
     if (probe.via == "ftrace") return check_ftrace(probe, places, paths);
     return {};
 }
@@ -61,8 +66,10 @@ Error too_many_error(const ProbeDecl& probe, size_t places, size_t others, uint3
     std::string text = name ? "'" + *name + "'" : "this declaration";
     text += fmt::format(" stands for {} place{}", places, places == 1 ? "" : "s");
     if (others) text += fmt::format(", beside {} other probes", others);
-    return {Errc::script, fmt::format("{}: more than {} probes must be asked for: narrow it, or run with --max-probes={}", text,
-                                      limit, places + others), probe.at};
+    return {Errc::script,
+            fmt::format("{}: more than {} probes must be asked for: narrow it, or run with --max-probes={}", text,
+                        limit, places + others),
+            probe.at};
 }
 
 kpl_attach attach_request(const ProbeDecl& probe, const PlannedProbe& plan, const std::vector<ArmedProgram>& programs,
@@ -78,7 +85,8 @@ kpl_attach attach_request(const ProbeDecl& probe, const PlannedProbe& plan, cons
         if (probe.via == "auto") request.flags |= KPL_ATTACH_F_ELSE_KPROBE;
     }
     for (int i = 0; i < 3; i++)
-        request.prog[i] = plan.handlers[i] < 0 ? KPL_NO_PROG : programs[static_cast<size_t>(plan.handlers[i])].loaded.id;
+        request.prog[i] =
+            plan.handlers[i] < 0 ? KPL_NO_PROG : programs[static_cast<size_t>(plan.handlers[i])].loaded.id;
     request.maxactive = probe.maxactive;
     request.when = probe.when;
     if (pid) {

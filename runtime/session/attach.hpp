@@ -18,8 +18,8 @@ namespace kpl {
 
 // What the choice between ftrace and kprobes depends on, beside the declaration.
 struct Paths {
-    bool ftrace = false;                   // the module has that path in this kernel
-    BlacklistOnDemand blacklist;           // where it can't be read, kprobes, which know it, must decide
+    bool ftrace = false;          // the module has that path in this kernel
+    BlacklistOnDemand blacklist;  // where it can't be read, kprobes, which know it, must decide
 };
 
 // What of a declaration can't be had whatever the kernel says. `pid`: of -p, in the initial namespace.

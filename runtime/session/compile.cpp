@@ -28,11 +28,14 @@ bool may_need_signature(const FunctionRef& function, bool mirrors) {
     for (const GcConst& c : p.gc) {
         const auto* name = std::get_if<std::string>(&c);
         if (!name) continue;
-        if (*name == "args" || *name == "ret" || std::holds_alternative<FunctionPtr>(function.global(*name))) return true;
+        if (*name == "args" || *name == "ret" || std::holds_alternative<FunctionPtr>(function.global(*name)))
+            return true;
     }
     for (uint32_t i = 0; i < p.upvalues.size(); i++) {
         const Captured value = function.upvalue(i);
-        if (std::holds_alternative<FunctionPtr>(value) || std::holds_alternative<std::shared_ptr<const TableRef>>(value)) return true;
+        if (std::holds_alternative<FunctionPtr>(value) ||
+            std::holds_alternative<std::shared_ptr<const TableRef>>(value))
+            return true;
     }
     return false;
 }
@@ -53,7 +56,8 @@ struct Grouping {
     std::map<std::string, std::array<int, most_handlers>> sets{};
 };
 
-std::array<int, most_handlers> add_handlers(Grouping& grouping, const KernelPlace& place, const std::optional<Signature>& signature) {
+std::array<int, most_handlers> add_handlers(Grouping& grouping, const KernelPlace& place,
+                                            const std::optional<Signature>& signature) {
     const ProbeDecl& probe = grouping.probe;
     const ProbeKindRow& kind = probe_kind(probe.kind);
     std::array<int, most_handlers> set = {-1, -1, -1};
@@ -62,7 +66,8 @@ std::array<int, most_handlers> add_handlers(Grouping& grouping, const KernelPlac
         HandlerDecl handler;
         handler.function = probe.handlers[i];
         handler.kind = kind.handlers[i].program;
-        handler.name = fmt::format("{}:{} {} of {}", probe.at.file, probe.at.line, kind.handlers[i].option, place.function);
+        handler.name =
+            fmt::format("{}:{} {} of {}", probe.at.file, probe.at.line, kind.handlers[i].option, place.function);
         handler.mirrors = kind.mirrors;
         handler.at_function_entry = place.offset == 0;
         if (is_variant(place.function)) handler.variant = place.function;
@@ -93,15 +98,17 @@ std::optional<std::string> record_error(const HandlerProgram& program, uint32_t 
     const uint32_t size = constant_at(program, pc, BPF_REG_3) + constant_at(program, pc, BPF_REG_4);
     if (size <= max_record) return std::nullopt;
     if (max_record == KPL_MAX_RECORD)
-        return fmt::format("this record can take {} bytes; {} is the most: shorter strings, as in str(p, 64), take less", size, max_record);
-    return fmt::format("this record can take {} bytes, more than half of a ring: --buffer {}K, or shorter strings", size,
-                       std::bit_ceil(2 * size) >> 10);
+        return fmt::format(
+            "this record can take {} bytes; {} is the most: shorter strings, as in str(p, 64), take less", size,
+            max_record);
+    return fmt::format("this record can take {} bytes, more than half of a ring: --buffer {}K, or shorter strings",
+                       size, std::bit_ceil(2 * size) >> 10);
 }
 
 Result<uint32_t> verify(const HandlerProgram& program, const std::vector<kpl_map_desc>& maps, const Arch& arch,
                         uint32_t ring_bytes) {
     std::vector<uint64_t> workspace(kpl_verify_ws_size(static_cast<uint32_t>(program.insns.size())) / 8 + 1);
-    struct kpl_verify v{};
+    struct kpl_verify v {};
     v.insns = program.insns.data();
     v.labels = program.labels.data();
     v.maps = maps.data();
@@ -122,12 +129,15 @@ Result<uint32_t> verify(const HandlerProgram& program, const std::vector<kpl_map
     if (v.reject == KPL_REJECT_BUDGET) {
         v.budget = KPL_MAX_BUDGET;  // the verifier stops at the budget: once more, for the whole cost
         const std::string cost = kpl_verify(&v) == 0 ? std::to_string(v.cost) : fmt::format("over {}", KPL_MAX_BUDGET);
-        return Error{Errc::script,
-                     fmt::format("handler costs {}, over its budget of {}: make it shorter, or give the probe a larger budget=",
-                                 cost, program.budget ? program.budget : KPL_DEFAULT_BUDGET),
-                     at};
+        return Error{
+            Errc::script,
+            fmt::format("handler costs {}, over its budget of {}: make it shorter, or give the probe a larger budget=",
+                        cost, program.budget ? program.budget : KPL_DEFAULT_BUDGET),
+            at};
     }
-    return Error{Errc::script, fmt::format("{}: refused at instruction {}: {}", program.name, v.reject_pc, kpl_reject_text(v.reject)), at};
+    return Error{Errc::script,
+                 fmt::format("{}: refused at instruction {}: {}", program.name, v.reject_pc, kpl_reject_text(v.reject)),
+                 at};
 }
 
 std::vector<kpl_map_desc> describe_maps(const Unit& unit) {
@@ -191,7 +201,8 @@ Result<std::vector<CompiledHandler>> compile_unit(Unit& unit, Types& types, cons
     if (symbols)
         build_options.symbol_address = [symbols](const std::string& name) -> Result<uint64_t> {
             const uint64_t address = TRY(symbols->address(name));
-            if (!address && name != first_per_cpu) return Error{Errc::script, fmt::format("the kernel has no symbol '{}'", name)};
+            if (!address && name != first_per_cpu)
+                return Error{Errc::script, fmt::format("the kernel has no symbol '{}'", name)};
             return address;
         };
     const BuildResult built = TRY(build(unit, types, build_options));
@@ -202,10 +213,12 @@ Result<std::vector<CompiledHandler>> compile_unit(Unit& unit, Types& types, cons
     for (size_t i = 0; i < built.functions.size(); i++) {
         const ir::Function& function = built.functions[i];
         const std::string& name = unit.handlers[first + i].name;
-        if (options.dump.contains("ir")) dump(fmt::format("-- {}: intermediate form\n{}\n", name, with_script_lines(ir::print(function))));
+        if (options.dump.contains("ir"))
+            dump(fmt::format("-- {}: intermediate form\n{}\n", name, with_script_lines(ir::print(function))));
         HandlerProgram program = TRY(generate(function));
         program.name = name;
-        if (options.dump.contains("asm")) dump(fmt::format("-- {}: handler bytecode\n{}\n", program.name, with_script_lines(print(program))));
+        if (options.dump.contains("asm"))
+            dump(fmt::format("-- {}: handler bytecode\n{}\n", program.name, with_script_lines(print(program))));
         const uint32_t cost = TRY(verify(program, maps, host_arch(), options.ring_bytes));
         if (options.check && !options.cost) dump(cost_text(program, cost));
         handlers.push_back({std::move(program), cost});

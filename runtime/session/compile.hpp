@@ -24,14 +24,16 @@ struct PlannedProbe {
 Result<std::vector<PlannedProbe>> plan_probe(const ProbeDecl& probe, uint32_t number, std::vector<KernelPlace> places,
                                              Unit& unit, Types& types);
 
-// Programs for the handlers of the unit that have none yet, in order, each accepted by the verifier. `dump` receives the text of each
-// stage that the options ask for; `warn` each warning. `symbols` know the addresses of kaddr() and kvar().
+// Programs for the handlers of the unit that have none yet, in order, each accepted by the verifier. `dump` receives
+// the text of each stage that the options ask for; `warn` each warning. `symbols` know the addresses of kaddr() and
+// kvar().
 struct CompiledHandler {
     HandlerProgram program;
     uint32_t cost = 0;  // without what loops may repeat
 };
 Result<std::vector<CompiledHandler>> compile_unit(Unit& unit, Types& types, const Options& options,
                                                   const std::function<void(const std::string&)>& dump,
-                                                  const std::function<void(const Warning&)>& warn, Kallsyms* symbols = nullptr);
+                                                  const std::function<void(const Warning&)>& warn,
+                                                  Kallsyms* symbols = nullptr);
 
 }  // namespace kpl

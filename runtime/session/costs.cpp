@@ -37,7 +37,8 @@ std::vector<Cost> dearest_first(const std::vector<CompiledHandler>& handlers) {
 std::string print_costs(const std::vector<CompiledHandler>& handlers) {
     std::string out = fmt::format("{:>8} {:>8} {:>12}  {}\n", "COST", "BUDGET", "INSTRUCTIONS", "HANDLER");
     for (const Cost& one : dearest_first(handlers))
-        out += fmt::format("{:>8} {:>8} {:>12}  {}\n", one.cost, one.budget, one.program->insns.size(), one.program->name);
+        out +=
+            fmt::format("{:>8} {:>8} {:>12}  {}\n", one.cost, one.budget, one.program->insns.size(), one.program->name);
     return out;
 }
 

@@ -23,8 +23,8 @@ void Declared::commit() {
     std::erase_if(early_sets_, [this](const EarlySet& set) { return unit_.maps[set.map].fixed; });
 }
 
-// Probes let go of their functions. Maps and events hold nothing: they are only not listed any more, until a handler that
-// is armed after all uses them.
+// Probes let go of their functions. Maps and events hold nothing: they are only not listed any more, until a handler
+// that is armed after all uses them.
 void Declared::forget(const Mark& mark) {
     for (size_t i = mark.probes; i < probes_.size(); i++) {
         for (FunctionPtr& handler : probes_[i].handlers) handler.reset();

@@ -50,8 +50,8 @@ class Declared {
     // The last probe, or all that are to be armed, will not be: what is said of it is "failed".
     void fail_last();
     void fail_pending();
-    // What was compiled since the unit was `before` is as if it had not been. Numbers of printf stay taken: handlers that
-    // ran for a moment may have sent records that bear them.
+    // What was compiled since the unit was `before` is as if it had not been. Numbers of printf stay taken: handlers
+    // that ran for a moment may have sent records that bear them.
     void undo_compile(Unit before);
     // Gives the names that compiling has given to maps and events to `before`, too.
     void keep_names(Unit& before) const;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Delivery: records from the rings to where they go, in time order: events to the script's callbacks, printf to the output.
+// Delivery: records from the rings to where they go, in time order: events to the script's callbacks, printf to the
+// output.
 #pragma once
 
 #include <functional>
@@ -33,8 +34,8 @@ class Delivery {
     };
     Delivery(Rings rings, Parts parts);
 
-    // Delivers what is complete, and frees its room, for about `limit_ns` at most. Returns how many records. An error is
-    // that of a callback; what comes after its record is still to be delivered.
+    // Delivers what is complete, and frees its room, for about `limit_ns` at most. Returns how many records. An error
+    // is that of a callback; what comes after its record is still to be delivered.
     Result<size_t> drain(uint64_t limit_ns);
     // The end: no handler runs any more.
     Result<size_t> drain_all();
@@ -59,8 +60,8 @@ class Delivery {
     Parts parts_;
     std::unique_ptr<RecordBatch> batch_;  // the Lua side keeps its address
     uint32_t at_ = 0;                     // in the batch: what is next
-    uint32_t taken_ = 0;                  // in the batch: what the taker gets next, ahead of the script after its errors
-    bool halted_ = false;                 // the taker wants the drain to end
+    uint32_t taken_ = 0;   // in the batch: what the taker gets next, ahead of the script after its errors
+    bool halted_ = false;  // the taker wants the drain to end
     uint64_t delivered_ = 0;
     uint64_t told_lost_ = 0;
 };

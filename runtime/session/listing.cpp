@@ -43,7 +43,8 @@ std::optional<int> number_at(std::string_view text, size_t at) {
 
 // "…  ; file:line…" names a line of a script; "0001     [6]  …" a line of `file`.
 std::optional<SourceLoc> line_of(std::string_view line, const std::string& file) {
-    if (const auto bracket = line.find('['); bracket != std::string_view::npos && bracket < 12 && line[0] >= '0' && line[0] <= '9') {
+    if (const auto bracket = line.find('[');
+        bracket != std::string_view::npos && bracket < 12 && line[0] >= '0' && line[0] <= '9') {
         const auto n = number_at(line, bracket + 1);
         if (n) return SourceLoc{file, *n};
     }
@@ -75,7 +76,8 @@ std::string with_script_lines(std::string_view listing) {
         listing.remove_prefix(end == std::string_view::npos ? listing.size() : end + 1);
         if (line.starts_with(bytecode)) file = line.substr(bytecode.size(), line.rfind(':') - bytecode.size());
         const bool header = line.starts_with(';') || line.starts_with("--");
-        if (const auto at = header ? std::nullopt : line_of(line, file); at && (at->file != shown.file || at->line != shown.line)) {
+        if (const auto at = header ? std::nullopt : line_of(line, file);
+            at && (at->file != shown.file || at->line != shown.line)) {
             out += script_line(sources, *at);
             shown = *at;
         }
@@ -87,7 +89,8 @@ std::string with_script_lines(std::string_view listing) {
 Result<std::string> print(const HandlerProgram& program, const NativeCode& code,
                           const std::function<std::string(uint64_t)>& name_of) {
     if (code.bytes.empty()) return fmt::format("; {}: interpreted, there is no native code\n", program.name);
-    std::string out = fmt::format("; {}: {} bytes of native code at {:#x}\n", program.name, code.bytes.size(), code.address);
+    std::string out =
+        fmt::format("; {}: {} bytes of native code at {:#x}\n", program.name, code.bytes.size(), code.address);
     const std::vector<NativeInsn> insns = TRY(disassemble(host_arch(), code.bytes, code.address));
     const auto outside = [&](uint64_t address) {
         return address - code.address < code.bytes.size() ? std::string() : name_of(address);

@@ -22,14 +22,15 @@ const OptionRow rows[] = {
      &Options::ring_bytes, 4096, KPL_MAX_RING, true},
     {"wake-latency", "--wake-latency", "WAKE_LATENCY", "MS",
      "how long events may gather before they are delivered; 0: not at all", &Options::wake_latency_ms, 0, 60000},
-    {"wake-fill", "--wake-fill", "WAKE_FILL", "PERCENT", "how full a ring gets, in percent, before its events are delivered",
-     &Options::wake_fill, 1, 50},
+    {"wake-fill", "--wake-fill", "WAKE_FILL", "PERCENT",
+     "how full a ring gets, in percent, before its events are delivered", &Options::wake_fill, 1, 50},
     {"quiet", "-q,--quiet", "QUIET", " ", "no messages but errors and losses", &Options::quiet},
-    {"verbose", "-v,--verbose", "VERBOSE", " ", "say what happens; always print the account at the end", &Options::verbose},
+    {"verbose", "-v,--verbose", "VERBOSE", " ", "say what happens; always print the account at the end",
+     &Options::verbose},
     {"max-probes", "--max-probes", "MAX_PROBES", "N", "how many functions globs and lists may come to (1000)",
      &Options::max_probes, 1, 65536},
-    {"cpu-share", "--cpu-share", "CPU_SHARE", "PERCENT", "how much of each CPU all handlers may take, in percent (25); 100: any",
-     &Options::cpu_share, 1, KPL_SHARE_OFF},
+    {"cpu-share", "--cpu-share", "CPU_SHARE", "PERCENT",
+     "how much of each CPU all handlers may take, in percent (25); 100: any", &Options::cpu_share, 1, KPL_SHARE_OFF},
     {"check", "--check", "CHECK", " ", "compile and verify only: no root, no module", &Options::check},
     {"dump", "-d", "DUMP", "STAGE[,...]", "print stages of the compiler: bc, ir, asm, native, all", &Options::dump},
 };
@@ -53,8 +54,9 @@ Result<uint32_t> parse_number(const OptionRow& row, const std::string& text) {
     }
     if (error != std::errc() || at != end || number < row.least || number > row.most) {
         if (row.size) return Error{Errc::usage, fmt::format("takes {}K to {}M", row.least >> 10, row.most >> 20)};
-        return Error{Errc::usage, row.most == UINT32_MAX ? fmt::format("takes a whole number from {}", row.least)
-                                                         : fmt::format("takes a whole number from {} to {}", row.least, row.most)};
+        return Error{Errc::usage, row.most == UINT32_MAX
+                                      ? fmt::format("takes a whole number from {}", row.least)
+                                      : fmt::format("takes a whole number from {} to {}", row.least, row.most)};
     }
     const auto value = static_cast<uint32_t>(number);
     return row.size ? std::bit_ceil(value) : value;

@@ -17,10 +17,10 @@ namespace kpl {
 struct OptionRow {
     using Member = std::variant<bool Options::*, uint32_t Options::*, std::optional<uint32_t> Options::*,
                                 std::vector<std::string> Options::*, std::set<std::string> Options::*>;
-    const char* name;        // as the library takes it
-    const char* flags;       // on the command line
-    const char* env;         // behind KPROBE_LUA_
-    const char* value;       // what help calls it; " ": it takes none
+    const char* name;   // as the library takes it
+    const char* flags;  // on the command line
+    const char* env;    // behind KPROBE_LUA_
+    const char* value;  // what help calls it; " ": it takes none
     const char* help;
     Member member;
     uint32_t least = 0, most = UINT32_MAX;  // of numbers

@@ -21,10 +21,10 @@ struct Options {
     bool cost = false;                     // with check: show what each handler may cost, in place of a line for each
     bool quiet = false;                    // no notes but errors and losses
     bool verbose = false;
-    std::set<std::string> dump;            // stages to show: bc, ir, asm, native
-    uint32_t ring_bytes = 1 << 20;         // of each CPU's ring
-    uint32_t wake_latency_ms = 20;         // how long events may gather; 0: each one wakes
-    uint32_t wake_fill = 25;               // percent of a ring: what gathers at most
+    std::set<std::string> dump;              // stages to show: bc, ir, asm, native
+    uint32_t ring_bytes = 1 << 20;           // of each CPU's ring
+    uint32_t wake_latency_ms = 20;           // how long events may gather; 0: each one wakes
+    uint32_t wake_fill = 25;                 // percent of a ring: what gathers at most
     uint32_t cpu_share = KPL_DEFAULT_SHARE;  // percent of each CPU that handlers may take; KPL_SHARE_OFF: any
     std::string btf_dir = "/sys/kernel/btf";
 };

@@ -23,9 +23,10 @@ Result<std::vector<Overload>> OverloadReporter::poll(const Device& device, std::
 }
 
 std::string overload_text(const std::string& place, const Overload& overload, uint32_t share) {
-    return fmt::format("{}: disabled after {} hits: its handlers took {} % of CPU {}, --cpu-share allows {} % for all; "
-                       "do less at a hit, or allow more",
-                       place, overload.hits, overload.percent, overload.cpu, share);
+    return fmt::format(
+        "{}: disabled after {} hits: its handlers took {} % of CPU {}, --cpu-share allows {} % for all; "
+        "do less at a hit, or allow more",
+        place, overload.hits, overload.percent, overload.cpu, share);
 }
 
 }  // namespace kpl

@@ -24,7 +24,7 @@ class OverloadReporter {
     Result<std::vector<Overload>> poll(const Device& device, std::span<const uint32_t> ids);
 
   private:
-    uint32_t seen_ = 0;         // the module's count
+    uint32_t seen_ = 0;        // the module's count
     std::set<uint32_t> told_;  // ids
 };
 

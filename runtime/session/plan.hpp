@@ -16,9 +16,9 @@
 namespace kpl {
 
 struct Plan {
-    size_t first = 0;                   // declaration
+    size_t first = 0;  // declaration
     std::vector<PlannedProbe> probes;
-    std::vector<LeftOut> left_out;      // by declaration, from `first` on
+    std::vector<LeftOut> left_out;  // by declaration, from `first` on
 };
 
 struct Planning {

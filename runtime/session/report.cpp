@@ -18,7 +18,8 @@ constexpr uint64_t first_user = 0x10000, last_user = (uint64_t{1} << 56) - 1, fi
 std::string_view other_memory(const kpl_site& site) {
     if (site.reason == KPL_STOP_READ && site.bad_addr >= first_user && site.bad_addr <= last_user)
         return ": an address of the process: ustr, ubuf, or a pointer cast to \"… user *\"";
-    if (site.reason == KPL_STOP_USER_READ && site.bad_addr >= first_kernel) return ": an address of the kernel: str, buf";
+    if (site.reason == KPL_STOP_USER_READ && site.bad_addr >= first_kernel)
+        return ": an address of the kernel: str, buf";
     return {};
 }
 
@@ -39,8 +40,8 @@ std::string stop_line(const HandlerProgram& program, const kpl_site& site) {
 
 }  // namespace
 
-Result<bool> StopReporter::tell(const Device& device, const std::vector<ArmedProgram>& programs, uint32_t program, bool last,
-                                std::vector<std::string>& lines) {
+Result<bool> StopReporter::tell(const Device& device, const std::vector<ArmedProgram>& programs, uint32_t program,
+                                bool last, std::vector<std::string>& lines) {
     const ArmedProgram& armed = programs[program];
     if (armed.freed) return false;
     const uint64_t now = monotonic_ns();
@@ -59,7 +60,8 @@ Result<bool> StopReporter::tell(const Device& device, const std::vector<ArmedPro
     return waiting;
 }
 
-Result<std::vector<std::string>> StopReporter::poll(const Device& device, const std::vector<ArmedProgram>& programs, bool last) {
+Result<std::vector<std::string>> StopReporter::poll(const Device& device, const std::vector<ArmedProgram>& programs,
+                                                    bool last) {
     std::vector<std::string> lines;
     const kpl_info info = TRY(device.info());
     if (info.stops == seen_ && !last) return lines;

@@ -27,7 +27,8 @@ class StopReporter {
     // `last`: at the end: whatever was not yet told is told.
     Result<std::vector<std::string>> poll(const Device& device, const std::vector<ArmedProgram>& programs, bool last);
     // Those of one program that are not yet told, before it is freed.
-    Result<std::vector<std::string>> last_of(const Device& device, const std::vector<ArmedProgram>& programs, uint32_t program);
+    Result<std::vector<std::string>> last_of(const Device& device, const std::vector<ArmedProgram>& programs,
+                                             uint32_t program);
     // Programs from `first` on are no more: others will have their numbers.
     void forget(size_t first);
 

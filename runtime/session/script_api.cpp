@@ -5,7 +5,9 @@
 
 namespace kpl {
 
-std::string Client::map_output(const MapDecl& map, std::vector<KeyedValue> rows) { return plain_text(map, std::move(rows)) + "\n"; }
+std::string Client::map_output(const MapDecl& map, std::vector<KeyedValue> rows) {
+    return plain_text(map, std::move(rows)) + "\n";
+}
 
 void Session::name_map(uint32_t map, const std::string& name) {
     std::string& own = declared_.unit().maps[map].name;
@@ -26,7 +28,8 @@ Result<void> Session::control(std::span<const uint32_t> declarations, kpl_contro
             probe.detached = true;
         else if (probe.detached)
             return Error{Errc::script, "the probe was detached: declare it again"};
-        if (declaration >= declared_.first_pending()) probe.enabled = op == KPL_CTL_ENABLE;  // not armed yet: only remembered
+        if (declaration >= declared_.first_pending())
+            probe.enabled = op == KPL_CTL_ENABLE;  // not armed yet: only remembered
     }
     return armed_ ? armed_->control(declarations, op) : Result<void>();
 }

@@ -15,14 +15,18 @@ namespace kpl {
 namespace {
 
 bool prints_symbols(const Layout& layout) {
-    return std::any_of(layout.fields.begin(), layout.fields.end(),
-                       [](const FieldLayout& field) { return field.kind == FieldKind::Symbol || field.kind == FieldKind::Kstack; });
+    return std::any_of(layout.fields.begin(), layout.fields.end(), [](const FieldLayout& field) {
+        return field.kind == FieldKind::Symbol || field.kind == FieldKind::Kstack;
+    });
 }
 
 bool prints_symbols(const Unit& unit) {
-    return std::any_of(unit.maps.begin(), unit.maps.end(), [](const MapDecl& m) { return prints_symbols(m.key) || prints_symbols(m.value); }) ||
-           std::any_of(unit.events.begin(), unit.events.end(), [](const EventDecl& e) { return prints_symbols(e.record); }) ||
-           std::any_of(unit.printfs.begin(), unit.printfs.end(), [](const PrintfDecl& p) { return prints_symbols(p.record); });
+    return std::any_of(unit.maps.begin(), unit.maps.end(),
+                       [](const MapDecl& m) { return prints_symbols(m.key) || prints_symbols(m.value); }) ||
+           std::any_of(unit.events.begin(), unit.events.end(),
+                       [](const EventDecl& e) { return prints_symbols(e.record); }) ||
+           std::any_of(unit.printfs.begin(), unit.printfs.end(),
+                       [](const PrintfDecl& p) { return prints_symbols(p.record); });
 }
 
 constexpr uint64_t ms = 1000000;
@@ -72,7 +76,8 @@ Result<void> Session::run_input(const std::string& input, const std::string& nam
 
 size_t Session::asked() const {
     const Mark m = mark();
-    return m.declared.maps + m.declared.events + m.declared.probes + m.declared.sets + m.timers + m.at_exit + m.subscriptions;
+    return m.declared.maps + m.declared.events + m.declared.probes + m.declared.sets + m.timers + m.at_exit +
+           m.subscriptions;
 }
 
 void Session::forget(const Mark& mark) {
@@ -132,16 +137,17 @@ Result<Armed::Outcome> Session::arm_pending() {
     // Read now: what is armed would see the thousand reads of the table.
     if (prints_symbols(declared_.unit())) (void)kernel_.symbols.at(0);
     if (!delivery_ && !(declared_.unit().events.empty() && declared_.unit().printfs.empty()))
-        delivery_.emplace(TRY(make_rings()),
-                          Delivery::Parts{*host_, declared_.unit(), kernel_.decoder,
-                                          [this](std::string_view text) { write(text); },
-                                          [this](uint32_t printf) { return declared_.is_dead_printf(printf); },
-                                          client_.record_taker()});
+        delivery_.emplace(
+            TRY(make_rings()),
+            Delivery::Parts{*host_, declared_.unit(), kernel_.decoder, [this](std::string_view text) { write(text); },
+                            [this](uint32_t printf) { return declared_.is_dead_printf(printf); },
+                            client_.record_taker()});
     return armed_->arm(std::move(*plan), std::move(handlers));
 }
 
 // What could not be planned leaves the others to be compiled: their errors are told in the same round.
-Result<std::vector<CompiledHandler>> Session::compile(const Options& options, Client& client, const Result<Plan>& plan) {
+Result<std::vector<CompiledHandler>> Session::compile(const Options& options, Client& client,
+                                                      const Result<Plan>& plan) {
     if (plan) return compile(options, client);
     if (plan.error().code != Errc::script) return plan.error();
     ErrorRound errors;
@@ -163,7 +169,7 @@ Result<std::vector<CompiledHandler>> Session::compile(const Options& options, Cl
     const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - began;
     if (options.verbose)
         client.note(Note::Detail, fmt::format("compiled {} handler{} in {:.1f} ms", handlers.size(),
-                                               handlers.size() == 1 ? "" : "s", took.count()));
+                                              handlers.size() == 1 ? "" : "s", took.count()));
     return handlers;
 }
 
@@ -211,7 +217,8 @@ Result<std::optional<uint64_t>> Session::turn(uint64_t limit_ns) {
     timers_.start();
     if (const auto armed = arm_all(); !armed) {
         declared_.fail_pending();
-        client_.note(Note::Warning, armed.error().message() + "\nnone of the probes that were declared with it is armed");
+        client_.note(Note::Warning,
+                     armed.error().message() + "\nnone of the probes that were declared with it is armed");
     }
     armed_mark_ = mark();
     if (!armed_ || stopped_) return timers_.left();
@@ -235,7 +242,8 @@ Result<std::optional<uint64_t>> Session::deliver(uint64_t limit_ns) {
     const uint64_t latency = options_.wake_latency_ms * ms;
     // A turn that a timer asked for cuts no gathering short; a ring that is filled to the mark does.
     pollfd ready{armed_->device().fd(), POLLIN, 0};
-    if (const uint64_t now = monotonic_ns(); now < gather_until_ && ::poll(&ready, 1, 0) <= 0) return std::optional(gather_until_ - now);
+    if (const uint64_t now = monotonic_ns(); now < gather_until_ && ::poll(&ready, 1, 0) <= 0)
+        return std::optional(gather_until_ - now);
     const size_t drained = TRY(in_callback([&] { return delivery_->drain(limit_ns); }));
     // What comes before the request is seen by poll().
     const bool batches = drained && latency;
@@ -311,8 +319,7 @@ Result<Account> Session::account() {
         if (name.empty()) continue;
         const ProbeDecl& probe = declared_.probes()[i];
         name += fmt::format(" ({}:{})", probe.at.file, probe.at.line);  // there may be others on this function
-        account.probes.push_back(
-            {std::move(name), probe.has_first(), TRY(status(i))});
+        account.probes.push_back({std::move(name), probe.has_first(), TRY(status(i))});
     }
     if (delivery_) {
         tell_lost();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Session: the pipeline of docs/architecture.md, again and again for as long as it is open: scripts declare, arm() compiles
-// and arms what they have declared, turn() delivers. Each step is done as a whole or leaves the session as it was. It writes
-// to no stream and takes no signal: see Client.
+// Session: the pipeline of docs/architecture.md, again and again for as long as it is open: scripts declare, arm()
+// compiles and arms what they have declared, turn() delivers. Each step is done as a whole or leaves the session as it
+// was. It writes to no stream and takes no signal: see Client.
 #pragma once
 
 #include <cstdint>
@@ -43,16 +43,17 @@ class Session final : public ScriptApi {
     // Of a prompt: as LuaHost::run_input().
     Result<void> run_input(const std::string& input, const std::string& name);
 
-    // Arms all that is declared and not yet armed: all of it or, with an error, none: those declarations are forgotten, and
-    // everything that is armed goes on. With Options::check, compiles and verifies it.
+    // Arms all that is declared and not yet armed: all of it or, with an error, none: those declarations are forgotten,
+    // and everything that is armed goes on. With Options::check, compiles and verifies it.
     Result<void> arm();
 
-    // Compiles and verifies what arm() would arm, which stays to be armed or, after an error, is forgotten. Needs no module.
+    // Compiles and verifies what arm() would arm, which stays to be armed or, after an error, is forgotten. Needs no
+    // module.
     Result<std::vector<CompiledHandler>> check();
 
-    // Runs the timers that are due, arms what callbacks have declared, delivers for about `limit_ns` at most. Returns for
-    // how long the next turn may wait (nothing: for ever) unless device_fd() is readable before. An error is that of a
-    // callback; the session goes on. What callbacks have declared and the kernel refuses is noted, and has failed.
+    // Runs the timers that are due, arms what callbacks have declared, delivers for about `limit_ns` at most. Returns
+    // for how long the next turn may wait (nothing: for ever) unless device_fd() is readable before. An error is that
+    // of a callback; the session goes on. What callbacks have declared and the kernel refuses is noted, and has failed.
     Result<std::optional<uint64_t>> turn(uint64_t limit_ns = longest_turn);
     int device_fd() const { return armed_ ? armed_->device().fd() : -1; }
     // Nothing is armed, no timer waits: turns do nothing.
@@ -64,8 +65,8 @@ class Session final : public ScriptApi {
     // The end: detaches all, delivers the rest if that is wanted, calls what at_exit() was given. Done once.
     Result<void> stop(bool deliver_rest);
 
-    // Tells the client of handlers that stopped, losses, modules that went. turn() does once a second; `last`: all that is
-    // left to tell.
+    // Tells the client of handlers that stopped, losses, modules that went. turn() does once a second; `last`: all that
+    // is left to tell.
     Result<void> report(bool last);
     Result<Account> account();
     // Keeps what was read of the kernel for the next session on this machine.
@@ -125,7 +126,8 @@ class Session final : public ScriptApi {
         size_t timers = 0, at_exit = 0, subscriptions = 0;
     };
 
-    Session(Options options, Client& client) : options_(std::move(options)), client_(client), kernel_(options_.btf_dir) {}
+    Session(Options options, Client& client)
+        : options_(std::move(options)), client_(client), kernel_(options_.btf_dir) {}
     Mark mark() const { return {declared_.mark(), timers_.size(), at_exit_.size(), host_->subscriptions()}; }
     void forget(const Mark& mark);
     Result<void> run(const std::function<Result<void>()>& chunk);
@@ -137,7 +139,8 @@ class Session final : public ScriptApi {
     Result<std::vector<CompiledHandler>> look_ahead(bool check);  // the same, without a word
     Result<std::vector<CompiledHandler>> compile(const Options& options, Client& client, const Result<Plan>& plan);
     Result<std::vector<CompiledHandler>> compile(const Options& options, Client& client);
-    // Calls what calls the script's callbacks: what is wrong with a probe that they declare is an error of its declaration.
+    // Calls what calls the script's callbacks: what is wrong with a probe that they declare is an error of its
+    // declaration.
     template <class Call>
     auto in_callback(Call&& call) {
         in_callback_ = true;
@@ -163,15 +166,15 @@ class Session final : public ScriptApi {
     std::optional<Delivery> delivery_;  // from the first arming with events on
     Timers timers_;
     std::vector<CallbackId> at_exit_;
-    Mark armed_mark_;                   // what was declared when last all was armed
-    std::set<uint32_t> shown_;          // maps that the script has read or printed
+    Mark armed_mark_;           // what was declared when last all was armed
+    std::set<uint32_t> shown_;  // maps that the script has read or printed
     uint64_t report_due_ = 0;
-    uint64_t gather_until_ = 0;  // when records that gather are delivered; 0: none do
-    std::optional<int> exit_code_;      // of exit() in user space; after the end, of either
-    std::optional<int> handler_exit_;   // of exit() in a handler
+    uint64_t gather_until_ = 0;        // when records that gather are delivered; 0: none do
+    std::optional<int> exit_code_;     // of exit() in user space; after the end, of either
+    std::optional<int> handler_exit_;  // of exit() in a handler
     bool in_callback_ = false;
     bool ended_ = false;
-    bool stopped_ = false;              // stop() has detached all
+    bool stopped_ = false;  // stop() has detached all
 };
 
 }  // namespace kpl

@@ -14,7 +14,9 @@
 namespace kpl {
 namespace {
 
-bool is_text(const Symbol& symbol) { return symbol.kind == 't' || symbol.kind == 'T' || symbol.kind == 'w' || symbol.kind == 'W'; }
+bool is_text(const Symbol& symbol) {
+    return symbol.kind == 't' || symbol.kind == 'T' || symbol.kind == 'w' || symbol.kind == 'W';
+}
 
 bool is_glob(const std::string& symbol) { return symbol.find_first_of("*?[") != std::string::npos; }
 
@@ -60,15 +62,18 @@ struct Resolver {
     // What the kernel, or ftrace, would not refuse, and no probe may stand in all the same.
     Result<void> check_probeable(const Symbol& symbol) {
         if (probe_kind(probe.kind).follows_calls && switches_tasks(symbol.name))
-            return Error{Errc::script, fmt::format("can't probe the return of {}: it returns as another task than it was called by; "
-                                                   "probe its entry, or finish_task_switch", symbol.name)};
+            return Error{Errc::script,
+                         fmt::format("can't probe the return of {}: it returns as another task than it was called by; "
+                                     "probe its entry, or finish_task_switch",
+                                     symbol.name)};
         const Blacklist* list = is_variant(symbol.name) ? blacklist.get() : nullptr;
         const bool forbidden = list && TRY(is_forbidden(symbols, *list, symbol, symbol.addr));
         if (!forbidden && !is_trampoline(symbol.name)) return {};
-        return Error{Errc::script, fmt::format("can't probe {}: {}", symbol.name,
-                                               forbidden ? "the kernel's blacklist forbids the function that it was made of"
-                                                         : "the kernel rewrites or copies this code; probe the functions that "
-                                                           "it leads to")};
+        return Error{Errc::script,
+                     fmt::format("can't probe {}: {}", symbol.name,
+                                 forbidden ? "the kernel's blacklist forbids the function that it was made of"
+                                           : "the kernel rewrites or copies this code; probe the functions that "
+                                             "it leads to")};
     }
 };
 
@@ -96,7 +101,8 @@ std::optional<std::string> why_not_in_module(const std::string& module, const st
 }
 
 Error unknown(const std::string& text, const TargetText& spec, Kallsyms& symbols) {
-    if (const auto theirs = foreign_target(text)) return {Errc::script, fmt::format("no function '{}': {}", text, *theirs)};
+    if (const auto theirs = foreign_target(text))
+        return {Errc::script, fmt::format("no function '{}': {}", text, *theirs)};
     if (const auto why = why_not_in_module(spec.module, spec.symbol, symbols))
         return {Errc::script, fmt::format("'{}': {}", text, *why)};
     std::string message = fmt::format("no function '{}' in this kernel", text);
@@ -108,27 +114,32 @@ Error unknown(const std::string& text, const TargetText& spec, Kallsyms& symbols
 Error several_variants(const std::string& text, const TargetText& spec, const std::vector<Symbol>& found) {
     std::string list;
     for (const Symbol& one : found) list += fmt::format("{}{}", list.empty() ? "" : ", ", target_name(one));
-    return {Errc::script, fmt::format("no function '{}' in this kernel, but {} that the compiler made of it: {}; name one of them, "
-                                      "or all as '{}.*'", text, found.size(), list, spec.symbol)};
+    return {Errc::script,
+            fmt::format("no function '{}' in this kernel, but {} that the compiler made of it: {}; name one of them, "
+                        "or all as '{}.*'",
+                        text, found.size(), list, spec.symbol)};
 }
 
-// The only function that the compiler made of the one that is asked for, if that one is not there itself. Nothing: there
-// is no such function at all.
+// The only function that the compiler made of the one that is asked for, if that one is not there itself. Nothing:
+// there is no such function at all.
 Result<std::optional<Symbol>> only_variant(const std::string& text, const TargetText& spec, Resolver& r) {
     const auto variants = TRY(variants_of(r.symbols, spec.symbol, spec.module));
     if (variants.empty()) return std::optional<Symbol>();
     if (variants.size() > 1) return several_variants(text, spec, variants);
-    r.result.notes.push_back({Errc::script,
-                              fmt::format("'{}' is {} in this kernel: the compiler made it of that function, and may have "
-                                          "dropped parameters; p.arg[n] is what the registers hold", text, variants[0].name),
-                              r.probe.at});
+    r.result.notes.push_back(
+        {Errc::script,
+         fmt::format("'{}' is {} in this kernel: the compiler made it of that function, and may have "
+                     "dropped parameters; p.arg[n] is what the registers hold",
+                     text, variants[0].name),
+         r.probe.at});
     return std::optional(variants[0]);
 }
 
 Error ambiguous(const std::string& text, const std::vector<Symbol>& found) {
     std::string list;
     for (const Symbol& s : found)
-        list += fmt::format("{}{:#x}{}", list.empty() ? "" : ", ", s.addr, s.module.empty() ? "" : " [" + s.module + "]");
+        list +=
+            fmt::format("{}{:#x}{}", list.empty() ? "" : ", ", s.addr, s.module.empty() ? "" : " [" + s.module + "]");
     return {Errc::script, fmt::format("'{}' stands for {} functions: {}; give the address, or module:symbol", text,
                                       found.size(), list)};
 }
@@ -136,13 +147,15 @@ Error ambiguous(const std::string& text, const std::vector<Symbol>& found) {
 Result<void> check_offset(const std::string& text, const TargetText& spec, const Symbol& function, Kallsyms& symbols) {
     const uint64_t end = TRY(symbols.next(function.addr));
     if (!end || function.addr + spec.offset < end) return {};
-    return Error{Errc::script, fmt::format("'{}' is behind the function, which has {:#x} bytes", text, end - function.addr)};
+    return Error{Errc::script,
+                 fmt::format("'{}' is behind the function, which has {:#x} bytes", text, end - function.addr)};
 }
 
 Result<void> resolve_glob(const std::string& text, const TargetText& spec, Resolver& r) {
     const auto found = TRY(r.symbols.glob(spec.symbol, spec.module));
     if (found.empty()) {
-        if (const auto theirs = foreign_target(text)) return Error{Errc::script, fmt::format("no function '{}': {}", text, *theirs)};
+        if (const auto theirs = foreign_target(text))
+            return Error{Errc::script, fmt::format("no function '{}': {}", text, *theirs)};
         if (const auto why = why_not_in_module(spec.module, spec.symbol, r.symbols))
             return Error{Errc::script, fmt::format("'{}': {}", text, *why)};
     }
@@ -218,7 +231,8 @@ std::string LeftOut::text() const {
     return text;
 }
 
-Result<Resolved> resolve_targets(const ProbeDecl& probe, Kallsyms& symbols, const BlacklistOnDemand& blacklist, bool addresses) {
+Result<Resolved> resolve_targets(const ProbeDecl& probe, Kallsyms& symbols, const BlacklistOnDemand& blacklist,
+                                 bool addresses) {
     Resolver r{probe, symbols, blacklist};
     ErrorRound errors;
     for (const auto& target : probe.targets) {

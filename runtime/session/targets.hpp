@@ -24,10 +24,10 @@ struct KernelPlace {
 
 // Functions that globs match and that are not probed, by reason.
 struct LeftOut {
-    uint32_t parts = 0;        // no functions of their own: split off by the compiler, padding
-    uint32_t variants = 0;     // made by the compiler: their parameters are not known, and a handler names some
-    uint32_t freed = 0;        // start-up code, whose memory has other uses by now
-    uint32_t repeated = 0;     // another name of a place that is probed already
+    uint32_t parts = 0;     // no functions of their own: split off by the compiler, padding
+    uint32_t variants = 0;  // made by the compiler: their parameters are not known, and a handler names some
+    uint32_t freed = 0;     // start-up code, whose memory has other uses by now
+    uint32_t repeated = 0;  // another name of a place that is probed already
     uint32_t blacklisted = 0;
     uint32_t untraceable = 0;  // where only ftrace will do: it has no site there
     uint32_t refused = 0;      // by the kernel's kprobes, for reasons of their own
@@ -46,6 +46,7 @@ struct Resolved {
 // All places of a declaration. The error has a line for each target that can't be resolved, with what is near to it.
 // Where the blacklist can't be read, the kernel decides. Without `addresses`, names are taken as they
 // are: for compiling where nothing will be attached.
-Result<Resolved> resolve_targets(const ProbeDecl& probe, Kallsyms& symbols, const BlacklistOnDemand& blacklist, bool addresses);
+Result<Resolved> resolve_targets(const ProbeDecl& probe, Kallsyms& symbols, const BlacklistOnDemand& blacklist,
+                                 bool addresses);
 
 }  // namespace kpl

@@ -167,8 +167,7 @@ Result<Register> Assembler::reg(Lexer& in) {
 
 // Where a jump goes: a label, or slots from the next instruction. Called when the jump has been emitted.
 Result<int16_t> Assembler::target(Lexer& in) {
-    if (in.peek() == "+" || in.peek() == "-")
-        return static_cast<int16_t>(TRY(in.number(INT16_MIN, INT16_MAX)));
+    if (in.peek() == "+" || in.peek() == "-") return static_cast<int16_t>(TRY(in.number(INT16_MIN, INT16_MAX)));
     if (in.at_end()) return in.error("expected where to jump");
     std::string name(in.peek());
     fixups_.push_back({out_.insns.size() - 1, name, in.error("no such label, or out of reach")});
@@ -214,8 +213,7 @@ Result<bool> Assembler::unusual_move(Lexer& in, Register dst) {
         return true;
     }
     if (in.accept("map")) {
-        emit(BPF_LD | BPF_IMM | BPF_DW, dst.number, 1, 0,
-             static_cast<int32_t>(TRY(in.number(imm_min, imm_max))));
+        emit(BPF_LD | BPF_IMM | BPF_DW, dst.number, 1, 0, static_cast<int32_t>(TRY(in.number(imm_min, imm_max))));
         emit(0);
         return true;
     }
@@ -312,8 +310,6 @@ Result<void> Assembler::raw(Lexer& in) {
 
 }  // namespace
 
-Result<Assembly> assemble(std::string_view text) {
-    return Assembler().run(text);
-}
+Result<Assembly> assemble(std::string_view text) { return Assembler().run(text); }
 
 }  // namespace kpl

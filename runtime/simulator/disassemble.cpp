@@ -33,9 +33,7 @@ class Disassembler {
   private:
     kpl_form form(uint32_t pc) const { return static_cast<kpl_form>(kpl_insn_forms[insns_[pc].code]); }
     int64_t target(uint32_t pc) const { return int64_t{pc} + 1 + insns_[pc].off; }
-    bool jumps(uint32_t pc) const {
-        return form(pc) == KPL_F_JA || form(pc) == KPL_F_JCC_K || form(pc) == KPL_F_JCC_X;
-    }
+    bool jumps(uint32_t pc) const { return form(pc) == KPL_F_JA || form(pc) == KPL_F_JCC_K || form(pc) == KPL_F_JCC_X; }
     void starts_label(int64_t pc) {
         if (pc >= 0 && pc < static_cast<int64_t>(insns_.size())) labels_.insert(static_cast<uint32_t>(pc));
     }
@@ -56,8 +54,8 @@ class Disassembler {
     }
 
     static std::string raw(const bpf_insn& insn) {
-        return fmt::format(".insn {:#x} {} {} {} {}", insn.code, uint8_t{insn.dst_reg}, uint8_t{insn.src_reg},
-                           insn.off, insn.imm);
+        return fmt::format(".insn {:#x} {} {} {} {}", insn.code, uint8_t{insn.dst_reg}, uint8_t{insn.src_reg}, insn.off,
+                           insn.imm);
     }
 
     static std::string address(unsigned base, int off) {
@@ -75,8 +73,7 @@ std::string Disassembler::constant(uint32_t pc) const {
     const bpf_insn& insn = insns_[pc];
     if (!is_pair(pc)) return {};
     if (insn.src_reg) return fmt::format("r{} = map {}", uint8_t{insn.dst_reg}, insn.imm);
-    uint64_t value = static_cast<uint32_t>(insn.imm) | uint64_t{static_cast<uint32_t>(insns_[pc + 1].imm)}
-                                                           << 32;
+    uint64_t value = static_cast<uint32_t>(insn.imm) | uint64_t{static_cast<uint32_t>(insns_[pc + 1].imm)} << 32;
     return fmt::format("r{} = {:#x} ll", uint8_t{insn.dst_reg}, value);
 }
 
@@ -91,42 +88,31 @@ std::string Disassembler::readable(uint32_t pc) const {
     auto size = [&] { return assembly::find(assembly::sizes, BPF_SIZE(insn.code))->text; };
 
     switch (form(pc)) {
-        case KPL_F_ALU_K:
-            return src || off ? "" : fmt::format("{}{} {}= {}", half, dst, op(), imm);
-        case KPL_F_ALU_X:
-            return off || imm ? "" : fmt::format("{}{} {}= {}{}", half, dst, op(), half, src);
-        case KPL_F_NEG:
-            return src || off || imm ? "" : fmt::format("{0}{1} = -{0}{1}", half, dst);
+        case KPL_F_ALU_K: return src || off ? "" : fmt::format("{}{} {}= {}", half, dst, op(), imm);
+        case KPL_F_ALU_X: return off || imm ? "" : fmt::format("{}{} {}= {}{}", half, dst, op(), half, src);
+        case KPL_F_NEG: return src || off || imm ? "" : fmt::format("{0}{1} = -{0}{1}", half, dst);
         case KPL_F_SWAP: {
             bool bits = imm == 16 || imm == 32 || imm == 64;
             const char* order = BPF_SRC(insn.code) == BPF_TO_BE ? "be" : "le";
             return src || off || !bits ? "" : fmt::format("r{0} = {1}{2} r{0}", dst, order, imm);
         }
-        case KPL_F_LDX:
-            return imm ? "" : fmt::format("r{} = *({} *){}", dst, size(), address(src, off));
-        case KPL_F_ST:
-            return src ? "" : fmt::format("*({} *){} = {}", size(), address(dst, off), imm);
-        case KPL_F_STX:
-            return imm ? "" : fmt::format("*({} *){} = r{}", size(), address(dst, off), src);
-        case KPL_F_LD64:
-            return constant(pc);
-        case KPL_F_JA:
-            return dst || src || imm ? "" : fmt::format("goto {}", where(pc));
+        case KPL_F_LDX: return imm ? "" : fmt::format("r{} = *({} *){}", dst, size(), address(src, off));
+        case KPL_F_ST: return src ? "" : fmt::format("*({} *){} = {}", size(), address(dst, off), imm);
+        case KPL_F_STX: return imm ? "" : fmt::format("*({} *){} = r{}", size(), address(dst, off), src);
+        case KPL_F_LD64: return constant(pc);
+        case KPL_F_JA: return dst || src || imm ? "" : fmt::format("goto {}", where(pc));
         case KPL_F_JCC_K:
             return src ? "" : fmt::format("if {}{} {} {} goto {}", half, dst, condition(), imm, where(pc));
         case KPL_F_JCC_X:
-            return imm ? ""
-                       : fmt::format("if {0}{1} {2} {0}{3} goto {4}", half, dst, condition(), src, where(pc));
+            return imm ? "" : fmt::format("if {0}{1} {2} {0}{3} goto {4}", half, dst, condition(), src, where(pc));
         case KPL_F_CALL: {
             if (dst || src || off) return "";
             bool known = imm >= 0 && imm < KPL_H_END_ && kpl_helper_descs[imm].name;
             return known ? fmt::format("call {}", kpl_helper_descs[imm].name) : fmt::format("call {}", imm);
         }
-        case KPL_F_EXIT:
-            return dst || src || off || imm ? "" : "exit";
+        case KPL_F_EXIT: return dst || src || off || imm ? "" : "exit";
         case KPL_F_BAD:
-        case KPL_F_END_:
-            break;
+        case KPL_F_END_: break;
     }
     return {};
 }
@@ -151,8 +137,7 @@ std::string state(const kpl_label& label) {
 
 }  // namespace
 
-std::string disassemble(std::span<const bpf_insn> insns, std::span<const kpl_label> labels,
-                        const Annotate& annotate) {
+std::string disassemble(std::span<const bpf_insn> insns, std::span<const kpl_label> labels, const Annotate& annotate) {
     Disassembler code(insns, labels);
     std::string out;
     size_t next_label = 0;
@@ -160,8 +145,7 @@ std::string disassemble(std::span<const bpf_insn> insns, std::span<const kpl_lab
         if (code.has_label(pc)) {
             out += fmt::format("L{}:", pc);
             while (next_label < labels.size() && labels[next_label].pc < pc) next_label++;
-            if (next_label < labels.size() && labels[next_label].pc == pc)
-                out += " " + state(labels[next_label++]);
+            if (next_label < labels.size() && labels[next_label].pc == pc) out += " " + state(labels[next_label++]);
             out += '\n';
         }
         std::string line = fmt::format("{:5}: {}", pc, code.text(pc));

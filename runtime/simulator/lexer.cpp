@@ -8,9 +8,7 @@
 namespace kpl::assembly {
 namespace {
 
-bool is_word(char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.';
-}
+bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.'; }
 
 // The longest operator that `text` starts with; those of signed operations start with the letter s.
 size_t operator_length(std::string_view text) {

@@ -25,9 +25,7 @@ SimHelpers::Current::Current(Simulator& simulator) {
     assert(!current);
     current = &simulator;
 }
-SimHelpers::Current::~Current() {
-    current = nullptr;
-}
+SimHelpers::Current::~Current() { current = nullptr; }
 
 const kpl_helper_fn* SimHelpers::table() {
     static const kpl_helper_fn* const table = [] {
@@ -48,30 +46,14 @@ const kpl_helper_fn* SimHelpers::table() {
 
 // ---- task and time
 
-HELPER_FN(now, , , , , ) {
-    return sim().now;
-}
-HELPER_FN(pid, , , , , ) {
-    return sim().task.pid;
-}
-HELPER_FN(tid, , , , , ) {
-    return sim().task.tid;
-}
-HELPER_FN(ppid, , , , , ) {
-    return sim().task.ppid;
-}
-HELPER_FN(uid, , , , , ) {
-    return sim().task.uid;
-}
-HELPER_FN(gid, , , , , ) {
-    return sim().task.gid;
-}
-HELPER_FN(task, , , , , ) {
-    return sim().task.task;
-}
-HELPER_FN(cgroup, , , , , ) {
-    return sim().task.cgroup;
-}
+HELPER_FN(now, , , , , ) { return sim().now; }
+HELPER_FN(pid, , , , , ) { return sim().task.pid; }
+HELPER_FN(tid, , , , , ) { return sim().task.tid; }
+HELPER_FN(ppid, , , , , ) { return sim().task.ppid; }
+HELPER_FN(uid, , , , , ) { return sim().task.uid; }
+HELPER_FN(gid, , , , , ) { return sim().task.gid; }
+HELPER_FN(task, , , , , ) { return sim().task.task; }
+HELPER_FN(cgroup, , , , , ) { return sim().task.cgroup; }
 
 HELPER_FN(comm, dst, limit, , , ) {
     const std::string& comm = sim().task.comm;
@@ -93,18 +75,10 @@ uint64_t SimHelpers::read(uint64_t address) {
     return value;
 }
 
-HELPER_FN(read8, hit, address, , , ) {
-    return read<uint8_t>(address);
-}
-HELPER_FN(read16, hit, address, , , ) {
-    return read<uint16_t>(address);
-}
-HELPER_FN(read32, hit, address, , , ) {
-    return read<uint32_t>(address);
-}
-HELPER_FN(read64, hit, address, , , ) {
-    return read<uint64_t>(address);
-}
+HELPER_FN(read8, hit, address, , , ) { return read<uint8_t>(address); }
+HELPER_FN(read16, hit, address, , , ) { return read<uint16_t>(address); }
+HELPER_FN(read32, hit, address, , , ) { return read<uint32_t>(address); }
+HELPER_FN(read64, hit, address, , , ) { return read<uint64_t>(address); }
 
 HELPER_FN(read_mem, hit, dst, size, address, ) {
     std::span out(sim().memory(dst, size, true), size);
@@ -159,12 +133,8 @@ uint64_t SimHelpers::read_string(uint64_t dst, uint64_t limit, uint64_t address,
     return store_string(dst, limit, bytes);
 }
 
-HELPER_FN(str, hit, dst, limit, address, ) {
-    return read_string(dst, limit, address, sim().kernel, KPL_STOP_READ);
-}
-HELPER_FN(ustr, hit, dst, limit, address, ) {
-    return read_string(dst, limit, address, sim().user, KPL_STOP_USER_READ);
-}
+HELPER_FN(str, hit, dst, limit, address, ) { return read_string(dst, limit, address, sim().kernel, KPL_STOP_READ); }
+HELPER_FN(ustr, hit, dst, limit, address, ) { return read_string(dst, limit, address, sim().user, KPL_STOP_USER_READ); }
 
 uint64_t SimHelpers::read_bytes(uint64_t dst, uint64_t limit, uint64_t address, uint64_t n, const SimMemory& memory,
                                 uint32_t stop) {
@@ -178,33 +148,32 @@ uint64_t SimHelpers::read_bytes(uint64_t dst, uint64_t limit, uint64_t address, 
     return store_string(dst, limit, bytes);
 }
 
-HELPER_FN(buf, hit, dst, limit, address, n) {
-    return read_bytes(dst, limit, address, n, sim().kernel, KPL_STOP_READ);
-}
+HELPER_FN(buf, hit, dst, limit, address, n) { return read_bytes(dst, limit, address, n, sim().kernel, KPL_STOP_READ); }
 HELPER_FN(ubuf, hit, dst, limit, address, n) {
     return read_bytes(dst, limit, address, n, sim().user, KPL_STOP_USER_READ);
 }
 
 HELPER_FN(uread, hit, address, size, , ) {
     uint64_t value = 0;
-    if (size <= sizeof value && sim().user.read(address, std::span(reinterpret_cast<uint8_t*>(&value), size))) return value;
+    if (size <= sizeof value && sim().user.read(address, std::span(reinterpret_cast<uint8_t*>(&value), size)))
+        return value;
     sim().fail(KPL_STOP_USER_READ, address);
     return 0;
 }
 
-HELPER_FN(status_clear, hit, , , , ) {
-    return std::exchange(sim().hit.status, 0);
-}
+HELPER_FN(status_clear, hit, , , , ) { return std::exchange(sim().hit.status, 0); }
 
 // ---- strings
 
 HELPER_FN(str_copy, hit, dst, limit, src, src_limit) {
     auto bytes = load_string(src, src_limit);
     uint16_t elements;  // of a list; 0 in strings
-    std::memcpy(&elements, sim().memory(src, KPL_STR_SIZE(src_limit), false) + offsetof(kpl_str, reserved), sizeof elements);
+    std::memcpy(&elements, sim().memory(src, KPL_STR_SIZE(src_limit), false) + offsetof(kpl_str, reserved),
+                sizeof elements);
     if (bytes.size() <= limit) {
         const uint64_t length = store_string(dst, limit, bytes, Rest::zeros);
-        std::memcpy(sim().memory(dst, KPL_STR_SIZE(limit), true) + offsetof(kpl_str, reserved), &elements, sizeof elements);
+        std::memcpy(sim().memory(dst, KPL_STR_SIZE(limit), true) + offsetof(kpl_str, reserved), &elements,
+                    sizeof elements);
         return length;
     }
     store_string(dst, limit, {}, Rest::zeros);
@@ -292,9 +261,7 @@ HELPER_FN(smod, a, b, , , ) {
 }
 
 #ifdef KPL_TEST_ROWS
-HELPER_FN(test_twice, n, , , , ) {
-    return 2 * n;
-}
+HELPER_FN(test_twice, n, , , , ) { return 2 * n; }
 #endif
 
 // ---- records
@@ -319,8 +286,7 @@ HELPER_FN(rec_begin, hit, event, fixed, tail, ) {
 HELPER_FN(rec_str, hit, rec, slot, src, limit) {
     auto bytes = load_string(src, limit);
     auto& record = *sim().pending_;
-    assert(reinterpret_cast<uint8_t*>(rec) == record.bytes.data() + sizeof(kpl_rec) &&
-           slot + 8 <= record.fixed);
+    assert(reinterpret_cast<uint8_t*>(rec) == record.bytes.data() + sizeof(kpl_rec) && slot + 8 <= record.fixed);
     size_t padded = (bytes.size() + 7) & ~size_t{7};
     if (padded > record.bytes.size() - record.used) {
         sim().fail(KPL_STOP_TOO_LONG);
@@ -425,12 +391,8 @@ uint64_t SimHelpers::copy_stack(uint64_t dst, uint64_t size, const std::vector<u
     return depth;
 }
 
-HELPER_FN(kstack, hit, dst, size, , ) {
-    return copy_stack(dst, size, sim().task.kstack);
-}
-HELPER_FN(ustack, hit, dst, size, , ) {
-    return copy_stack(dst, size, sim().task.ustack);
-}
+HELPER_FN(kstack, hit, dst, size, , ) { return copy_stack(dst, size, sim().task.kstack); }
+HELPER_FN(ustack, hit, dst, size, , ) { return copy_stack(dst, size, sim().task.ustack); }
 
 HELPER_FN(exit, hit, code, , , ) {
     if (!sim().exit_code) sim().exit_code = static_cast<int32_t>(code);

@@ -68,9 +68,7 @@ std::optional<std::string> SimRecord::text(uint32_t offset) const {
                        reinterpret_cast<const char*>(&bytes.at(str.off + str.len - 1)) + 1);
 }
 
-std::string SimReject::text() const {
-    return fmt::format("{}, at {}", kpl_reject_text(reason), pc);
-}
+std::string SimReject::text() const { return fmt::format("{}, at {}", kpl_reject_text(reason), pc); }
 
 std::optional<SimProgram> Simulator::load(const SimLoad& program, SimReject& reject) const {
     std::vector<kpl_map_desc> descs;
@@ -164,8 +162,7 @@ uint8_t* Simulator::reach(uint64_t pointer, size_t size, bool store) {
         {stack_.data(), stack_.size() * sizeof stack_[0], true, true},
         {data.data(), data.size(), true, true},
         {scratch.data(), scratch.size(), true, true},
-        {pending_ ? pending_->bytes.data() + sizeof(kpl_rec) : nullptr, pending_ ? pending_->fixed : 0, true,
-         false},
+        {pending_ ? pending_->bytes.data() + sizeof(kpl_rec) : nullptr, pending_ ? pending_->fixed : 0, true, false},
     };
     for (const Object& object : objects) {
         uint64_t offset = pointer - reinterpret_cast<uint64_t>(object.begin);

@@ -115,7 +115,7 @@ class Simulator {
     std::map<uint64_t, std::string> paths;  // what path() says, by the address of a struct path
     SimTask task;
     uint64_t now = 1'000'000'000;
-    std::vector<SimMap> maps;  // ids are indices; complete before the first load()
+    std::vector<SimMap> maps;                                // ids are indices; complete before the first load()
     std::vector<uint64_t> regs = std::vector<uint64_t>(21);  // struct pt_regs; x86-64's has 21 words
     kpl_hit hit{};       // numbers: func, addr, ret, ret_addr, bad_addr, cpu; the rest is set by run()
     ByteVector data;     // instance data; run() grows it with zeros to the program's size

@@ -19,7 +19,8 @@ bool parse(const std::string& line, BlacklistRange& range) {
         at = next;
         return error == std::errc();
     };
-    if (!number(range.begin) || at == end || *at++ != '-' || !number(range.end) || at == end || *at++ != '\t') return false;
+    if (!number(range.begin) || at == end || *at++ != '-' || !number(range.end) || at == end || *at++ != '\t')
+        return false;
     range.name.assign(at, end);
     return range.begin < range.end;
 }
@@ -45,8 +46,9 @@ Result<Blacklist> Blacklist::read(const std::string& path) {
 }
 
 bool Blacklist::covers(uint64_t address) const {
-    const auto after = std::upper_bound(ranges_.begin(), ranges_.end(), address,
-                                        [](uint64_t value, const BlacklistRange& range) { return value < range.begin; });
+    const auto after =
+        std::upper_bound(ranges_.begin(), ranges_.end(), address,
+                         [](uint64_t value, const BlacklistRange& range) { return value < range.begin; });
     return after != ranges_.begin() && reach_[static_cast<size_t>(after - ranges_.begin()) - 1] > address;
 }
 

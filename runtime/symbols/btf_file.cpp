@@ -17,10 +17,9 @@ namespace kpl {
 namespace {
 
 // Kinds that are asked for by name.
-constexpr uint32_t indexed_kinds =
-    kind_bit(BTF_KIND_INT) | kind_bit(BTF_KIND_STRUCT) | kind_bit(BTF_KIND_UNION) | kind_bit(BTF_KIND_ENUM) |
-    kind_bit(BTF_KIND_FWD) | kind_bit(BTF_KIND_TYPEDEF) | kind_bit(BTF_KIND_FUNC) | kind_bit(BTF_KIND_FLOAT) |
-    kind_bit(BTF_KIND_ENUM64);
+constexpr uint32_t indexed_kinds = kind_bit(BTF_KIND_INT) | kind_bit(BTF_KIND_STRUCT) | kind_bit(BTF_KIND_UNION) |
+                                   kind_bit(BTF_KIND_ENUM) | kind_bit(BTF_KIND_FWD) | kind_bit(BTF_KIND_TYPEDEF) |
+                                   kind_bit(BTF_KIND_FUNC) | kind_bit(BTF_KIND_FLOAT) | kind_bit(BTF_KIND_ENUM64);
 
 // An index costs what three searches do.
 constexpr int searches_before_index = 3;
@@ -28,8 +27,8 @@ constexpr int searches_before_index = 3;
 constexpr const char* kernel_types = "/sys/kernel/btf/vmlinux";
 constexpr const char* cache_name = "vmlinux.btf";
 
-// libbpf prints its troubles on stderr unless told otherwise; ours become Errors. Its printer is the whole process's: one
-// thread at a time borrows it.
+// libbpf prints its troubles on stderr unless told otherwise; ours become Errors. Its printer is the whole process's:
+// one thread at a time borrows it.
 class QuietLibbpf {
   public:
     QuietLibbpf() : lock_(mutex()), before_(libbpf_set_print(nullptr)) {}
@@ -48,9 +47,7 @@ class QuietLibbpf {
 
 }  // namespace
 
-void BtfFile::Free::operator()(btf* b) const {
-    btf__free(b);
-}
+void BtfFile::Free::operator()(btf* b) const { btf__free(b); }
 BtfFile::BtfFile(BtfFile&&) noexcept = default;
 BtfFile& BtfFile::operator=(BtfFile&&) noexcept = default;
 BtfFile::~BtfFile() = default;
@@ -74,8 +71,7 @@ Result<BtfFile> BtfFile::open(const std::string& path, const BtfFile* base) {
     if (!b) b = base ? btf__parse_split(path.c_str(), base->btf_.get()) : btf__parse(path.c_str(), nullptr);
     if (!b) {
         const int code = errno;
-        const char* reason =
-            code < 4000 ? strerror(code) : "no BTF that libbpf understands";  // 4000…: libbpf's own
+        const char* reason = code < 4000 ? strerror(code) : "no BTF that libbpf understands";  // 4000…: libbpf's own
         return Error{Errc::system, fmt::format("{}: {}", path, reason)};
     }
     BtfFile file(b, base);
@@ -90,9 +86,7 @@ void BtfFile::keep() {
         keep_cached(cache_name, {static_cast<const uint8_t*>(bytes), size});
 }
 
-const btf_type* BtfFile::type(uint32_t id) const {
-    return btf__type_by_id(btf_.get(), id);
-}
+const btf_type* BtfFile::type(uint32_t id) const { return btf__type_by_id(btf_.get(), id); }
 
 std::string_view BtfFile::name(uint32_t offset) const {
     const char* text = btf__str_by_offset(btf_.get(), offset);

@@ -49,13 +49,11 @@ class BtfFile {
     std::vector<uint32_t> find_in_order(std::string_view wanted, uint32_t kinds) const;
 
     uint32_t first_id_ = 1, end_id_ = 1;
-    bool keep_ = false;      // it came from the kernel, slowly
+    bool keep_ = false;  // it came from the kernel, slowly
     mutable int searches_ = 0;
     mutable NameIndex index_;  // of own types, by id - first_id; built with the first find() that makes it worth it
 };
 
-constexpr uint32_t kind_bit(unsigned kind) {
-    return 1u << kind;
-}
+constexpr uint32_t kind_bit(unsigned kind) { return 1u << kind; }
 
 }  // namespace kpl

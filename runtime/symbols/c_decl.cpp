@@ -63,31 +63,20 @@ class Speller {
         if (depth > 64) return Error{Errc::system, fmt::format("BTF type {} has no end", type)};
         Node n = TRY(graph_.node(type));
         switch (n.kind) {
-            case NodeKind::Void:
-                return joined("void", inner);
+            case NodeKind::Void: return joined("void", inner);
             case NodeKind::Int:
             case NodeKind::Bool:
             case NodeKind::Char:
-            case NodeKind::Float:
-                return joined(usual_spelling(n.name), inner);
-            case NodeKind::Typedef:
-                return joined(n.name, inner);
-            case NodeKind::Struct:
-                return joined(tagged("struct", n.name), inner);
-            case NodeKind::Union:
-                return joined(tagged("union", n.name), inner);
-            case NodeKind::Enum:
-                return joined(tagged("enum", n.name), inner);
-            case NodeKind::Forward:
-                return joined(tagged(n.is_union ? "union" : "struct", n.name), inner);
-            case NodeKind::Tag:
-                return spell(n.target, inner, depth + 1);
-            case NodeKind::Const:
-                return qualified("const", n.target, inner, depth);
-            case NodeKind::Volatile:
-                return qualified("volatile", n.target, inner, depth);
-            case NodeKind::Restrict:
-                return qualified("restrict", n.target, inner, depth);
+            case NodeKind::Float: return joined(usual_spelling(n.name), inner);
+            case NodeKind::Typedef: return joined(n.name, inner);
+            case NodeKind::Struct: return joined(tagged("struct", n.name), inner);
+            case NodeKind::Union: return joined(tagged("union", n.name), inner);
+            case NodeKind::Enum: return joined(tagged("enum", n.name), inner);
+            case NodeKind::Forward: return joined(tagged(n.is_union ? "union" : "struct", n.name), inner);
+            case NodeKind::Tag: return spell(n.target, inner, depth + 1);
+            case NodeKind::Const: return qualified("const", n.target, inner, depth);
+            case NodeKind::Volatile: return qualified("volatile", n.target, inner, depth);
+            case NodeKind::Restrict: return qualified("restrict", n.target, inner, depth);
             case NodeKind::Pointer: {
                 const NodeKind target = TRY(declarator_of(n.target));
                 inner = "*" + inner;
@@ -116,8 +105,7 @@ class Speller {
 
     // A qualified pointer has its qualifier behind the star, anything else before it.
     Result<std::string> qualified(std::string_view word, TypeId target, const std::string& inner, int depth) {
-        if (TRY(declarator_of(target)) == NodeKind::Pointer)
-            return spell(target, joined(word, inner), depth + 1);
+        if (TRY(declarator_of(target)) == NodeKind::Pointer) return spell(target, joined(word, inner), depth + 1);
         return fmt::format("{} {}", word, TRY(spell(target, inner, depth + 1)));
     }
 
@@ -169,7 +157,8 @@ class Parser {
         }
         if (!token_.empty()) return bad();
         for (size_t i = counts.size(); i-- > 0;) type = graph_.make(NodeKind::Array, type, counts[i]);
-        if (user_ || (user && !counts.empty())) return Error{Errc::script, "\"user\" marks what a pointer points to: \"struct timespec user *\""};
+        if (user_ || (user && !counts.empty()))
+            return Error{Errc::script, "\"user\" marks what a pointer points to: \"struct timespec user *\""};
         return Declaration{type, user};
     }
 
@@ -179,8 +168,7 @@ class Parser {
     }
 
     void advance() {
-        while (!text_.empty() && (text_[0] == ' ' || text_[0] == '\t' || text_[0] == '\n'))
-            text_.remove_prefix(1);
+        while (!text_.empty() && (text_[0] == ' ' || text_[0] == '\t' || text_[0] == '\n')) text_.remove_prefix(1);
         size_t length = 0;
         while (length < text_.size() && word_char(text_[length])) length++;
         if (length == 0 && !text_.empty()) length = 1;  // punctuation
@@ -192,15 +180,12 @@ class Parser {
         for (; is_qualifier(token_); advance()) user_ |= token_ == "user" || token_ == "__user";
     }
 
-    bool at_word() const {
-        return !token_.empty() && word_char(token_[0]) && !(token_[0] >= '0' && token_[0] <= '9');
-    }
+    bool at_word() const { return !token_.empty() && word_char(token_[0]) && !(token_[0] >= '0' && token_[0] <= '9'); }
 
     Error bad() const {
         if (token_.empty()) return {Errc::script, "the C type is not complete"};
-        return {
-            Errc::script,
-            fmt::format("unexpected \"{}\" in a C type: it is a name, then any number of * and [n]", token_)};
+        return {Errc::script,
+                fmt::format("unexpected \"{}\" in a C type: it is a name, then any number of * and [n]", token_)};
     }
 
     Result<TypeId> base() {
@@ -257,13 +242,11 @@ class Parser {
         // A sound list of words has each of them at most once (long twice), and adds up to a known type.
         auto type = std::find_if(std::begin(base_types), std::end(base_types),
                                  [&](const BaseType& t) { return t.usual == usual; });
-        const int expected =
-            is_signed + is_unsigned + shorts + longs + ints + chars + bools + floats + doubles;
+        const int expected = is_signed + is_unsigned + shorts + longs + ints + chars + bools + floats + doubles;
         const bool sound = is_signed + is_unsigned <= 1 && shorts + chars + bools + floats + doubles <= 1 &&
                            ints <= 1 && !(ints && (chars || bools || floats || doubles)) && expected == total;
         if (type == std::end(base_types) || !sound) return Error{Errc::script, "these words make no C type"};
-        if (auto found = graph_.find(type->btf, name_type); !found.empty())
-            return std::optional(found.front());
+        if (auto found = graph_.find(type->btf, name_type); !found.empty()) return std::optional(found.front());
         return std::optional(graph_.make_int(type->kind, type->usual, type->size, type->is_signed));
     }
 
@@ -275,8 +258,7 @@ class Parser {
         for (std::string& near : names) near = prefix + near;
         if (kinds == name_type)  // the usual slip of the tongue
             if (auto found = graph_.find(name, name_struct); !found.empty()) names = {"struct " + name};
-        return {Errc::script,
-                fmt::format("this kernel has no type \"{}{}\"{}", prefix, name, did_you_mean(names))};
+        return {Errc::script, fmt::format("this kernel has no type \"{}{}\"{}", prefix, name, did_you_mean(names))};
     }
 
     TypeGraph& graph_;
@@ -297,8 +279,6 @@ Result<std::string> spell_type(const TypeGraph& graph, TypeId type, const std::s
     return Speller(graph).spell(type, name);
 }
 
-Result<Declaration> parse_type(TypeGraph& graph, std::string_view text) {
-    return Parser(graph, text).parse();
-}
+Result<Declaration> parse_type(TypeGraph& graph, std::string_view text) { return Parser(graph, text).parse(); }
 
 }  // namespace kpl

@@ -13,7 +13,8 @@ namespace kpl {
 Result<std::string> spell_type(const TypeGraph& graph, TypeId type, const std::string& name = {});
 
 // A base type with any number of '*' and '[n]' behind: "const struct file*", "unsigned long", "u32",
-// "char[16]". Qualifiers are dropped, but for a `user` (or `__user`) before the last '*'. Loads modules' BTF when vmlinux does not know a name.
+// "char[16]". Qualifiers are dropped, but for a `user` (or `__user`) before the last '*'. Loads modules' BTF when
+// vmlinux does not know a name.
 Result<Declaration> parse_type(TypeGraph& graph, std::string_view text);
 
 // The usual spelling of an integer that BTF calls "long unsigned int".

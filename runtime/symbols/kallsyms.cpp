@@ -2,11 +2,11 @@
 // The table is read once, as text, and stays text: a line is "ffffffff81000000 T name" with "\t[module]"
 // behind. What needs more than one pass over it builds an index, and only then.
 //
-// Reading the text makes the kernel print every symbol, 160 ms (6.1) to 310 ms (6.12) under emulation. Two shortcuts save
-// that for scripts that name a few functions of vmlinux: names that this boot has been asked for before (boot_cache),
-// and the kernel's own table in its memory (kernel_names). Both give up, and the text is read, for modules, globs,
-// addresses, a name that they do not know, and from the searches_before_index-th name on: by then the text with its
-// index is cheaper.
+// Reading the text makes the kernel print every symbol, 160 ms (6.1) to 310 ms (6.12) under emulation. Two shortcuts
+// save that for scripts that name a few functions of vmlinux: names that this boot has been asked for before
+// (boot_cache), and the kernel's own table in its memory (kernel_names). Both give up, and the text is read, for
+// modules, globs, addresses, a name that they do not know, and from the searches_before_index-th name on: by then the
+// text with its index is cheaper.
 #include "symbols/kallsyms.hpp"
 
 #include <fcntl.h>
@@ -54,9 +54,7 @@ struct Line {
     char kind;
     std::string_view name, module;
 
-    uint64_t addr() const {
-        return static_cast<uint64_t>(eight_digits(digits)) << 32 | eight_digits(digits + 8);
-    }
+    uint64_t addr() const { return static_cast<uint64_t>(eight_digits(digits)) << 32 | eight_digits(digits + 8); }
     bool is_text() const { return kpl::is_text(kind); }
     // Programs and trampolines that the kernel lists as if they were of a module: no probe can be put there.
     bool is_generated() const { return module == "bpf" || module.starts_with("__builtin__"); }
@@ -138,8 +136,7 @@ struct Kallsyms::Impl {
     void each_line(Visit visit) const {  // visit(line, where it begins); false ends
         for (size_t begin = 0; begin < size;) {
             const size_t end = end_of_line(begin);
-            if (end - begin > name_column && !visit(line_at(begin, end), static_cast<uint32_t>(begin)))
-                return;
+            if (end - begin > name_column && !visit(line_at(begin, end), static_cast<uint32_t>(begin))) return;
             begin = end + 1;
         }
     }
@@ -196,10 +193,8 @@ Result<void> Kallsyms::Impl::load() {
 Result<void> Kallsyms::Impl::load_addresses() {
     TRY(load());
     if (!hidden) return {};
-    const char* mend =
-        ::geteuid() == 0 ? "allow them with 'sysctl -w kernel.kptr_restrict=1'" : "run as root";
-    return Error{Errc::system,
-                 fmt::format("{} hides the addresses of the kernel's functions: {}", path, mend)};
+    const char* mend = ::geteuid() == 0 ? "allow them with 'sysctl -w kernel.kptr_restrict=1'" : "run as root";
+    return Error{Errc::system, fmt::format("{} hides the addresses of the kernel's functions: {}", path, mend)};
 }
 
 Line Kallsyms::Impl::line_at(size_t begin, size_t end) const {
@@ -224,8 +219,7 @@ template <class Visit>
 void Kallsyms::Impl::search(std::string_view name, Visit visit) const {
     const std::string wanted = " " + std::string(name);
     const char *at = data.get(), *end = at + size;
-    while ((at = static_cast<const char*>(
-                memmem(at, static_cast<size_t>(end - at), wanted.data(), wanted.size())))) {
+    while ((at = static_cast<const char*>(memmem(at, static_cast<size_t>(end - at), wanted.data(), wanted.size())))) {
         const size_t column = static_cast<size_t>(at + 1 - data.get());
         at += wanted.size();
         if (at != end && *at != '\n' && *at != '\t') continue;
@@ -241,8 +235,7 @@ void Kallsyms::Impl::build_by_name() {
         if (line.is_function()) functions.push_back(begin);
         return true;
     });
-    by_name.build(static_cast<uint32_t>(functions.size()),
-                  [&](uint32_t i) { return line_at(functions[i]).name; });
+    by_name.build(static_cast<uint32_t>(functions.size()), [&](uint32_t i) { return line_at(functions[i]).name; });
 }
 
 const KernelNames* Kallsyms::Impl::quick_names() {
@@ -288,7 +281,8 @@ void Kallsyms::keep() {
     std::string lines;
     for (const auto& [name, symbols] : impl_->known)
         for (const auto& [addr, kind] : symbols) lines += fmt::format("{:016x} {} {}\n", addr, kind, name);
-    if (lines.size() <= most_kept) keep_cached(cache_name, {reinterpret_cast<const uint8_t*>(lines.data()), lines.size()});
+    if (lines.size() <= most_kept)
+        keep_cached(cache_name, {reinterpret_cast<const uint8_t*>(lines.data()), lines.size()});
 }
 
 Result<std::vector<Symbol>> Kallsyms::Impl::find_in_text(std::string_view name, std::string_view module) {
@@ -327,9 +321,8 @@ Result<std::vector<Symbol>> Kallsyms::glob(std::string_view pattern, std::string
             found.push_back(symbol_of(line));
         return true;
     });
-    std::sort(found.begin(), found.end(), [](const Symbol& a, const Symbol& b) {
-        return std::tie(a.name, a.addr) < std::tie(b.name, b.addr);
-    });
+    std::sort(found.begin(), found.end(),
+              [](const Symbol& a, const Symbol& b) { return std::tie(a.name, a.addr) < std::tie(b.name, b.addr); });
     return found;
 }
 
@@ -372,15 +365,14 @@ Result<Symbol> Kallsyms::at(uint64_t addr) {
     TRY(impl_->load_addresses());
     impl_->build_by_addr();
     const auto& starts = impl_->by_addr;
-    auto after =
-        std::upper_bound(starts.begin(), starts.end(), addr,
-                         [](uint64_t value, const Impl::Start& start) { return value < start.addr; });
+    auto after = std::upper_bound(starts.begin(), starts.end(), addr,
+                                  [](uint64_t value, const Impl::Start& start) { return value < start.addr; });
     if (after == starts.begin() || addr - (after - 1)->addr >= max_cover) return Symbol{};
-    auto first =
-        std::lower_bound(starts.begin(), after, (after - 1)->addr,
-                         [](const Impl::Start& start, uint64_t value) { return start.addr < value; });
+    auto first = std::lower_bound(starts.begin(), after, (after - 1)->addr,
+                                  [](const Impl::Start& start, uint64_t value) { return start.addr < value; });
     Symbol symbol = symbol_of(impl_->line_at(first->line));
-    if (const auto preferred = impl_->preferred.find(symbol.addr); preferred != impl_->preferred.end()) symbol.name = preferred->second;
+    if (const auto preferred = impl_->preferred.find(symbol.addr); preferred != impl_->preferred.end())
+        symbol.name = preferred->second;
     return symbol;
 }
 

@@ -17,7 +17,7 @@ struct Symbol {
     std::string name;
     std::string module;  // empty: vmlinux
     uint64_t addr = 0;
-    char kind = 't';     // as kallsyms prints it
+    char kind = 't';  // as kallsyms prints it
 };
 
 class Kallsyms {
@@ -34,7 +34,8 @@ class Kallsyms {
     // Glob with * ? [a-z], text symbols, ascending by name.
     Result<std::vector<Symbol>> glob(std::string_view pattern, std::string_view module = {});
     // Each text symbol whose name begins so, in no order, with repetitions. Names live until the next call of anything.
-    Result<void> each_function(std::string_view begin, std::string_view module, const std::function<void(std::string_view)>& visit);
+    Result<void> each_function(std::string_view begin, std::string_view module,
+                               const std::function<void(std::string_view)>& visit);
     // The symbol that covers the address; offset = addr - symbol.addr. nullopt-like: empty name.
     Result<Symbol> at(uint64_t addr);
     // Of the names that a function has, the one that at() is to give.

@@ -32,8 +32,8 @@ class KernelMemory {
         return value;
     }
 
-    // The text that the kernel leaves for readers of its memory: "SYMBOL(_stext)=ffffffff81000000" and more, a line each.
-    // Empty where it leaves none.
+    // The text that the kernel leaves for readers of its memory: "SYMBOL(_stext)=ffffffff81000000" and more, a line
+    // each. Empty where it leaves none.
     const std::string& vmcoreinfo() const { return vmcoreinfo_; }
 
   private:

@@ -7,9 +7,7 @@
 namespace kpl {
 namespace {
 
-size_t most_edits(size_t length) {
-    return length < 3 ? 1 : length < 9 ? 2 : 3;
-}
+size_t most_edits(size_t length) { return length < 3 ? 1 : length < 9 ? 2 : 3; }
 
 uint64_t letters_of(std::string_view text) {
     uint64_t set = 0;
@@ -20,10 +18,7 @@ uint64_t letters_of(std::string_view text) {
 }  // namespace
 
 Nearest::Nearest(std::string wanted, size_t keep)
-    : wanted_(std::move(wanted)),
-      keep_(keep),
-      limit_(most_edits(wanted_.size())),
-      letters_(letters_of(wanted_)) {
+    : wanted_(std::move(wanted)), keep_(keep), limit_(most_edits(wanted_.size())), letters_(letters_of(wanted_)) {
     for (auto& row : rows_) row.resize(wanted_.size() + 1);
 }
 

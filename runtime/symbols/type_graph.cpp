@@ -12,8 +12,7 @@ namespace {
 
 uint32_t btf_kinds(uint32_t kinds) {
     uint32_t bits = 0;
-    if (kinds & name_type)
-        bits |= kind_bit(BTF_KIND_INT) | kind_bit(BTF_KIND_FLOAT) | kind_bit(BTF_KIND_TYPEDEF);
+    if (kinds & name_type) bits |= kind_bit(BTF_KIND_INT) | kind_bit(BTF_KIND_FLOAT) | kind_bit(BTF_KIND_TYPEDEF);
     if (kinds & name_struct) bits |= kind_bit(BTF_KIND_STRUCT);
     if (kinds & name_union) bits |= kind_bit(BTF_KIND_UNION);
     if (kinds & name_enum) bits |= kind_bit(BTF_KIND_ENUM) | kind_bit(BTF_KIND_ENUM64);
@@ -30,20 +29,13 @@ NodeKind int_kind(const btf_type* t, std::string_view name) {
 
 NodeKind reference_kind(uint32_t kind) {
     switch (kind) {
-        case BTF_KIND_PTR:
-            return NodeKind::Pointer;
-        case BTF_KIND_TYPEDEF:
-            return NodeKind::Typedef;
-        case BTF_KIND_CONST:
-            return NodeKind::Const;
-        case BTF_KIND_VOLATILE:
-            return NodeKind::Volatile;
-        case BTF_KIND_RESTRICT:
-            return NodeKind::Restrict;
-        case BTF_KIND_FUNC_PROTO:
-            return NodeKind::Function;
-        default:
-            return NodeKind::Tag;  // type tags, and a function, which stands for its prototype
+        case BTF_KIND_PTR: return NodeKind::Pointer;
+        case BTF_KIND_TYPEDEF: return NodeKind::Typedef;
+        case BTF_KIND_CONST: return NodeKind::Const;
+        case BTF_KIND_VOLATILE: return NodeKind::Volatile;
+        case BTF_KIND_RESTRICT: return NodeKind::Restrict;
+        case BTF_KIND_FUNC_PROTO: return NodeKind::Function;
+        default: return NodeKind::Tag;  // type tags, and a function, which stands for its prototype
     }
 }
 
@@ -117,15 +109,9 @@ Result<Node> TypeGraph::node(TypeId id) const {
             n.kind = int_kind(t, n.name);
             n.is_signed = btf_int_encoding(t) & BTF_INT_SIGNED;
             break;
-        case BTF_KIND_FLOAT:
-            n.kind = NodeKind::Float;
-            break;
-        case BTF_KIND_STRUCT:
-            n.kind = NodeKind::Struct;
-            break;
-        case BTF_KIND_UNION:
-            n.kind = NodeKind::Union;
-            break;
+        case BTF_KIND_FLOAT: n.kind = NodeKind::Float; break;
+        case BTF_KIND_STRUCT: n.kind = NodeKind::Struct; break;
+        case BTF_KIND_UNION: n.kind = NodeKind::Union; break;
         case BTF_KIND_ENUM:
         case BTF_KIND_ENUM64:
             n.kind = NodeKind::Enum;
@@ -143,8 +129,7 @@ Result<Node> TypeGraph::node(TypeId id) const {
             n.size = 0;
             break;
         case BTF_KIND_VAR:
-        case BTF_KIND_DATASEC:
-            return Error{Errc::system, fmt::format("\"{}\" is a variable, not a type", n.name)};
+        case BTF_KIND_DATASEC: return Error{Errc::system, fmt::format("\"{}\" is a variable, not a type", n.name)};
         default:
             n.kind = reference_kind(btf_kind(t));
             n.target = global(*at->part, t->type);
@@ -169,8 +154,8 @@ std::vector<Member> TypeGraph::members(TypeId id) const {
     if (!at || !btf_is_composite(at->type)) return out;
     const btf_member* m = btf_members(at->type);
     for (uint32_t i = 0; i < btf_vlen(at->type); i++, m++)
-        out.push_back({at->part->file.name(m->name_off), global(*at->part, m->type),
-                       btf_member_bit_offset(at->type, i), btf_member_bitfield_size(at->type, i)});
+        out.push_back({at->part->file.name(m->name_off), global(*at->part, m->type), btf_member_bit_offset(at->type, i),
+                       btf_member_bitfield_size(at->type, i)});
     return out;
 }
 
@@ -193,8 +178,8 @@ std::vector<Enumerator> TypeGraph::enumerators(TypeId id) const {
     if (btf_is_enum(at->type)) {
         const auto* e = btf_enum(at->type);
         for (uint32_t i = 0; i < btf_vlen(at->type); i++, e++)
-            out.push_back({file.name(e->name_off),
-                           is_signed ? e->val : static_cast<int64_t>(static_cast<uint32_t>(e->val))});
+            out.push_back(
+                {file.name(e->name_off), is_signed ? e->val : static_cast<int64_t>(static_cast<uint32_t>(e->val))});
     } else if (btf_is_enum64(at->type)) {
         const auto* e = btf_enum64(at->type);
         for (uint32_t i = 0; i < btf_vlen(at->type); i++, e++)
@@ -235,7 +220,8 @@ std::optional<TypeId> TypeGraph::definition(TypeId forward) {
 std::optional<TypeId> TypeGraph::variable(std::string_view name) const {
     if (parts_.empty()) return std::nullopt;
     const Part& part = *parts_[0];
-    for (const uint32_t id : part.file.find(name, kind_bit(BTF_KIND_VAR))) return global(part, part.file.type(id)->type);
+    for (const uint32_t id : part.file.find(name, kind_bit(BTF_KIND_VAR)))
+        return global(part, part.file.type(id)->type);
     return std::nullopt;
 }
 

@@ -58,13 +58,7 @@ struct Enumerator {
 };
 
 // What a name may stand for.
-enum NameKinds : uint32_t {
-    name_type = 1,
-    name_struct = 2,
-    name_union = 4,
-    name_enum = 8,
-    name_function = 16
-};
+enum NameKinds : uint32_t { name_type = 1, name_struct = 2, name_union = 4, name_enum = 8, name_function = 16 };
 
 class TypeGraph {
   public:
@@ -81,8 +75,8 @@ class TypeGraph {
     Result<Node> node(TypeId id) const;
     // The node behind typedefs and qualifiers, and its id.
     Result<std::pair<TypeId, Node>> strip(TypeId id) const;
-    std::vector<Member> members(TypeId id) const;  // of a Struct or Union
-    std::vector<Param> params(TypeId id) const;    // of a Function; the last of a vararg: nameless void
+    std::vector<Member> members(TypeId id) const;          // of a Struct or Union
+    std::vector<Param> params(TypeId id) const;            // of a Function; the last of a vararg: nameless void
     std::vector<Enumerator> enumerators(TypeId id) const;  // of an Enum
 
     // All of that name in vmlinux ("" for `module`) or in one loaded module. Forwards are not found.

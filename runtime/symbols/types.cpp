@@ -16,30 +16,18 @@ namespace {
 
 TypeKind public_kind(NodeKind kind) {
     switch (kind) {
-        case NodeKind::Int:
-            return TypeKind::Int;
-        case NodeKind::Bool:
-            return TypeKind::Bool;
-        case NodeKind::Char:
-            return TypeKind::Char;
-        case NodeKind::Float:
-            return TypeKind::Float;
-        case NodeKind::Pointer:
-            return TypeKind::Pointer;
-        case NodeKind::Array:
-            return TypeKind::Array;
-        case NodeKind::Struct:
-            return TypeKind::Struct;
-        case NodeKind::Union:
-            return TypeKind::Union;
-        case NodeKind::Enum:
-            return TypeKind::Enum;
-        case NodeKind::Forward:
-            return TypeKind::Forward;
-        case NodeKind::Function:
-            return TypeKind::Function;
-        default:
-            return TypeKind::Void;
+        case NodeKind::Int: return TypeKind::Int;
+        case NodeKind::Bool: return TypeKind::Bool;
+        case NodeKind::Char: return TypeKind::Char;
+        case NodeKind::Float: return TypeKind::Float;
+        case NodeKind::Pointer: return TypeKind::Pointer;
+        case NodeKind::Array: return TypeKind::Array;
+        case NodeKind::Struct: return TypeKind::Struct;
+        case NodeKind::Union: return TypeKind::Union;
+        case NodeKind::Enum: return TypeKind::Enum;
+        case NodeKind::Forward: return TypeKind::Forward;
+        case NodeKind::Function: return TypeKind::Function;
+        default: return TypeKind::Void;
     }
 }
 
@@ -54,8 +42,7 @@ std::optional<Field> bit_field(TypeId type, uint32_t first, uint32_t count, uint
     };
     for (uint32_t bytes : {1u, 2u, 4u, 8u}) {
         const uint32_t offset = first / 8 / bytes * bytes;
-        if (first + count <= (offset + bytes) * 8 && offset + bytes <= struct_size)
-            return unit(offset, bytes);
+        if (first + count <= (offset + bytes) * 8 && offset + bytes <= struct_size) return unit(offset, bytes);
     }
     for (uint32_t bytes : {1u, 2u, 4u, 8u}) {
         if (bytes > struct_size) break;
@@ -81,8 +68,8 @@ struct Types::Impl {
 
     Result<TypeInfo> resolve(TypeId id);
     Result<uint32_t> size_of(TypeId id, int depth = 0);
-    Result<std::optional<Field>> field(TypeId outer, std::string_view name, uint32_t base_bits,
-                                       uint32_t outer_size, int depth);
+    Result<std::optional<Field>> field(TypeId outer, std::string_view name, uint32_t base_bits, uint32_t outer_size,
+                                       int depth);
     Result<void> list_members(TypeId type, uint32_t base_bits, int depth, std::vector<MemberInfo>& into);
     void offer_members(TypeId type, Nearest& nearest, int depth);
     Result<std::optional<Signature>> signature(TypeId function);
@@ -127,18 +114,14 @@ Result<TypeInfo> Types::Impl::resolve(TypeId id) {
     return info;
 }
 
-Result<TypeInfo> Types::resolve(TypeId id) {
-    return impl_->resolve(id);
-}
+Result<TypeInfo> Types::resolve(TypeId id) { return impl_->resolve(id); }
 
 Result<TypeId> Types::pointer_to(TypeId type) {
     TRY(impl_->graph.load());
     return impl_->graph.make(NodeKind::Pointer, type);
 }
 
-Result<TypeId> Types::parse(std::string_view c_declaration) {
-    return TRY(parse_declaration(c_declaration)).type;
-}
+Result<TypeId> Types::parse(std::string_view c_declaration) { return TRY(parse_declaration(c_declaration)).type; }
 
 Result<Declaration> Types::parse_declaration(std::string_view c_declaration) {
     TRY(impl_->graph.load());
@@ -170,8 +153,7 @@ Result<std::optional<Field>> Types::Impl::field(TypeId outer, std::string_view n
     for (const Member& member : graph.members(outer)) {
         const uint32_t first = base_bits + member.bit_offset;
         if (member.name == name) {
-            if (member.bit_size == 0 && first % 8 == 0)
-                return std::optional(Field{member.type, first / 8, 0, 0, 0});
+            if (member.bit_size == 0 && first % 8 == 0) return std::optional(Field{member.type, first / 8, 0, 0, 0});
             auto found = bit_field(member.type, first, member.bit_size, outer_size);
             if (!found || member.bit_size == 0)
                 return Error{Errc::script, fmt::format("the bit field \"{}\" has an unknown layout", name)};
@@ -187,8 +169,7 @@ Result<std::optional<Field>> Types::Impl::field(TypeId outer, std::string_view n
 
 Result<std::optional<Field>> Types::field(TypeId type, std::string_view name) {
     const TypeInfo info = TRY(impl_->resolve(type));
-    if (name.empty() || (info.kind != TypeKind::Struct && info.kind != TypeKind::Union))
-        return std::optional<Field>();
+    if (name.empty() || (info.kind != TypeKind::Struct && info.kind != TypeKind::Union)) return std::optional<Field>();
     return impl_->field(info.id, name, 0, info.size, 0);
 }
 
@@ -212,7 +193,8 @@ Result<std::vector<std::string>> Types::names(std::string_view begin) {
     for (const auto& [kind, tag] : kinds)
         for (const TypeId id : impl_->graph.all(kind)) {
             const Node node = TRY(impl_->graph.node(id));
-            if (std::string name = tag + std::string(node.name); !node.name.empty() && name.starts_with(begin)) found.insert(std::move(name));
+            if (std::string name = tag + std::string(node.name); !node.name.empty() && name.starts_with(begin))
+                found.insert(std::move(name));
         }
     return std::vector<std::string>(found.begin(), found.end());
 }

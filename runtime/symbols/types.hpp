@@ -21,22 +21,22 @@ enum class TypeKind : uint8_t { Void, Int, Bool, Char, Float, Enum, Pointer, Arr
 
 // A type with typedefs and qualifiers removed.
 struct TypeInfo {
-    TypeId id = 0;          // of the resolved type
+    TypeId id = 0;  // of the resolved type
     TypeKind kind = TypeKind::Void;
-    uint32_t size = 0;      // bytes; 0 for void, functions, forwards
+    uint32_t size = 0;       // bytes; 0 for void, functions, forwards
     bool is_signed = false;  // Int, Enum, Char
-    TypeId element = 0;     // Pointer: target; Array: element (unresolved: resolve() again)
-    uint32_t count = 0;     // Array: elements (0: flexible)
-    std::string name;       // tag or base name; may be empty
+    TypeId element = 0;      // Pointer: target; Array: element (unresolved: resolve() again)
+    uint32_t count = 0;      // Array: elements (0: flexible)
+    std::string name;        // tag or base name; may be empty
 };
 
 // A member reached by name, through anonymous structs and unions.
 struct Field {
     TypeId type = 0;
-    uint32_t offset = 0;      // bytes from the start of the outer struct
-    uint8_t bit_offset = 0;   // bit fields: first bit within the `bit_bytes` bytes at offset (little endian)
-    uint8_t bit_size = 0;     // 0: no bit field
-    uint8_t bit_bytes = 0;    // bit fields: 1, 2, 4 or 8 bytes to read; they lie within the struct
+    uint32_t offset = 0;     // bytes from the start of the outer struct
+    uint8_t bit_offset = 0;  // bit fields: first bit within the `bit_bytes` bytes at offset (little endian)
+    uint8_t bit_size = 0;    // 0: no bit field
+    uint8_t bit_bytes = 0;   // bit fields: 1, 2, 4 or 8 bytes to read; they lie within the struct
 };
 
 // A type as a script spells it.
@@ -47,11 +47,11 @@ struct Declaration {
 
 // A member as it stands in its struct or union.
 struct MemberInfo {
-    std::string name;       // empty: of an unnamed struct or union, whose members follow
+    std::string name;  // empty: of an unnamed struct or union, whose members follow
     TypeId type = 0;
     uint32_t bit_offset = 0, bit_size = 0;
-    std::string text;       // "struct dentry *dentry"
-    int depth = 0;          // in unnamed ones
+    std::string text;  // "struct dentry *dentry"
+    int depth = 0;     // in unnamed ones
 };
 
 struct Param {
@@ -64,7 +64,7 @@ struct Signature {
     TypeId result = 0;  // 0: void
     std::vector<Param> params;
     bool vararg = false;
-    std::string text;   // as C declares it, for messages
+    std::string text;  // as C declares it, for messages
 };
 
 class Types {

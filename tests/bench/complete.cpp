@@ -19,8 +19,8 @@ int main(int argc, char** argv) {
         constexpr const char* parts[] = {"vfs", "tcp", "ext4", "dev", "__x64_sys", "perf", "sched", "nf", "drm", "kvm"};
         std::ofstream table(path);
         for (int i = 0; i < names; i++)
-            fmt::print(table, "{:016x} t {}_function_{}{}\n", 0xffffffff81000000u + static_cast<uint64_t>(i) * 64, parts[i % 10], i,
-                       i % 5 == 1 ? "\t[module]" : "");
+            fmt::print(table, "{:016x} t {}_function_{}{}\n", 0xffffffff81000000u + static_cast<uint64_t>(i) * 64,
+                       parts[i % 10], i, i % 5 == 1 ? "\t[module]" : "");
     }
     kpl::Kallsyms symbols(path);
     for (const char* what : {"first", "again"})

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What a consumer takes for an event: rings in memory, filled with events of time, pid and comm, go the way that a session's
-// events go, into a callback that adds one field to a sum, counts by comm, or keeps the event: in Lua, or of the C API.
-// usage: bench_consumer [CPUS [MILLIONS OF EVENTS]]
+// What a consumer takes for an event: rings in memory, filled with events of time, pid and comm, go the way that a
+// session's events go, into a callback that adds one field to a sum, counts by comm, or keeps the event: in Lua, or of
+// the C API. usage: bench_consumer [CPUS [MILLIONS OF EVENTS]]
 #include <fmt/format.h>
 
 #include <ctime>
@@ -38,7 +38,8 @@ int add_pid_and_comm(void* user, const klua_record* record) {
     return 0;
 }
 
-// What the callback does with each event: the script's or, where there is a function, that. All give the sum of the pids.
+// What the callback does with each event: the script's or, where there is a function, that. All give the sum of the
+// pids.
 struct Job {
     const char* name;
     const char* script;
@@ -79,7 +80,8 @@ double cpu_seconds() {
 }
 
 // Fills the rings in turn, as CPUs that take turns of a few events do. Returns how many were sent.
-uint64_t fill(std::vector<std::unique_ptr<test::MadeRing>>& rings, const Layout& layout, uint64_t& time, uint64_t& expected) {
+uint64_t fill(std::vector<std::unique_ptr<test::MadeRing>>& rings, const Layout& layout, uint64_t& time,
+              uint64_t& expected) {
     static constexpr const char* comms[] = {"postgres", "nginx", "kworker/0:1", "sshd"};
     for (uint64_t sent = 0;; sent++) {
         const uint64_t pid = 1000 + sent % 7;
@@ -96,7 +98,8 @@ uint64_t fill(std::vector<std::unique_ptr<test::MadeRing>>& rings, const Layout&
 bool measure(const Job& job, size_t cpus, uint64_t wanted) {
     BenchScript script;
     LuaHost host = LuaHost::create(script).value();
-    const std::string code = fmt::format("local seen, sum = event(), 0; {}; at_exit(function() print(sum) end)", job.script);
+    const std::string code =
+        fmt::format("local seen, sum = event(), 0; {}; at_exit(function() print(sum) end)", job.script);
     if (auto ran = host.run_string(code, "=bench", {}); !ran) {
         fmt::print(stderr, "{}\n", ran.error().message());
         return false;
@@ -115,7 +118,8 @@ bool measure(const Job& job, size_t cpus, uint64_t wanted) {
     callbacks.unit = &script.unit;
     callbacks.decoder = &script.values;
     if (job.fn) callbacks.subscribe({0, job.fn, &sums});
-    Delivery delivery(Rings(std::move(memory), ring_bytes), {host, script.unit, script.values, [](std::string_view) {}, {}, &callbacks});
+    Delivery delivery(Rings(std::move(memory), ring_bytes),
+                      {host, script.unit, script.values, [](std::string_view) {}, {}, &callbacks});
 
     uint64_t events = 0, time = 1, expected = 0;
     double seconds = 0;

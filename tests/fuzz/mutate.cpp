@@ -16,8 +16,7 @@ bool jumps(const bpf_insn& insn) {
 }  // namespace
 
 int32_t Mutator::number() {
-    static constexpr int32_t edges[] = {0,  1,  -1, 2,  4,  7,   8,         12,       16,
-                                        24, 31, 32, 63, 64, 255, INT32_MIN, INT32_MAX};
+    static constexpr int32_t edges[] = {0, 1, -1, 2, 4, 7, 8, 12, 16, 24, 31, 32, 63, 64, 255, INT32_MIN, INT32_MAX};
     if (one_in(4)) return static_cast<int32_t>(random_());
     if (one_in(3)) return -8 * static_cast<int32_t>(below(66));
     return edges[below(std::size(edges))];
@@ -38,8 +37,7 @@ void Mutator::change(rows::Row& row) {
         case 1: {
             size_t from = below(donor.size()), n = std::min(1 + below(6), donor.size() - from);
             insert(row, at,
-                   {donor.begin() + static_cast<ptrdiff_t>(from),
-                    donor.begin() + static_cast<ptrdiff_t>(from + n)});
+                   {donor.begin() + static_cast<ptrdiff_t>(from), donor.begin() + static_cast<ptrdiff_t>(from + n)});
             return;
         }
         case 2:
@@ -54,8 +52,7 @@ void Mutator::change(rows::Row& row) {
         case 5:
             if (!row.code.labels.empty()) change_label(row);
             return;
-        default:
-            change_field(insns[below(insns.size())]);
+        default: change_field(insns[below(insns.size())]);
     }
 }
 
@@ -76,19 +73,15 @@ void Mutator::change_field(bpf_insn& insn) {
             return;
         case 2:
             if (is({KPL_F_LDX, KPL_F_ST, KPL_F_STX, KPL_F_JA, KPL_F_JCC_K, KPL_F_JCC_X}))
-                insn.off = static_cast<int16_t>(one_in(3) ? number()
-                                                          : insn.off + (jumps(insn) ? 1 : 8) *
-                                                                           (static_cast<int>(below(5)) - 2));
+                insn.off = static_cast<int16_t>(
+                    one_in(3) ? number() : insn.off + (jumps(insn) ? 1 : 8) * (static_cast<int>(below(5)) - 2));
             return;
         case 3:
             if (is({KPL_F_ALU_K, KPL_F_SWAP, KPL_F_ST, KPL_F_LD64, KPL_F_JCC_K})) insn.imm = number();
             if (form == KPL_F_CALL) insn.imm = static_cast<int32_t>(below(KPL_H_END_));
             return;
-        case 4:
-            insn.code = static_cast<uint8_t>((insn.code & 0xf8) | classes[below(std::size(classes))]);
-            return;
-        default:
-            insn.code = static_cast<uint8_t>(insn.code ^ (any ? random_() : 1u << (3 + below(5))));
+        case 4: insn.code = static_cast<uint8_t>((insn.code & 0xf8) | classes[below(std::size(classes))]); return;
+        default: insn.code = static_cast<uint8_t>(insn.code ^ (any ? random_() : 1u << (3 + below(5))));
     }
 }
 
@@ -96,25 +89,15 @@ void Mutator::change_label(rows::Row& row) {
     kpl_label& label = row.code.labels[below(row.code.labels.size())];
     size_t reg = below(9);
     switch (below(6)) {
-        case 0:
-            label.type[reg] = static_cast<uint8_t>(below(KPL_T_END_));
-            return;
-        case 1:
-            label.off[reg] = number();
-            return;
-        case 2:
-            label.stack ^= 1ull << below(8);
-            return;
+        case 0: label.type[reg] = static_cast<uint8_t>(below(KPL_T_END_)); return;
+        case 1: label.off[reg] = number(); return;
+        case 2: label.stack ^= 1ull << below(8); return;
         case 3:
             label.rec_size = static_cast<uint16_t>(8 * below(5));
             label.rec_pending ^= 1;
             return;
-        case 4:
-            label.pc = static_cast<uint32_t>(below(row.code.insns.size()));
-            return;
-        default:
-            label.type[reg] = KPL_T_NONE;
-            label.off[reg] = 0;
+        case 4: label.pc = static_cast<uint32_t>(below(row.code.insns.size())); return;
+        default: label.type[reg] = KPL_T_NONE; label.off[reg] = 0;
     }
 }
 
@@ -125,10 +108,8 @@ void Mutator::insert(rows::Row& row, size_t at, const std::vector<bpf_insn>& ins
     for (size_t pc = 0; pc < all.size(); pc++) {
         auto target = static_cast<ptrdiff_t>(pc) + 1 + all[pc].off;
         if (!jumps(all[pc])) continue;
-        if (pc < at && target > static_cast<ptrdiff_t>(at))
-            all[pc].off = static_cast<int16_t>(all[pc].off + n);
-        if (pc >= at && target <= static_cast<ptrdiff_t>(at))
-            all[pc].off = static_cast<int16_t>(all[pc].off - n);
+        if (pc < at && target > static_cast<ptrdiff_t>(at)) all[pc].off = static_cast<int16_t>(all[pc].off + n);
+        if (pc >= at && target <= static_cast<ptrdiff_t>(at)) all[pc].off = static_cast<int16_t>(all[pc].off - n);
     }
     all.insert(all.begin() + static_cast<ptrdiff_t>(at), insns.begin(), insns.end());
     for (kpl_label& label : row.code.labels)
@@ -142,8 +123,7 @@ void Mutator::erase(rows::Row& row, size_t at, size_t n) {
     for (size_t pc = 0; pc < all.size(); pc++) {
         auto target = static_cast<ptrdiff_t>(pc) + 1 + all[pc].off;
         if (!jumps(all[pc])) continue;
-        if (pc < at && target > static_cast<ptrdiff_t>(at))
-            all[pc].off = static_cast<int16_t>(all[pc].off - count);
+        if (pc < at && target > static_cast<ptrdiff_t>(at)) all[pc].off = static_cast<int16_t>(all[pc].off - count);
         if (pc >= at + n && target <= static_cast<ptrdiff_t>(at))
             all[pc].off = static_cast<int16_t>(all[pc].off + count);
     }

@@ -40,27 +40,19 @@ class Tracer {
         if (cost_ > budget) violation(slot, "costs more than cost + fuel");
         if (++steps_ > 3 * budget + 3) violation(slot, "runs through more slots than its guards make up");
         switch (kpl_insn_forms[insn->code]) {
-            case KPL_F_LDX:
-                access(slot, regs[insn->src_reg], *insn, false);
-                break;
+            case KPL_F_LDX: access(slot, regs[insn->src_reg], *insn, false); break;
             case KPL_F_ST:
-            case KPL_F_STX:
-                access(slot, regs[insn->dst_reg], *insn, true);
-                break;
+            case KPL_F_STX: access(slot, regs[insn->dst_reg], *insn, true); break;
             case KPL_F_ALU_K:
-            case KPL_F_ALU_X:
-                arithmetic(slot, *insn, regs);
-                break;
-            case KPL_F_BAD:
-                violation(slot, "has an opcode that is not in the map");
+            case KPL_F_ALU_X: arithmetic(slot, *insn, regs); break;
+            case KPL_F_BAD: violation(slot, "has an opcode that is not in the map");
         }
         called_ = kpl_insn_forms[insn->code] == KPL_F_CALL ? insn->imm : -1;
     }
 
     [[noreturn]] void violation(size_t slot, const std::string& what) const {
-        fmt::print(stderr, "the program {}, at slot {} ({:x}, from '{}'):\n{}\nrewritten:\n{}", what, slot,
-                   garbage_, row_.name, disassemble(row_.code.insns, row_.code.labels),
-                   disassemble(program_.insns));
+        fmt::print(stderr, "the program {}, at slot {} ({:x}, from '{}'):\n{}\nrewritten:\n{}", what, slot, garbage_,
+                   row_.name, disassemble(row_.code.insns, row_.code.labels), disassemble(program_.insns));
         std::abort();
     }
 
@@ -82,8 +74,7 @@ class Tracer {
         static constexpr size_t sizes[] = {4, 2, 1, 8};  // BPF_W, BPF_H, BPF_B, BPF_DW
         size_t size = sizes[BPF_SIZE(insn.code) >> 3];
         uint64_t address = base + static_cast<int64_t>(insn.off);
-        if (!sim_.reach(address, size, store))
-            violation(slot, store ? "stores outside" : "loads from outside");
+        if (!sim_.reach(address, size, store)) violation(slot, store ? "stores outside" : "loads from outside");
         if (address % size) violation(slot, "has an unaligned access");
     }
 
@@ -128,8 +119,7 @@ void run(Run& run, const rows::Row& row, const SimProgram& program, uint64_t gar
     run.sim.stack_fill = garbage;
     tracer = &watch;
     run.outcome = run.sim.run(program, traced_interpret_on);
-    if (run.outcome.r0 == KPL_RET_DONE && run.outcome.record_dropped)
-        watch.violation(0, "ends with a record pending");
+    if (run.outcome.r0 == KPL_RET_DONE && run.outcome.record_dropped) watch.violation(0, "ends with a record pending");
 }
 
 bool same(const Run& a, const Run& b) {
@@ -143,16 +133,15 @@ bool same(const Run& a, const Run& b) {
         for (const SimRecord& record : run.sim.records) all.push_back(record.bytes);
         return all;
     };
-    return a.outcome.r0 == b.outcome.r0 && a.outcome.bad_addr == b.outcome.bad_addr &&
-           a.sim.data == b.sim.data && a.sim.scratch == b.sim.scratch && a.sim.exit_code == b.sim.exit_code &&
-           cells(a) == cells(b) && records(a) == records(b);
+    return a.outcome.r0 == b.outcome.r0 && a.outcome.bad_addr == b.outcome.bad_addr && a.sim.data == b.sim.data &&
+           a.sim.scratch == b.sim.scratch && a.sim.exit_code == b.sim.exit_code && cells(a) == cells(b) &&
+           records(a) == records(b);
 }
 
 std::vector<rows::Row> corpus() {
     std::vector<rows::Row> all;
-    for (const char* file :
-         {"verifier_base.txt", "verifier_memory.txt", "verifier_calls.txt", "verifier_edges.txt",
-          "engine_programs.txt"}) {
+    for (const char* file : {"verifier_base.txt", "verifier_memory.txt", "verifier_calls.txt", "verifier_edges.txt",
+                             "engine_programs.txt"}) {
         auto rows = rows::read_rows(file);
         if (!rows) {
             fmt::print(stderr, "{}\n", rows.error().message());
@@ -166,9 +155,7 @@ std::vector<rows::Row> corpus() {
 
 }  // namespace
 
-void trace_step(const bpf_insn* insn, u64* regs) {
-    tracer->step(insn, regs);
-}
+void trace_step(const bpf_insn* insn, u64* regs) { tracer->step(insn, regs); }
 
 int main(int argc, char** argv) {
     size_t runs = argc > 1 ? std::strtoull(argv[1], nullptr, 0) : 100'000;

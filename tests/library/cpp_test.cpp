@@ -2,10 +2,10 @@
 // The C++ header as a program uses it. usage: library_cpp_test host|all
 #include <kprobe-lua.hpp>
 
+#include <sys/resource.h>
 #include <cstdio>
 #include <cstring>
 #include <stdexcept>
-#include <sys/resource.h>
 
 using namespace kprobe_lua;
 
@@ -13,12 +13,12 @@ namespace {
 
 int failed = 0;
 
-#define CHECK(condition)                                              \
-    do {                                                              \
-        if (!(condition)) {                                           \
-            failed++;                                                 \
+#define CHECK(condition)                                                \
+    do {                                                                \
+        if (!(condition)) {                                             \
+            failed++;                                                   \
             std::printf("%s:%d: %s\n", __FILE__, __LINE__, #condition); \
-        }                                                             \
+        }                                                               \
     } while (0)
 
 // What `body` throws.
@@ -85,11 +85,12 @@ void calls(int n) {
 
 void records_and_rows() {
     Session s;
-    CHECK(s.load("e, by, h = event(), stats(), hist()\n"
-                 "kprobe('__x64_sys_getpriority', function(p)\n"
-                 "  local n = ffi.cast('struct pt_regs *', p.arg[1]).si\n"
-                 "  local l = {}; l[#l + 1] = n; l[#l + 1] = n * 2\n"
-                 "  by[n % 2]:add(n); h:add(n); e{ n = n, comm = comm(), l = l, err = errno_name(-2) } end)"));
+    CHECK(
+        s.load("e, by, h = event(), stats(), hist()\n"
+               "kprobe('__x64_sys_getpriority', function(p)\n"
+               "  local n = ffi.cast('struct pt_regs *', p.arg[1]).si\n"
+               "  local l = {}; l[#l + 1] = n; l[#l + 1] = n * 2\n"
+               "  by[n % 2]:add(n); h:add(n); e{ n = n, comm = comm(), l = l, err = errno_name(-2) } end)"));
     if (const Status armed = s.arm(); !armed) {
         CHECK(armed);
         std::printf("%s\n", armed.text().c_str());

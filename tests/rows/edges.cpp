@@ -13,11 +13,11 @@ namespace {
 constexpr int64_t scratch = 8192, data = 64, fixed = 64, limit = 16, block = 64, farthest = 1 << 20;
 constexpr int64_t key_size[] = {8, 16}, value_size = 24;  // map 0: an aggregation, map 1: a hash
 
-constexpr int64_t numbers[] = {INT_MIN, INT_MIN + 7, INT_MIN + 8, -farthest, -8,          -1,          0,
-                               1,       7,           8,           55,        56,          57,          63,
-                               64,      65,          4095,        4096,      8184,        8192,        8193,
-                               16320,   16321,       16328,       65535,     65536,       65537,       farthest,
-                               INT_MAX - 15, INT_MAX - 8, INT_MAX - 7, INT_MAX - 1, INT_MAX};
+constexpr int64_t numbers[] = {
+    INT_MIN,  INT_MIN + 7,  INT_MIN + 8, -farthest,   -8,          -1,     0,     1,     7,
+    8,        55,           56,          57,          63,          64,     65,    4095,  4096,
+    8184,     8192,         8193,        16320,       16321,       16328,  65535, 65536, 65537,
+    farthest, INT_MAX - 15, INT_MAX - 8, INT_MAX - 7, INT_MAX - 1, INT_MAX};
 
 // An object that a pointer may lead to: [low, high) from `reg`.
 struct Object {
@@ -25,8 +25,7 @@ struct Object {
     const char* reg;
     int64_t low, high;
 };
-constexpr Object objects[] = {
-    {"scratch", "r7", 0, scratch}, {"data", "r8", 0, data}, {"stack", "r10", -512, 0}};
+constexpr Object objects[] = {{"scratch", "r7", 0, scratch}, {"data", "r8", 0, data}, {"stack", "r10", -512, 0}};
 constexpr int64_t stack_written = -16;
 
 // What one argument is made of, and the verdict.
@@ -36,12 +35,8 @@ struct Edge {
     uint32_t before_call = 0;  // slots from the refused one to the call
 };
 
-bool is_string(unsigned kind) {
-    return kind == KPL_A_STR || kind == KPL_A_WSTR || kind == KPL_A_LIST;
-}
-bool is_block(unsigned kind) {
-    return kind == KPL_A_RMEM || kind == KPL_A_WMEM;
-}
+bool is_string(unsigned kind) { return kind == KPL_A_STR || kind == KPL_A_WSTR || kind == KPL_A_LIST; }
+bool is_block(unsigned kind) { return kind == KPL_A_RMEM || kind == KPL_A_WMEM; }
 bool is_written(unsigned kind) {
     return kind == KPL_A_WMEM || kind == KPL_A_WSTR || kind == KPL_A_LIST || kind == KPL_A_OUT;
 }
@@ -57,9 +52,7 @@ class Calls {
     }
 
   private:
-    bool takes(unsigned kind) const {
-        return std::find(desc_.arg, desc_.arg + 5, kind) != desc_.arg + 5;
-    }
+    bool takes(unsigned kind) const { return std::find(desc_.arg, desc_.arg + 5, kind) != desc_.arg + 5; }
 
     bool has_hash() const { return takes(KPL_A_HASH); }
 
@@ -72,16 +65,11 @@ class Calls {
     // What the row that is accepted has.
     std::string plain(unsigned nr) const {
         switch (desc_.arg[nr]) {
-            case KPL_A_HIT:
-                return "$ = r6\n";
-            case KPL_A_AGG:
-                return "$ = map 0\n";
-            case KPL_A_HASH:
-                return "$ = map 1\n";
-            case KPL_A_REC:
-                return "$ = r8\n";
-            case KPL_A_NUM:
-                return "$ = 1\n";
+            case KPL_A_HIT: return "$ = r6\n";
+            case KPL_A_AGG: return "$ = map 0\n";
+            case KPL_A_HASH: return "$ = map 1\n";
+            case KPL_A_REC: return "$ = r8\n";
+            case KPL_A_NUM: return "$ = 1\n";
             case KPL_A_CONST:
                 if (id_ == KPL_H_rec_begin) return "$ = 64\n";
                 if (id_ == KPL_H_rec_str && nr == 2) return "$ = 8\n";
@@ -98,8 +86,7 @@ class Calls {
             bool fits = n >= 0 && n <= KPL_MAX_RECORD - 64;
             return fits && (nr == 3 || whole) ? KPL_REJECT_NONE : KPL_REJECT_CONSTANT;
         }
-        if (id_ == KPL_H_rec_str && nr == 2)
-            return whole && n + 8 <= fixed ? KPL_REJECT_NONE : KPL_REJECT_CONSTANT;
+        if (id_ == KPL_H_rec_str && nr == 2) return whole && n + 8 <= fixed ? KPL_REJECT_NONE : KPL_REJECT_CONSTANT;
         const unsigned before = desc_.arg[nr - 1];
         bool string = is_string(before);
         if (!string && !is_block(before)) return KPL_REJECT_NONE;  // the size of nothing: any
@@ -114,10 +101,9 @@ class Calls {
             if (takes(KPL_A_REC) && object.reg == std::string("r8")) continue;  // it holds the record
             int64_t low = object.low, high = object.high;
             for (int64_t off : {int64_t{INT_MIN}, -farthest - 1, -farthest, low - 8, low - 1, low, low + 4,
-                                high - size - 8, high - size, high - size + 1, high - size + 8, high,
-                                farthest, farthest + 1, int64_t{INT_MAX} - 7, int64_t{INT_MAX}}) {
-                Edge edge{fmt::format("{}{:+}", object.name, off),
-                          fmt::format("$ = {}\n$ += {}\n", object.reg, off)};
+                                high - size - 8, high - size, high - size + 1, high - size + 8, high, farthest,
+                                farthest + 1, int64_t{INT_MAX} - 7, int64_t{INT_MAX}}) {
+                Edge edge{fmt::format("{}{:+}", object.name, off), fmt::format("$ = {}\n$ += {}\n", object.reg, off)};
                 bool stack = object.low < 0;
                 if (off < -farthest || off > farthest) {
                     edge.reject = KPL_REJECT_RANGE;
@@ -148,9 +134,7 @@ class Calls {
             all.push_back({fmt::format("{}", n), fmt::format("$ = {}\n", n), reject});
         }
         const bool number = kind == KPL_A_NUM, constant = kind == KPL_A_CONST;
-        const uint32_t unknown = number     ? uint32_t{KPL_REJECT_NONE}
-                                 : constant ? uint32_t{KPL_REJECT_CONSTANT}
-                                            : wrong;
+        const uint32_t unknown = number ? uint32_t{KPL_REJECT_NONE} : constant ? uint32_t{KPL_REJECT_CONSTANT} : wrong;
         all.push_back({"2^32 + 8", "$ = 0x100000008 ll\n", unknown});
         all.push_back({"2^64 - 8", "$ = 0xfffffffffffffff8 ll\n", unknown});
         all.push_back({"-8 in 32 bits", "@ = -8\n", unknown});
@@ -167,11 +151,10 @@ class Calls {
                 return all;
             case KPL_A_AGG:
             case KPL_A_HASH:
-                all.push_back({"the other map", kind == KPL_A_AGG ? "$ = map 1\n" : "$ = map 0\n",
-                               KPL_REJECT_MAP});
+                all.push_back({"the other map", kind == KPL_A_AGG ? "$ = map 1\n" : "$ = map 0\n", KPL_REJECT_MAP});
                 for (int64_t id : {int64_t{2}, int64_t{-1}, int64_t{INT_MIN}, int64_t{INT_MAX}})
-                    all.push_back({fmt::format("map {}", id), fmt::format(".insn 0x18 $# 1 0 {}\n.insn 0 0 0 0 0\n", id),
-                                   KPL_REJECT_MAP, 2});
+                    all.push_back({fmt::format("map {}", id),
+                                   fmt::format(".insn 0x18 $# 1 0 {}\n.insn 0 0 0 0 0\n", id), KPL_REJECT_MAP, 2});
                 return all;
             case KPL_A_REC:
                 for (int64_t off : {int64_t{-8}, int64_t{8}, fixed, farthest})
@@ -198,8 +181,9 @@ class Calls {
     }
 
     Result<void> add(unsigned nr, const Edge& edge) {
-        std::string code = "r6 = r1\nr7 = *(u64 *)(r6 + 16)\nr8 = *(u64 *)(r6 + 8)\n"
-                           "*(u64 *)(r10 - 8) = 0\n*(u64 *)(r10 - 16) = 0\n";
+        std::string code =
+            "r6 = r1\nr7 = *(u64 *)(r6 + 16)\nr8 = *(u64 *)(r6 + 8)\n"
+            "*(u64 *)(r10 - 8) = 0\n*(u64 *)(r10 - 16) = 0\n";
         if (takes(KPL_A_REC))
             code += "r2 = 3\nr3 = 64\nr4 = 64\ncall rec_begin\nif r0 != 0 goto have\nr0 = 0\nexit\nhave: r8 = r0\n";
         for (unsigned i = 0; i < 5; i++)

@@ -60,8 +60,8 @@ std::optional<uint32_t> value_of(const Named (&names)[N], std::string_view name)
 std::optional<uint64_t> number(const std::string& text) {
     try {
         size_t used = 0;
-        uint64_t value = text.starts_with('-') ? static_cast<uint64_t>(std::stoll(text, &used, 0))
-                                               : std::stoull(text, &used, 0);
+        uint64_t value =
+            text.starts_with('-') ? static_cast<uint64_t>(std::stoll(text, &used, 0)) : std::stoull(text, &used, 0);
         if (used == text.size()) return value;
     } catch (const std::exception&) {
     }
@@ -177,8 +177,7 @@ std::optional<Row> read_one_liner(const std::string& text, std::string& code) {
     const std::string bar = " | ";  // not the one in `r1 |= r2`
     size_t first = text.find(bar), second = text.find(bar, first + 1);
     if (first == text.npos || second == text.npos) return {};
-    std::string insn = text.substr(0, first),
-                inputs = text.substr(first + bar.size(), second - first - bar.size());
+    std::string insn = text.substr(0, first), inputs = text.substr(first + bar.size(), second - first - bar.size());
     std::string expected = text.substr(second + bar.size()), a, b = "0";
     Stream(inputs) >> a >> b;
     Stream(expected) >> expected;
@@ -271,13 +270,9 @@ class Reader {
 
 }  // namespace
 
-SimLoad Row::to_load() const {
-    return {code.insns, code.labels, kind, data_size, scratch_size, budget};
-}
+SimLoad Row::to_load() const { return {code.insns, code.labels, kind, data_size, scratch_size, budget}; }
 
-Result<std::vector<Row>> parse_rows(const std::string& text, const std::string& file) {
-    return Reader(file).run(text);
-}
+Result<std::vector<Row>> parse_rows(const std::string& text, const std::string& file) { return Reader(file).run(text); }
 
 Result<std::vector<Row>> read_rows(const std::string& file) {
     std::ifstream in(file);

@@ -4,9 +4,9 @@
 #include <catch2/catch.hpp>
 
 #include "core/agg.h"
+#include "output/format.hpp"
 #include "simulator/asm.hpp"
 #include "simulator/simulate.hpp"
-#include "output/format.hpp"
 
 using namespace kpl;
 
@@ -17,7 +17,8 @@ TEST_CASE("a helper is a row and two functions") {
     CHECK(row.effect == KPL_EFFECT_RESULT);
     CHECK(row.bits == 64);
     Simulator sim;
-    auto code = assemble("r1 = 21\ncall test_twice\nr6 = r0\nr1 = 0\nr0 = 0\nif r6 == 42 goto out\nr0 = 2\nout: exit\n");
+    auto code =
+        assemble("r1 = 21\ncall test_twice\nr6 = r0\nr1 = 0\nr0 = 0\nif r6 == 42 goto out\nr0 = 2\nout: exit\n");
     REQUIRE(code);
     auto program = sim.load({code->insns, {}});
     REQUIRE(program);

@@ -34,8 +34,7 @@ std::set<std::string_view> valid_at_entry(const Arch& a) {
 
 // struct pt_regs as the kernel declares it (its own header names the registers otherwise in user space).
 struct X86Regs {
-    unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax, ip, cs, flags,
-        sp, ss;
+    unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax, ip, cs, flags, sp, ss;
 };
 
 }  // namespace
@@ -121,9 +120,8 @@ TEST_CASE("x86_64") {
     CHECK(a.ip == a.reg("ip"));
     CHECK(a.sp == a.reg("sp"));
     CHECK(a.stack_arg == 8);
-    CHECK(valid_at_entry(a) == std::set<std::string_view>{"di", "si", "dx", "cx", "r8", "r9", "ax", "bp",
-                                                          "ip", "sp", "rdi", "rsi", "rdx", "rcx", "rax",
-                                                          "rbp", "rip", "rsp"});
+    CHECK(valid_at_entry(a) == std::set<std::string_view>{"di", "si", "dx", "cx", "r8", "r9", "ax", "bp", "ip", "sp",
+                                                          "rdi", "rsi", "rdx", "rcx", "rax", "rbp", "rip", "rsp"});
 }
 
 TEST_CASE("aarch64") {
@@ -166,9 +164,7 @@ TEST_CASE("native code of x86_64 as text") {
     for (const NativeInsn& insn : insns) total += insn.bytes.size();
     CHECK(total == code.size());
 
-    auto name_of = [](uint64_t addr) {
-        return addr == 0xffffffff81000018 ? std::string("vfs_read") : std::string();
-    };
+    auto name_of = [](uint64_t addr) { return addr == 0xffffffff81000018 ? std::string("vfs_read") : std::string(); };
     std::string text = print_native(insns, name_of);
     CHECK(text.find("ffffffff81000004  48 8b 47 08     movq 8(%rdi), %rax\n") != std::string::npos);
     CHECK(text.find("callq 0xffffffff81000018  <vfs_read>\n") != std::string::npos);

@@ -76,8 +76,8 @@ TEST_CASE("encodings") {
 
 TEST_CASE("what is printed is read back to the same bytes") {
     size_t programs = 0;
-    for (const char* file : {"verifier_base.txt", "verifier_memory.txt", "verifier_calls.txt",
-                             "engine_programs.txt", "engine_ops.txt"}) {
+    for (const char* file :
+         {"verifier_base.txt", "verifier_memory.txt", "verifier_calls.txt", "engine_programs.txt", "engine_ops.txt"}) {
         auto rows = rows::read_rows(file);
         if (!rows) FAIL(rows.error().message());
         for (const rows::Row& row : *rows) check_round_trip(row.code);
@@ -116,8 +116,8 @@ TEST_CASE("a listing has pcs, labels, states and notes") {
         out: r0 = 0
         exit
     )");
-    std::string listing = disassemble(code.insns, code.labels,
-                                      [](uint32_t pc) { return pc == 3 ? "script.lua:7" : std::string{}; });
+    std::string listing =
+        disassemble(code.insns, code.labels, [](uint32_t pc) { return pc == 3 ? "script.lua:7" : std::string{}; });
     CHECK(listing ==
           "    0: r6 = r1\n"
           "    1: r3 = 0x5 ll\n"
@@ -131,8 +131,7 @@ TEST_CASE("a listing has pcs, labels, states and notes") {
 }
 
 TEST_CASE("declared states") {
-    Assembly code =
-        must_assemble("here: {r0=num r1=hit r2=regs r3=data+8 r4=scratch-8 r5=map:3 r6=rec rec=24}\nexit");
+    Assembly code = must_assemble("here: {r0=num r1=hit r2=regs r3=data+8 r4=scratch-8 r5=map:3 r6=rec rec=24}\nexit");
     REQUIRE(code.labels.size() == 1);
     const kpl_label& label = code.labels[0];
     CHECK(label.pc == 0);

@@ -136,12 +136,14 @@ TEST_CASE("attach: sums in words") {
     requests[3].kind = KPL_PROBE_KPROBE, requests[3].error = -EINVAL;
     CHECK(attached_text(requests) == "2 by ftrace, 1 by kretprobe");
     CHECK(LeftOut{}.text().empty());
-    CHECK(LeftOut{.parts = 1, .freed = 2, .blacklisted = 3}.text() == "3 blacklisted, 2 freed after boot, 1 parts of functions");
+    CHECK(LeftOut{.parts = 1, .freed = 2, .blacklisted = 3}.text() ==
+          "3 blacklisted, 2 freed after boot, 1 parts of functions");
     CHECK(LeftOut{.parts = 1, .repeated = 4}.unwilling() == 0);
     CHECK(LeftOut{.variants = 2}.unwilling() == 2);
     ProbeDecl probe;
     probe.targets.emplace_back(std::string("vfs_*"));
-    CHECK(too_many_error(probe, 5, 3, 7).text ==
-          "'vfs_*' stands for 5 places, beside 3 other probes: more than 7 probes must be asked for: narrow it, or run with "
-          "--max-probes=8");
+    CHECK(
+        too_many_error(probe, 5, 3, 7).text ==
+        "'vfs_*' stands for 5 places, beside 3 other probes: more than 7 probes must be asked for: narrow it, or run with "
+        "--max-probes=8");
 }

@@ -63,18 +63,14 @@ std::vector<LuaRow> read_rows(const std::string& prefix) {
     return rows;
 }
 
-int64_t number(const std::string& text) {
-    return static_cast<int64_t>(std::stoull(text, nullptr, 0));
-}
+int64_t number(const std::string& text) { return static_cast<int64_t>(std::stoull(text, nullptr, 0)); }
 
 std::string unquote(const std::string& text) {
     REQUIRE(text.size() >= 2);
     return text.substr(1, text.size() - 2);
 }
 
-void set_reg(Lab& lab, uint16_t offset, int64_t value) {
-    lab.sim.regs[offset / 8] = static_cast<uint64_t>(value);
-}
+void set_reg(Lab& lab, uint16_t offset, int64_t value) { lab.sim.regs[offset / 8] = static_cast<uint64_t>(value); }
 
 void put_struct(Lab& lab, SimMemory& memory, const std::string& type, std::istringstream& in) {
     std::string address, assignment;
@@ -119,7 +115,8 @@ int set_up(Lab& lab, const LuaRow& row) {
             in >> word;
             lab.sim.hit.ret = static_cast<uint64_t>(number(word));
         } else if (what == "node" || what == "task" || what == "unode") {
-            put_struct(lab, what == "unode" ? lab.sim.user : lab.sim.kernel, what == "task" ? "task_struct" : "node", in);
+            put_struct(lab, what == "unode" ? lab.sim.user : lab.sim.kernel, what == "task" ? "task_struct" : "node",
+                       in);
         } else if (what == "str" || what == "ustr") {
             std::string text;
             in >> word >> std::ws;
@@ -142,8 +139,7 @@ int set_up(Lab& lab, const LuaRow& row) {
 std::string without_file(const std::string& text) {
     std::string out;
     std::istringstream in(text);
-    for (std::string line; std::getline(in, line);)
-        out += (line.starts_with("t.lua:") ? line.substr(6) : line) + "\n";
+    for (std::string line; std::getline(in, line);) out += (line.starts_with("t.lua:") ? line.substr(6) : line) + "\n";
     return out;
 }
 
@@ -244,11 +240,12 @@ TEST_CASE("what was compiled before keeps its layouts") {
     CHECK(lab.unit().printfs.size() == 1);
     CHECK(lab.hit() == std::vector<std::string>{"ev a=0 s=sim", "ev a=1 s=y", "d k=3", "4"});
     CHECK(lab.maps() == std::vector<std::string>{"m[0] = x=0", "m[1] = x=2"});
-    CHECK(lab.again("kprobe('other', function(p, a) ev { a = 1, s = 's', b = 2 }\nev { a = 1 } end)") ==
-          "t.lua:1: ev.b is new, and armed handlers have fixed the fields (a, s): declare an event or a map of its own, or "
-          "this handler before the script's end\n"
-          "t.lua:2: ev.s may be nil here, and armed handlers always store it: store a value, or declare an event or a map of "
-          "its own");
+    CHECK(
+        lab.again("kprobe('other', function(p, a) ev { a = 1, s = 's', b = 2 }\nev { a = 1 } end)") ==
+        "t.lua:1: ev.b is new, and armed handlers have fixed the fields (a, s): declare an event or a map of its own, or "
+        "this handler before the script's end\n"
+        "t.lua:2: ev.s may be nil here, and armed handlers always store it: store a value, or declare an event or a map of "
+        "its own");
 }
 
 // Probes of system calls and of processes say so of all their parameters.
@@ -287,7 +284,8 @@ void add_opcodes(const FunctionRef& function, std::set<Op>& ops, std::set<const 
     add_opcodes(**proto, ops);
     for (uint32_t i = 0; i < (*proto)->upvalues.size(); i++) {
         const Captured value = function.upvalue(i);
-        if (const auto* inner = std::get_if<std::shared_ptr<const FunctionRef>>(&value)) add_opcodes(**inner, ops, visited);
+        if (const auto* inner = std::get_if<std::shared_ptr<const FunctionRef>>(&value))
+            add_opcodes(**inner, ops, visited);
     }
 }
 
@@ -349,6 +347,7 @@ TEST_CASE("every opcode is used by a row, or refused") {
         INFO(name);
         CHECK(errors_of(op) == "t.lua:1: LuaJIT's " + name + " is not available in handlers");
     }
-    std::cout << fmt::format("opcodes: {} used by handlers that are accepted:{}\n{} refused:{}\n", covers, covered, refuses, refused);
+    std::cout << fmt::format("opcodes: {} used by handlers that are accepted:{}\n{} refused:{}\n", covers, covered,
+                             refuses, refused);
     CHECK(covers > 60);
 }

@@ -40,8 +40,8 @@ TEST_CASE("code that leaves its function is refused") {
     auto word = [&](const char* op, int a, int d) {
         std::string name(op);
         name.resize(6, ' ');
-        return std::string{static_cast<char>(names.find(name) / 6), static_cast<char>(a),
-                           static_cast<char>(d & 0xff), static_cast<char>(d >> 8)};
+        return std::string{static_cast<char>(names.find(name) / 6), static_cast<char>(a), static_cast<char>(d & 0xff),
+                           static_cast<char>(d >> 8)};
     };
     struct Row {
         const char *source, *op;

@@ -123,36 +123,21 @@ void describe(const GcConst& constant, size_t index, std::string& out) {
 // The order of LuaJIT's BCMode.
 int luajit_mode(Mode mode) {
     switch (mode) {
-        case Mode::None:
-            return 0;
-        case Mode::Dst:
-            return 1;
-        case Mode::Base:
-            return 2;
-        case Mode::Var:
-            return 3;
-        case Mode::Rbase:
-            return 4;
-        case Mode::Uv:
-            return 5;
-        case Mode::Lit:
-            return 6;
-        case Mode::Lits:
-            return 7;
-        case Mode::Pri:
-            return 8;
-        case Mode::Num:
-            return 9;
-        case Mode::Str:
-            return 10;
-        case Mode::Tab:
-            return 11;
-        case Mode::Func:
-            return 12;
-        case Mode::Jump:
-            return 13;
-        case Mode::Cdata:
-            return 14;
+        case Mode::None: return 0;
+        case Mode::Dst: return 1;
+        case Mode::Base: return 2;
+        case Mode::Var: return 3;
+        case Mode::Rbase: return 4;
+        case Mode::Uv: return 5;
+        case Mode::Lit: return 6;
+        case Mode::Lits: return 7;
+        case Mode::Pri: return 8;
+        case Mode::Num: return 9;
+        case Mode::Str: return 10;
+        case Mode::Tab: return 11;
+        case Mode::Func: return 12;
+        case Mode::Jump: return 13;
+        case Mode::Cdata: return 14;
     }
     return -1;
 }
@@ -165,8 +150,8 @@ void describe(const Proto& f, std::string& out) {
         const OpModes& modes = op_modes(insn.op);
         out += fmt::format("{} {} {} ", pc, op_name(insn.op), insn.a);
         out += modes.has_d() ? fmt::format("{}", insn.c) : fmt::format("{} {}", insn.b, insn.c);
-        out += fmt::format(" @{}\n modes {} {} {}\n", f.lines.at(pc), luajit_mode(modes.a),
-                           luajit_mode(modes.b), luajit_mode(modes.cd));
+        out += fmt::format(" @{}\n modes {} {} {}\n", f.lines.at(pc), luajit_mode(modes.a), luajit_mode(modes.b),
+                           luajit_mode(modes.cd));
     }
     for (size_t i = 0; i < f.num.size(); i++) out += fmt::format("num {} {}\n", i, number(f.num[i]));
     for (size_t i = 0; i < f.upvalues.size(); i++) out += fmt::format("up {} {}\n", i, f.upvalues[i].name);
@@ -178,8 +163,7 @@ std::string first_difference(const std::string& a, const std::string& b) {
     std::istringstream x(a), y(b);
     std::string line_x, line_y;
     for (int n = 1;; n++) {
-        bool more_x = static_cast<bool>(std::getline(x, line_x)),
-             more_y = static_cast<bool>(std::getline(y, line_y));
+        bool more_x = static_cast<bool>(std::getline(x, line_x)), more_y = static_cast<bool>(std::getline(y, line_y));
         if (!more_x && !more_y) return "";
         if (more_x != more_y || line_x != line_y) return fmt::format("{}: {} | {}", n, line_x, line_y);
     }
@@ -206,8 +190,7 @@ TEST_CASE("every opcode of the running LuaJIT has a name") {
         REQUIRE(host_ops().at(static_cast<uint8_t>(i)) != Op::count_);
         CHECK(names.substr(i * 6, 6).starts_with(op_name(host_ops().at(static_cast<uint8_t>(i)))));
     }
-    for (size_t i = names.size() / 6; i < 256; i++)
-        CHECK(host_ops().at(static_cast<uint8_t>(i)) == Op::count_);
+    for (size_t i = names.size() / 6; i < 256; i++) CHECK(host_ops().at(static_cast<uint8_t>(i)) == Op::count_);
 }
 
 TEST_CASE("opcode tables are read by name") {
@@ -228,8 +211,7 @@ TEST_CASE("dumps read as LuaJIT sees them") {
 
 TEST_CASE("long functions: two- and four-byte line numbers") {
     for (int lines : {254, 255, 256, 300, 65535, 65536, 70000})
-        check_against_luajit("local a = 1" + std::string(static_cast<size_t>(lines), '\n') + "return a + b",
-                             "=long");
+        check_against_luajit("local a = 1" + std::string(static_cast<size_t>(lines), '\n') + "return a + b", "=long");
 }
 
 TEST_CASE("LuaJIT's own Lua modules read as LuaJIT sees them") {
@@ -258,9 +240,8 @@ TEST_CASE("local variables have the slots that the code uses") {
         {6, "g"}, {7, "h"}, {8, "j"}};
     for (const auto& [literal, name] : expected) {
         INFO(name);
-        auto found = std::find_if(f->code.begin(), f->code.end(), [l = literal](const Insn& insn) {
-            return insn.op == Op::KSHORT && insn.sd() == l;
-        });
+        auto found = std::find_if(f->code.begin(), f->code.end(),
+                                  [l = literal](const Insn& insn) { return insn.op == Op::KSHORT && insn.sd() == l; });
         REQUIRE(found != f->code.end());
         // The scope begins after the last initialiser of the statement.
         const LocalVar* var = nullptr;
@@ -349,10 +330,9 @@ TEST_CASE("printed code says what operands mean") {
     std::string text =
         print(*proto_of("local x, t = 1, {k = 5}\nif x == nil then f('a\\n') end\n"
                         "for i = 1, 3 do x = i + 0.5 end\nreturn function() return t, 7LL end"));
-    for (const char* part :
-         {"-- BYTECODE -- test.lua:0-4\n", "KSHORT   0   1", "TDUP     1   0", "; t, {[\"k\"]=5}",
-          "ISNEP    0   0", "; x, nil", "\"a\\n\"", "=> 00", "ADDVN    0   5   0  ; x, i, 0.5",
-          "; test.lua:4-4", "\n-- BYTECODE -- test.lua:4-4\n", "; 7LL", "[3]"}) {
+    for (const char* part : {"-- BYTECODE -- test.lua:0-4\n", "KSHORT   0   1", "TDUP     1   0", "; t, {[\"k\"]=5}",
+                             "ISNEP    0   0", "; x, nil", "\"a\\n\"", "=> 00", "ADDVN    0   5   0  ; x, i, 0.5",
+                             "; test.lua:4-4", "\n-- BYTECODE -- test.lua:4-4\n", "; 7LL", "[3]"}) {
         INFO(text);
         INFO(part);
         CHECK(text.find(part) != std::string::npos);
@@ -401,10 +381,9 @@ TEST_CASE("a newer LuaJIT: opcodes moved, bit operators, a new flag") {
     const size_t at = dump.find(std::string{number("ADDVV "), 2, 1, 0});
     REQUIRE(at != std::string::npos);
     dump[at] = number("BAND  ");
-    dump[4] |= 0x10;  // of the dump: uses bit operators
-    const size_t flags =
-        5 + 1 + 9 + 1;  // behind the header, the length and text of "@test.lua", the function's length
-    REQUIRE(dump[flags] == 0x02);  // vararg
+    dump[4] |= 0x10;                     // of the dump: uses bit operators
+    const size_t flags = 5 + 1 + 9 + 1;  // behind the header, the length and text of "@test.lua", the function's length
+    REQUIRE(dump[flags] == 0x02);        // vararg
     dump[flags] = static_cast<char>(0x82);
     auto f = read_dump({reinterpret_cast<const uint8_t*>(dump.data()), dump.size()}, *ops);
     if (!f) FAIL(f.error().text);

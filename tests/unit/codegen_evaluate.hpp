@@ -38,8 +38,7 @@ class Evaluator {
             if (slot.is_literal) put_string(bytes, slot.literal);
             slots_.push_back(std::move(bytes));
         }
-        for (ValueId id = 0; id < function.insts.size(); id++)
-            bits_.push_back(significant_bits(function, id));
+        for (ValueId id = 0; id < function.insts.size(); id++) bits_.push_back(significant_bits(function, id));
         state_.data.resize(std::max<size_t>(state_.data.size(), function.data_size));
         if (function.kind != KPL_PROG_FAULT) state_.hit.bad_addr = 0;
     }
@@ -53,8 +52,7 @@ class Evaluator {
                 const ir::Inst& inst = function_.insts[id];
                 if (inst.op == Opcode::Phi) continue;
                 values_[id] = evaluate(inst);
-                if (bits_[id] < 64 && values_[id] >> bits_[id])
-                    FAIL("more bits than significant_bits() says: v" << id);
+                if (bits_[id] < 64 && values_[id] >> bits_[id]) FAIL("more bits than significant_bits() says: v" << id);
                 if (!stop_) continue;
                 result_.reason = *stop_;
                 result_.what = inst.what;
@@ -81,26 +79,16 @@ class Evaluator {
     static bool holds(Cmp cmp, uint64_t a, uint64_t b) {
         auto s = static_cast<int64_t>(a), t = static_cast<int64_t>(b);
         switch (cmp) {
-            case Cmp::Eq:
-                return a == b;
-            case Cmp::Ne:
-                return a != b;
-            case Cmp::SLt:
-                return s < t;
-            case Cmp::SLe:
-                return s <= t;
-            case Cmp::SGt:
-                return s > t;
-            case Cmp::SGe:
-                return s >= t;
-            case Cmp::ULt:
-                return a < b;
-            case Cmp::ULe:
-                return a <= b;
-            case Cmp::UGt:
-                return a > b;
-            case Cmp::UGe:
-                return a >= b;
+            case Cmp::Eq: return a == b;
+            case Cmp::Ne: return a != b;
+            case Cmp::SLt: return s < t;
+            case Cmp::SLe: return s <= t;
+            case Cmp::SGt: return s > t;
+            case Cmp::SGe: return s >= t;
+            case Cmp::ULt: return a < b;
+            case Cmp::ULe: return a <= b;
+            case Cmp::UGt: return a > b;
+            case Cmp::UGe: return a >= b;
         }
         return false;
     }
@@ -112,8 +100,7 @@ class Evaluator {
         while (pred < b.preds.size() && b.preds[pred] != from) pred++;
         std::vector<std::pair<ValueId, uint64_t>> phis;
         for (ValueId id : b.insts)
-            if (function_.insts[id].op == Opcode::Phi)
-                phis.push_back({id, values_[function_.insts[id].args[pred]]});
+            if (function_.insts[id].op == Opcode::Phi) phis.push_back({id, values_[function_.insts[id].args[pred]]});
         for (auto [id, value] : phis) values_[id] = value;
     }
 
@@ -126,14 +113,10 @@ class Evaluator {
     static uint64_t divide(Opcode op, uint64_t a, uint64_t b) {
         auto s = static_cast<int64_t>(a), t = static_cast<int64_t>(b);
         switch (op) {
-            case Opcode::UDiv:
-                return b ? a / b : 0;
-            case Opcode::UMod:
-                return b ? a % b : a;
-            case Opcode::SDiv:
-                return b == 0 ? 0 : t == -1 ? -a : s / t;
-            default:
-                return b == 0 ? a : t == -1 ? 0 : s % t;
+            case Opcode::UDiv: return b ? a / b : 0;
+            case Opcode::UMod: return b ? a % b : a;
+            case Opcode::SDiv: return b == 0 ? 0 : t == -1 ? -a : s / t;
+            default: return b == 0 ? a : t == -1 ? 0 : s % t;
         }
     }
 
@@ -141,72 +124,39 @@ class Evaluator {
         auto arg = [&](size_t i) { return values_[inst.args[i]]; };
         const uint32_t unused = 64 - static_cast<uint32_t>(inst.imm);  // bits, of extensions
         switch (inst.op) {
-            case Opcode::Const:
-                return inst.imm;
-            case Opcode::Phi:
-                return 0;
-            case Opcode::HitField:
-                return hit_field(inst.imm);
-            case Opcode::Reg:
-                return state_.regs[inst.imm / 8];
-            case Opcode::Add:
-                return arg(0) + arg(1);
-            case Opcode::Sub:
-                return arg(0) - arg(1);
-            case Opcode::Mul:
-                return arg(0) * arg(1);
+            case Opcode::Const: return inst.imm;
+            case Opcode::Phi: return 0;
+            case Opcode::HitField: return hit_field(inst.imm);
+            case Opcode::Reg: return state_.regs[inst.imm / 8];
+            case Opcode::Add: return arg(0) + arg(1);
+            case Opcode::Sub: return arg(0) - arg(1);
+            case Opcode::Mul: return arg(0) * arg(1);
             case Opcode::UDiv:
             case Opcode::UMod:
             case Opcode::SDiv:
-            case Opcode::SMod:
-                return divide(inst.op, arg(0), arg(1));
-            case Opcode::And:
-                return arg(0) & arg(1);
-            case Opcode::Or:
-                return arg(0) | arg(1);
-            case Opcode::Xor:
-                return arg(0) ^ arg(1);
-            case Opcode::Shl:
-                return arg(0) << (arg(1) & 63);
-            case Opcode::Shr:
-                return arg(0) >> (arg(1) & 63);
-            case Opcode::Sar:
-                return static_cast<int64_t>(arg(0)) >> (arg(1) & 63);
-            case Opcode::Neg:
-                return -arg(0);
-            case Opcode::Not:
-                return ~arg(0);
-            case Opcode::SExt:
-                return static_cast<int64_t>(arg(0) << unused) >> unused;
-            case Opcode::ZExt:
-                return arg(0) << unused >> unused;
-            case Opcode::Compare:
-                return holds(inst.cmp, arg(0), arg(1));
-            case Opcode::Select:
-                return arg(0) ? arg(1) : arg(2);
-            case Opcode::Read:
-                return read(arg(0), inst.imm, true);
-            case Opcode::SoftRead:
-                return read(arg(0), inst.imm, false);
-            case Opcode::StatusClear:
-                return std::exchange(state_.hit.status, 0);
-            case Opcode::LoadData:
-                return word(state_.data, inst.imm);
-            case Opcode::StoreData:
-                put_word(state_.data, inst.imm, arg(0));
-                return 0;
-            case Opcode::LoadSlot:
-                return word(slots_[inst.slot], inst.imm);
-            case Opcode::StoreSlot:
-                put_word(slots_[inst.slot], inst.imm, arg(0));
-                return 0;
-            case Opcode::Call:
-                return call(inst);
-            case Opcode::Emit:
-                emit(inst);
-                return 0;
-            default:
-                return map(inst);
+            case Opcode::SMod: return divide(inst.op, arg(0), arg(1));
+            case Opcode::And: return arg(0) & arg(1);
+            case Opcode::Or: return arg(0) | arg(1);
+            case Opcode::Xor: return arg(0) ^ arg(1);
+            case Opcode::Shl: return arg(0) << (arg(1) & 63);
+            case Opcode::Shr: return arg(0) >> (arg(1) & 63);
+            case Opcode::Sar: return static_cast<int64_t>(arg(0)) >> (arg(1) & 63);
+            case Opcode::Neg: return -arg(0);
+            case Opcode::Not: return ~arg(0);
+            case Opcode::SExt: return static_cast<int64_t>(arg(0) << unused) >> unused;
+            case Opcode::ZExt: return arg(0) << unused >> unused;
+            case Opcode::Compare: return holds(inst.cmp, arg(0), arg(1));
+            case Opcode::Select: return arg(0) ? arg(1) : arg(2);
+            case Opcode::Read: return read(arg(0), inst.imm, true);
+            case Opcode::SoftRead: return read(arg(0), inst.imm, false);
+            case Opcode::StatusClear: return std::exchange(state_.hit.status, 0);
+            case Opcode::LoadData: return word(state_.data, inst.imm);
+            case Opcode::StoreData: put_word(state_.data, inst.imm, arg(0)); return 0;
+            case Opcode::LoadSlot: return word(slots_[inst.slot], inst.imm);
+            case Opcode::StoreSlot: put_word(slots_[inst.slot], inst.imm, arg(0)); return 0;
+            case Opcode::Call: return call(inst);
+            case Opcode::Emit: emit(inst); return 0;
+            default: return map(inst);
         }
     }
 
@@ -263,30 +213,20 @@ class Evaluator {
 
     // ---- helpers
 
-    uint64_t number(const ir::Inst& inst, size_t i) const {
-        return values_[std::get<ValueId>(inst.operands[i])];
-    }
-    static StrRef str(const ir::Inst& inst, size_t i) {
-        return std::get<ir::StrOperand>(inst.operands[i]).str;
-    }
+    uint64_t number(const ir::Inst& inst, size_t i) const { return values_[std::get<ValueId>(inst.operands[i])]; }
+    static StrRef str(const ir::Inst& inst, size_t i) { return std::get<ir::StrOperand>(inst.operands[i]).str; }
 
     uint64_t call(const ir::Inst& inst) {
         switch (inst.helper) {
-            case KPL_H_now:
-                return state_.now;
-            case KPL_H_pid:
-                return state_.task.pid;
-            case KPL_H_tid:
-                return state_.task.tid;
-            case KPL_H_cgroup:
-                return state_.task.cgroup;
+            case KPL_H_now: return state_.now;
+            case KPL_H_pid: return state_.task.pid;
+            case KPL_H_tid: return state_.task.tid;
+            case KPL_H_cgroup: return state_.task.cgroup;
             case KPL_H_comm:
                 set_string_and_length(str(inst, 0), state_.task.comm.substr(0, str(inst, 0).limit));
                 return 0;
-            case KPL_H_str:
-                return read_string(inst, state_.kernel, KPL_STOP_READ);
-            case KPL_H_ustr:
-                return read_string(inst, state_.user, KPL_STOP_USER_READ);
+            case KPL_H_str: return read_string(inst, state_.kernel, KPL_STOP_READ);
+            case KPL_H_ustr: return read_string(inst, state_.user, KPL_STOP_USER_READ);
             case KPL_H_str_copy: {
                 std::string text = string_at(str(inst, 3));
                 if (text.size() <= str(inst, 1).limit) return set_string_and_length(str(inst, 1), text);
@@ -294,18 +234,13 @@ class Evaluator {
                 fail(KPL_STOP_TOO_LONG, 0, inst.stops);
                 return 0;
             }
-            case KPL_H_str_eq:
-                return string_at(str(inst, 0)) == string_at(str(inst, 2));
-            case KPL_H_str_starts:
-                return string_at(str(inst, 0)).starts_with(string_at(str(inst, 2)));
-            case KPL_H_read_mem:
-                return read_block(inst);
+            case KPL_H_str_eq: return string_at(str(inst, 0)) == string_at(str(inst, 2));
+            case KPL_H_str_starts: return string_at(str(inst, 0)).starts_with(string_at(str(inst, 2)));
+            case KPL_H_read_mem: return read_block(inst);
             case KPL_H_exit:
                 if (!state_.exit_code) state_.exit_code = static_cast<int32_t>(number(inst, 1));
                 return 0;
-            default:
-                FAIL("helper without a meaning here");
-                return 0;
+            default: FAIL("helper without a meaning here"); return 0;
         }
     }
 
@@ -341,8 +276,7 @@ class Evaluator {
         SeenRecord record{static_cast<uint32_t>(inst.imm), {}, {}};
         for (uint32_t offset = 0; offset < inst.size; offset += 8) record.numbers[offset] = 0;
         for (const FieldStore& field : inst.fields) {
-            if (const auto* value = std::get_if<ValueId>(&field.value))
-                record.numbers[field.offset] = values_[*value];
+            if (const auto* value = std::get_if<ValueId>(&field.value)) record.numbers[field.offset] = values_[*value];
             const auto* str = std::get_if<StrRef>(&field.value);
             if (!str) continue;
             record.numbers.erase(field.offset);
@@ -355,8 +289,7 @@ class Evaluator {
     std::optional<ByteVector> block(const std::vector<FieldStore>& fields, uint32_t size) {
         ByteVector bytes(size);
         for (const FieldStore& field : fields) {
-            if (const auto* value = std::get_if<ValueId>(&field.value))
-                put_word(bytes, field.offset, values_[*value]);
+            if (const auto* value = std::get_if<ValueId>(&field.value)) put_word(bytes, field.offset, values_[*value]);
             const auto* str = std::get_if<StrRef>(&field.value);
             if (!str) continue;
             std::string text = string_at(*str);
@@ -386,15 +319,11 @@ class Evaluator {
             case Opcode::MapGet: {
                 auto found = map.cells.find(*key);
                 bool there = found != map.cells.end();
-                for (size_t i = 0; i < map.value_size; i++)
-                    slots_[inst.slot][i] = there ? found->second[i] : 0;
+                for (size_t i = 0; i < map.value_size; i++) slots_[inst.slot][i] = there ? found->second[i] : 0;
                 return there;
             }
-            case Opcode::MapSet:
-                map.cells[*key] = *value;
-                return 1;
-            default:
-                return map.cells.erase(*key);
+            case Opcode::MapSet: map.cells[*key] = *value; return 1;
+            default: return map.cells.erase(*key);
         }
     }
 

@@ -51,13 +51,9 @@ class StraightGenerator {
         for (uint32_t i = 0; i < count; i++) {
             switch (below(15)) {
                 case 0:
-                case 7:
-                    scope_.push_back(map());
-                    break;
+                case 7: scope_.push_back(map()); break;
                 case 1:
-                case 2:
-                    scope_.push_back(string());
-                    break;
+                case 2: scope_.push_back(string()); break;
                 case 3:
                     if (chance(3)) emit();
                     break;
@@ -65,18 +61,12 @@ class StraightGenerator {
                     if (chance(4)) pressure();
                     break;
                 case 5:
-                case 6:
-                    scope_.push_back(memory());
-                    break;
-                case 8:
-                    scope_.push_back(loads_around_write());
-                    break;
+                case 6: scope_.push_back(memory()); break;
+                case 8: scope_.push_back(loads_around_write()); break;
                 case 9:
                     if (has_data()) keep_string();
                     break;
-                default:
-                    scope_.push_back(number());
-                    break;
+                default: scope_.push_back(number()); break;
             }
         }
     }
@@ -109,12 +99,9 @@ class StraightGenerator {
                                      INT64_MIN,
                                      INT64_MIN + 1};
         switch (below(4)) {
-            case 0:
-                return static_cast<int64_t>(random_());
-            case 1:
-                return static_cast<int64_t>(uint64_t{1} << below(64)) * (chance(3) ? -1 : 1);
-            default:
-                return edges[below(std::size(edges))];
+            case 0: return static_cast<int64_t>(random_());
+            case 1: return static_cast<int64_t>(uint64_t{1} << below(64)) * (chance(3) ? -1 : 1);
+            default: return edges[below(std::size(edges))];
         }
     }
     ValueId constant() { return b_.constant(interesting()); }
@@ -168,16 +155,11 @@ class StraightGenerator {
     // A number, from anywhere but memory that handlers store to.
     ValueId number() {
         switch (below(10)) {
-            case 0:
-                return constant();
-            case 1:
-                return hit_field();
-            case 2:
-                return b_.reg(static_cast<int>(below(21)));
-            case 3:
-                return b_.unary(chance(2) ? Opcode::SExt : Opcode::ZExt, any(), 8 << below(3));
-            case 4:
-                return condition();
+            case 0: return constant();
+            case 1: return hit_field();
+            case 2: return b_.reg(static_cast<int>(below(21)));
+            case 3: return b_.unary(chance(2) ? Opcode::SExt : Opcode::ZExt, any(), 8 << below(3));
+            case 4: return condition();
             case 5: {
                 ValueId test = chance(3) ? any() : condition();
                 return b_.select(test, any(), any());
@@ -186,31 +168,23 @@ class StraightGenerator {
                 constexpr kpl_helper helpers[] = {KPL_H_now, KPL_H_pid, KPL_H_tid, KPL_H_cgroup};
                 return b_.call(helpers[below(4)]);
             }
-            default:
-                return arithmetic();
+            default: return arithmetic();
         }
     }
 
     ValueId memory() {
         const int64_t word = 8 * below(4);
         switch (below(has_data() ? 6 : 4)) {
-            case 0:
-                return b_.unary(Opcode::Read, address(), 1 << below(4));
+            case 0: return b_.unary(Opcode::Read, address(), 1 << below(4));
             case 1: {
                 ValueId value = b_.unary(Opcode::SoftRead, chance(3) ? any() : address(), 1 << below(4));
                 scope_.push_back(value);
                 return b_.add({.op = Opcode::StatusClear});
             }
-            case 2:
-                return b_.add({.op = Opcode::LoadSlot, .imm = word, .slot = numbers_});
-            case 3:
-                b_.add({.op = Opcode::StoreSlot, .imm = word, .slot = numbers_, .args = {any()}});
-                return any();
-            case 4:
-                return b_.load_data(8 * below(data_words));
-            default:
-                b_.store_data(8 * below(data_words), any());
-                return any();
+            case 2: return b_.add({.op = Opcode::LoadSlot, .imm = word, .slot = numbers_});
+            case 3: b_.add({.op = Opcode::StoreSlot, .imm = word, .slot = numbers_, .args = {any()}}); return any();
+            case 4: return b_.load_data(8 * below(data_words));
+            default: b_.store_data(8 * below(data_words), any()); return any();
         }
     }
 
@@ -257,9 +231,9 @@ class StraightGenerator {
     }
 
     ValueId read_block(uint32_t offset) {
-        ValueId result = b_.call(
-            KPL_H_read_mem,
-            {ir::HitOperand{}, ir::SlotOperand{numbers_, offset}, ir::ConstOperand{8}, address()}, chance(4));
+        ValueId result =
+            b_.call(KPL_H_read_mem,
+                    {ir::HitOperand{}, ir::SlotOperand{numbers_, offset}, ir::ConstOperand{8}, address()}, chance(4));
         clear_status();
         return result;
     }
@@ -322,12 +296,11 @@ class StraightGenerator {
             case 4:
             case 5: {
                 StrRef other = any_string();
-                return b_.call(chance(2) ? KPL_H_str_eq : KPL_H_str_starts,
-                               Operands{ir::StrOperand{from}, constant(from.limit), ir::StrOperand{other},
-                                        constant(other.limit)});
+                return b_.call(
+                    chance(2) ? KPL_H_str_eq : KPL_H_str_starts,
+                    Operands{ir::StrOperand{from}, constant(from.limit), ir::StrOperand{other}, constant(other.limit)});
             }
-            default:
-                return read_block(8 * below(3));
+            default: return read_block(8 * below(3));
         }
         clear_status();
         if (to.where == StrRef::Where::Slot) strings_.push_back(to);
@@ -352,17 +325,12 @@ class StraightGenerator {
 
     std::vector<FieldStore> key(int map) {
         switch (map) {
-            case 0:
-                return {};
+            case 0: return {};
             case 1:
-            case 4:
-                return {field(0)};
-            case 2:
-                return {string_field(0, 15)};
-            case 3:
-                return {field(0), string_field(8, 15), field(32)};
-            case 5:
-                return {field(0), string_field(8, 40), field(56)};
+            case 4: return {field(0)};
+            case 2: return {string_field(0, 15)};
+            case 3: return {field(0), string_field(8, 15), field(32)};
+            case 5: return {field(0), string_field(8, 40), field(56)};
             default: {
                 std::vector<FieldStore> fields;
                 for (uint32_t i = 0; i < 10; i++)
@@ -395,9 +363,7 @@ class StraightGenerator {
                 inst.op = Opcode::MapAdd;
                 inst.args = {any()};
                 break;
-            default:
-                inst.op = Opcode::MapDelete;
-                break;
+            default: inst.op = Opcode::MapDelete; break;
         }
         return b_.add(std::move(inst));
     }
@@ -408,20 +374,15 @@ class StraightGenerator {
         const uint32_t words = 1 + below(8);
         for (uint32_t word = 0; word < words; word++) {
             switch (below(8)) {
-                case 0:
-                    break;
-                case 1:
-                    fields.push_back({word * 8, std::monostate{}, chance(2) ? 15u : 0u});
-                    break;
+                case 0: break;
+                case 1: fields.push_back({word * 8, std::monostate{}, chance(2) ? 15u : 0u}); break;
                 case 2:
                 case 3: {
                     StrRef str = any_string();
                     fields.push_back({word * 8, str, str.limit});
                     break;
                 }
-                default:
-                    fields.push_back({word * 8, any(), 0});
-                    break;
+                default: fields.push_back({word * 8, any(), 0}); break;
             }
         }
         b_.emit(below(1000), words * 8, std::move(fields));

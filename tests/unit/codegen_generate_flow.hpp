@@ -27,21 +27,11 @@ class IrGenerator : public StraightGenerator {
         for (uint32_t i = 0; i < count && b_.function.insts.size() < 400; i++) {
             switch (depth < 3 ? below(20) : 0) {
                 case 15:
-                case 16:
-                    choice(depth, true);
-                    break;
-                case 17:
-                    choice(depth, false);
-                    break;
-                case 18:
-                    loop(depth);
-                    break;
-                case 19:
-                    leave();
-                    break;
-                default:
-                    straight(1);
-                    break;
+                case 16: choice(depth, true); break;
+                case 17: choice(depth, false); break;
+                case 18: loop(depth); break;
+                case 19: leave(); break;
+                default: straight(1); break;
             }
         }
     }
@@ -120,8 +110,7 @@ class IrGenerator : public StraightGenerator {
         }
         ValueId next = b_.op(Opcode::Add, counter, step);
         std::vector<ValueId> nexts;
-        for (size_t i = 0; i < phis.size(); i++)
-            nexts.push_back(chance(2) ? phis[below(phis.size())] : any());
+        for (size_t i = 0; i < phis.size(); i++) nexts.push_back(chance(2) ? phis[below(phis.size())] : any());
         BlockId latch = b_.current;
         b_.jump_from(latch, head);
         b_.function.blocks[head].loop_head = true;
@@ -142,8 +131,7 @@ class IrGenerator : public StraightGenerator {
 
     // As the builder does.
     void split_critical_edges() {
-        for (BlockId from = 0, count = static_cast<BlockId>(b_.function.blocks.size()); from < count;
-             from++) {
+        for (BlockId from = 0, count = static_cast<BlockId>(b_.function.blocks.size()); from < count; from++) {
             for (bool yes : {true, false}) {
                 auto* branch = std::get_if<ir::Branch>(&b_.function.blocks[from].end);
                 if (!branch) continue;

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "codegen/codegen.hpp"
+#include "ir/ir.hpp"
 #include "simulator/asm.hpp"
 #include "simulator/simulate.hpp"
-#include "ir/ir.hpp"
 
 namespace kpl::test {
 
@@ -63,22 +63,16 @@ class IrBuilder {
     ValueId constant(int64_t value) { return add({.op = Opcode::Const, .imm = value}); }
     ValueId op(Opcode op, ValueId a, ValueId b) { return add({.op = op, .args = {a, b}}); }
     ValueId unary(Opcode op, ValueId a, int64_t imm = 0) { return add({.op = op, .imm = imm, .args = {a}}); }
-    ValueId compare(Cmp cmp, ValueId a, ValueId b) {
-        return add({.op = Opcode::Compare, .cmp = cmp, .args = {a, b}});
-    }
+    ValueId compare(Cmp cmp, ValueId a, ValueId b) { return add({.op = Opcode::Compare, .cmp = cmp, .args = {a, b}}); }
     ValueId select(ValueId c, ValueId a, ValueId b) { return add({.op = Opcode::Select, .args = {c, a, b}}); }
     ValueId phi(std::vector<ValueId> args) { return add({.op = Opcode::Phi, .args = std::move(args)}); }
     ValueId reg(int index) { return add({.op = Opcode::Reg, .imm = index * 8}); }
-    ValueId hit_field(size_t offset) {
-        return add({.op = Opcode::HitField, .imm = static_cast<int64_t>(offset)});
-    }
+    ValueId hit_field(size_t offset) { return add({.op = Opcode::HitField, .imm = static_cast<int64_t>(offset)}); }
     ValueId call(kpl_helper helper, std::vector<ir::Operand> operands = {}, bool stops = false) {
         return add({.op = Opcode::Call, .stops = stops, .helper = helper, .operands = std::move(operands)});
     }
     ValueId load_data(int64_t offset) { return add({.op = Opcode::LoadData, .imm = offset}); }
-    void store_data(int64_t offset, ValueId value) {
-        add({.op = Opcode::StoreData, .imm = offset, .args = {value}});
-    }
+    void store_data(int64_t offset, ValueId value) { add({.op = Opcode::StoreData, .imm = offset, .args = {value}}); }
 
     SlotId slot(uint32_t size) {
         function.slots.push_back({size, "", false});
@@ -106,8 +100,7 @@ class IrBuilder {
         return add({.op = Opcode::Emit, .imm = event, .size = size, .fields = std::move(fields)});
     }
     ValueId agg_add(int64_t map, uint32_t key_size, std::vector<FieldStore> key, ValueId n) {
-        return add(
-            {.op = Opcode::AggAdd, .imm = map, .size = key_size, .args = {n}, .fields = std::move(key)});
+        return add({.op = Opcode::AggAdd, .imm = map, .size = key_size, .args = {n}, .fields = std::move(key)});
     }
 
     void jump(BlockId to) { jump_from(current, to); }
@@ -124,9 +117,7 @@ class IrBuilder {
     void stop(kpl_stop reason) { function.blocks[current].end = ir::Stop{reason}; }
 };
 
-inline std::string listing(const HandlerProgram& program) {
-    return disassemble(program.insns, program.labels);
-}
+inline std::string listing(const HandlerProgram& program) { return disassemble(program.insns, program.labels); }
 
 inline HandlerProgram compile(const ir::Function& function) {
     auto program = generate(function);

@@ -49,8 +49,7 @@ std::vector<SeenRecord> seen(const Simulator& simulator, const std::vector<SeenR
         out.event = record.event;
         if (i >= like.size()) continue;
         for (auto [offset, number] : like[i].numbers) out.numbers[offset] = record.number(offset);
-        for (const auto& [offset, text] : like[i].strings)
-            out.strings[offset] = record.text(offset).value_or("nil");
+        for (const auto& [offset, text] : like[i].strings) out.strings[offset] = record.text(offset).value_or("nil");
     }
     return result;
 }
@@ -59,8 +58,7 @@ std::vector<SeenRecord> seen(const Simulator& simulator, const std::vector<SeenR
 std::string seen_data(const ByteVector& data) {
     uint32_t length;
     memcpy(&length, &data[data_string], sizeof length);
-    return std::string(reinterpret_cast<const char*>(data.data()),
-                       data_string + 8 + std::min(length, data_limit));
+    return std::string(reinterpret_cast<const char*>(data.data()), data_string + 8 + std::min(length, data_limit));
 }
 
 struct Coverage {
@@ -81,8 +79,7 @@ struct Coverage {
 };
 
 // One function on one machine.
-void check_run(const ir::Function& function, const HandlerProgram& program, uint64_t seed,
-               Coverage& coverage) {
+void check_run(const ir::Function& function, const HandlerProgram& program, uint64_t seed, Coverage& coverage) {
     Simulator simulator = machine(seed), expected = machine(seed);
     SimProgram loaded = load(simulator, program);
     Evaluation meaning = Evaluator(function, expected).run();
@@ -96,8 +93,7 @@ void check_run(const ir::Function& function, const HandlerProgram& program, uint
     // A handler that stops may have made a string before the point where it was to be kept: data is gone then.
     if (!meaning.reason) CHECK(seen_data(simulator.data) == seen_data(expected.data));
     CHECK(simulator.exit_code == expected.exit_code);
-    for (size_t i = 0; i < std::size(map_shapes); i++)
-        CHECK(simulator.maps[i].cells == expected.maps[i].cells);
+    for (size_t i = 0; i < std::size(map_shapes); i++) CHECK(simulator.maps[i].cells == expected.maps[i].cells);
     coverage.stops += meaning.reason != 0;
     coverage.skips += meaning.skipped;
     coverage.loops += loaded.has_loops;
@@ -106,8 +102,7 @@ void check_run(const ir::Function& function, const HandlerProgram& program, uint
 }
 
 // `compiled` may be another form of `function`.
-void check_function(const ir::Function& function, const ir::Function& compiled, uint64_t seed,
-                    Coverage& coverage) {
+void check_function(const ir::Function& function, const ir::Function& compiled, uint64_t seed, Coverage& coverage) {
     HandlerProgram program = compile(compiled);
     coverage.instructions += program.insns.size();
     INFO(ir::print(compiled));
@@ -140,10 +135,9 @@ TEST_CASE("random functions mean what their IR means") {
     }
     if (count < 1000) return;
     constexpr int opcodes = static_cast<int>(Opcode::MapAdd) + 1;
-    fmt::print(
-        "{} functions, {} instructions; runs with loops {}, spills {}, stops {}, skips {}, lost records {}\n",
-        count, coverage.instructions, coverage.loops, coverage.spills, coverage.stops, coverage.skips,
-        coverage.lost);
+    fmt::print("{} functions, {} instructions; runs with loops {}, spills {}, stops {}, skips {}, lost records {}\n",
+               count, coverage.instructions, coverage.loops, coverage.spills, coverage.stops, coverage.skips,
+               coverage.lost);
     fmt::print("opcodes:");
     for (int op = 0; op < opcodes; op++) {
         fmt::print(" {}", coverage.opcodes[static_cast<Opcode>(op)]);
@@ -151,8 +145,7 @@ TEST_CASE("random functions mean what their IR means") {
     }
     fmt::print("\ncompares:");
     for (int cmp = 0; cmp < 10; cmp++) {
-        fmt::print(" {}+{}", coverage.compares[static_cast<Cmp>(cmp)],
-                   coverage.branches[static_cast<Cmp>(cmp)]);
+        fmt::print(" {}+{}", coverage.compares[static_cast<Cmp>(cmp)], coverage.branches[static_cast<Cmp>(cmp)]);
         CHECK(coverage.compares[static_cast<Cmp>(cmp)] > 0);
         CHECK(coverage.branches[static_cast<Cmp>(cmp)] > 0);
     }

@@ -244,8 +244,7 @@ TEST_CASE("event with pid, comm, path and error, of failed calls only") {
     BlockId first = b.current, failed = b.block();
     ValueId pid = b.call(KPL_H_pid);
     StrRef comm = b.comm();
-    b.emit(3, 32,
-           {{0, pid, 0}, {8, comm, 15}, {16, b.in_data(0, 255), 255}, {24, b.unary(Opcode::Neg, ret), 0}});
+    b.emit(3, 32, {{0, pid, 0}, {8, comm, 15}, {16, b.in_data(0, 255), 255}, {24, b.unary(Opcode::Neg, ret), 0}});
     BlockId done = b.block();
     b.ret();
     b.branch_from(first, Cmp::SLt, ret, zero, failed, done);

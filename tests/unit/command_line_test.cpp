@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "main/command_line.hpp"
 
-#include <algorithm>
 #include <unistd.h>
+#include <algorithm>
 
 #include <catch2/catch.hpp>
 #include <cctype>
@@ -65,8 +65,8 @@ TEST_CASE("a tool's name is the tool, a path is the file") {
 }
 
 TEST_CASE("options") {
-    const auto line = parse({"-e", "x = 1", "-p", "12", "-c", "ls -l", "--timeout", "1.5", "-o", "f", "-d", "ir,asm", "--strict",
-                             "-I", "a", "-I", "b", "-r", "m", "arg"});
+    const auto line = parse({"-e", "x = 1",  "-p",       "12", "-c", "ls -l", "--timeout", "1.5", "-o", "f",
+                             "-d", "ir,asm", "--strict", "-I", "a",  "-I",    "b",         "-r",  "m",  "arg"});
     REQUIRE_FALSE(line.bad_usage);
     const RunOptions& o = line.options;
     CHECK(o.code == "x = 1");
@@ -141,9 +141,10 @@ TEST_CASE("costs, dry runs and colours") {
 }
 
 TEST_CASE("wrong usage says what is wrong") {
-    for (const Strings& args : {Strings{}, Strings{"--nonsense", "s.lua"}, Strings{"-p", "x", "s.lua"}, Strings{"-p", "0", "s.lua"},
-                                Strings{"--timeout", "-1", "s.lua"}, Strings{"-d", "nope", "s.lua"}, Strings{"-e"},
-                                Strings{"--vm-add", "f", "s.lua"}, Strings{"--vm=", "s.lua"}, Strings{"--timeout", "nan", "s.lua"}}) {
+    for (const Strings& args :
+         {Strings{}, Strings{"--nonsense", "s.lua"}, Strings{"-p", "x", "s.lua"}, Strings{"-p", "0", "s.lua"},
+          Strings{"--timeout", "-1", "s.lua"}, Strings{"-d", "nope", "s.lua"}, Strings{"-e"},
+          Strings{"--vm-add", "f", "s.lua"}, Strings{"--vm=", "s.lua"}, Strings{"--timeout", "nan", "s.lua"}}) {
         const auto line = parse(args);
         CHECK(line.bad_usage);
         CHECK_FALSE(line.text.empty());
@@ -187,14 +188,20 @@ TEST_CASE("rings, wake-ups and formats") {
     CHECK(defaults.wake_latency_ms == 20);
     CHECK(defaults.wake_fill == 25);
     CHECK(defaults.format == format_named("text"));
-    const RunOptions o = parse({"--buffer", "5000", "--wake-latency", "0", "--wake-fill", "50", "-f", "folded", "s.lua"}).options;
+    const RunOptions o =
+        parse({"--buffer", "5000", "--wake-latency", "0", "--wake-fill", "50", "-f", "folded", "s.lua"}).options;
     CHECK(o.ring_bytes == 8192);
     CHECK(o.wake_latency_ms == 0);
     CHECK(o.wake_fill == 50);
     CHECK(o.format == format_named("folded"));
     CHECK(parse({"--buffer", "64M", "s.lua"}).options.ring_bytes == 64 << 20);
-    for (const Strings& bad : {Strings{"--buffer", "65M"}, {"--buffer", "1K"}, {"--buffer", "4G"}, {"--wake-fill", "0"}, {"--wake-fill", "51"},
-                               {"--wake-latency", "-1"}, {"-f", "xml"}}) {
+    for (const Strings& bad : {Strings{"--buffer", "65M"},
+                               {"--buffer", "1K"},
+                               {"--buffer", "4G"},
+                               {"--wake-fill", "0"},
+                               {"--wake-fill", "51"},
+                               {"--wake-latency", "-1"},
+                               {"-f", "xml"}}) {
         Strings args = bad;
         args.push_back("s.lua");
         CAPTURE(bad[0], bad[1]);
@@ -215,7 +222,8 @@ TEST_CASE("options have one meaning on the command line and in the library") {
         for (const auto& list : {o.modules, o.search_dirs})
             for (const std::string& one : list) all += one + ",";
         for (const std::string& stage : o.dump) all += stage + ",";
-        for (const uint32_t n : {o.pid.value_or(0), o.max_probes, o.ring_bytes, o.wake_latency_ms, o.wake_fill, o.cpu_share})
+        for (const uint32_t n :
+             {o.pid.value_or(0), o.max_probes, o.ring_bytes, o.wake_latency_ms, o.wake_fill, o.cpu_share})
             all += std::to_string(n) + ",";
         for (const bool b : {o.check, o.quiet, o.verbose}) all += b ? "1" : "0";
         return all;

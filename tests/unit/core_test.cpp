@@ -40,14 +40,10 @@ void check_rows(const std::string& heading, const std::vector<std::string>& rows
 
 const char* type_name(unsigned type) {
     switch (type) {
-        case KPL_T_NUM:
-            return "NUM";
-        case KPL_T_REGS:
-            return "REGS";
-        case KPL_T_DATA:
-            return "DATA";
-        case KPL_T_SCRATCH:
-            return "SCRATCH";
+        case KPL_T_NUM: return "NUM";
+        case KPL_T_REGS: return "REGS";
+        case KPL_T_DATA: return "DATA";
+        case KPL_T_SCRATCH: return "SCRATCH";
     }
     return "?";
 }
@@ -72,9 +68,9 @@ std::string kinds(unsigned mask) {
 
 TEST_CASE("the document lists all helpers as helpers.def does") {
     std::vector<std::string> rows;
-#define HELPER(id, name, result, a1, a2, a3, a4, a5, cost, word, ...)    \
-    rows.push_back(fmt::format("| {} | {} | {} | {} | {} | {} | ", id, #name, \
-                               arguments({#a1, #a2, #a3, #a4, #a5}), #result, cost, word));
+#define HELPER(id, name, result, a1, a2, a3, a4, a5, cost, word, ...)                                               \
+    rows.push_back(fmt::format("| {} | {} | {} | {} | {} | {} | ", id, #name, arguments({#a1, #a2, #a3, #a4, #a5}), \
+                               #result, cost, word));
 #include "uapi/helpers.def"
 #undef HELPER
 #ifdef KPL_TEST_ROWS

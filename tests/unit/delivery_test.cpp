@@ -42,8 +42,10 @@ struct Fixture {
             rings.push_back(std::make_unique<test::MadeRing>(ring_bytes));
             memory.push_back(rings.back()->memory());
         }
-        delivery.emplace(Rings(std::move(memory), ring_bytes),
-                         Delivery::Parts{*host, script.unit, script.values, [this](std::string_view text) { script.write(text); }, {}, taker});
+        delivery.emplace(
+            Rings(std::move(memory), ring_bytes),
+            Delivery::Parts{
+                *host, script.unit, script.values, [this](std::string_view text) { script.write(text); }, {}, taker});
         script.delivery = &*delivery;
     }
     ~Fixture() { delivery.reset(); }
@@ -116,7 +118,8 @@ TEST_CASE_METHOD(Fixture, "records come in time order across CPUs") {
 
 TEST_CASE("many CPUs, many records") {
     Fixture f(9);
-    f.run("last, count = 0, 0; e = event(); e:each(function(r) assert(r.time >= last and r.n == r.time); last = r.time; count = count + 1 end)");
+    f.run(
+        "last, count = 0, 0; e = event(); e:each(function(r) assert(r.time >= last and r.n == r.time); last = r.time; count = count + 1 end)");
     uint64_t time = 0, sent = 0;
     for (int round = 0; round < 30; round++) {
         for (int i = 0; i < 2000; i++, time++, sent++) f.send((time * time + 3 * time) / 7 % 9, 0, time, time);
@@ -141,7 +144,8 @@ TEST_CASE_METHOD(Fixture, "a record that is being written holds back younger one
 
 TEST_CASE_METHOD(Fixture, "room is freed while a drain goes on") {
     run("e = event(); e:each(function() end)");
-    while (rings[0]->send(0, 1, record(0, 1))) {}
+    while (rings[0]->send(0, 1, record(0, 1))) {
+    }
     CHECK(rings[0]->head().lost == 1);
     delivery->drain_all().value();
     CHECK(rings[0]->control().tail == rings[0]->head().head);
@@ -166,15 +170,19 @@ TEST_CASE_METHOD(Fixture, "every kind of value") {
         "    print(name, copy[name], last[name]); assert(tostring(view[name]) == tostring(copy[name])) end"
         "  print(view.time, last.time, last.cpu, view.none) end)");
     Layout& layout = script.unit.events[0].record;
-    layout.fields = {field("i", FieldKind::I64, 0),     field("u", FieldKind::U64, 8),      field("b", FieldKind::Bool, 16),
-                     field("p", FieldKind::Pointer, 24), field("s", FieldKind::String, 32),  field("t", FieldKind::String, 40, true),
-                     field("k", FieldKind::Kstack, 48),  field("m", FieldKind::Symbol, 56),  field("gone", FieldKind::I64, 64, true),
-                     field("time", FieldKind::I64, 72)};
+    layout.fields = {field("i", FieldKind::I64, 0),           field("u", FieldKind::U64, 8),
+                     field("b", FieldKind::Bool, 16),         field("p", FieldKind::Pointer, 24),
+                     field("s", FieldKind::String, 32),       field("t", FieldKind::String, 40, true),
+                     field("k", FieldKind::Kstack, 48),       field("m", FieldKind::Symbol, 56),
+                     field("gone", FieldKind::I64, 64, true), field("time", FieldKind::I64, 72)};
     layout.size = 88;
     layout.presence_offset = 80;
     test::MadeRecord made(layout);
     made.number(0, static_cast<uint64_t>(-5)).number(1, uint64_t{1} << 63).number(2, 1).number(3, 0xffff888000001000);
-    made.string(4, std::string_view("a\0\xff", 3)).stack(6, {0xffffffff81000000, 0x10}).number(7, 0xffffffff81000001).number(9, 77);
+    made.string(4, std::string_view("a\0\xff", 3))
+        .stack(6, {0xffffffff81000000, 0x10})
+        .number(7, 0xffffffff81000001)
+        .number(9, 77);
     REQUIRE(rings[1]->send(0, 5, made.bytes()));
     CHECK(delivery->drain_all().value() == 1);
     const std::string expected =
@@ -194,7 +202,8 @@ TEST_CASE_METHOD(Fixture, "every kind of value") {
 TEST_CASE_METHOD(Fixture, "an event prints its fields in their order, without those that it lacks") {
     run("e = event(); e:each(function(r) print(r) end); e:each_batch(function(b) print(b[1], b:copy(1)) end)");
     Layout& layout = script.unit.events[0].record;
-    layout.fields = {field("z", FieldKind::I64, 0), field("gone", FieldKind::I64, 8, true), field("a", FieldKind::String, 16)};
+    layout.fields = {field("z", FieldKind::I64, 0), field("gone", FieldKind::I64, 8, true),
+                     field("a", FieldKind::String, 16)};
     layout.size = 32;
     layout.presence_offset = 24;
     test::MadeRecord made(layout);
@@ -209,7 +218,8 @@ TEST_CASE_METHOD(Fixture, "integers are numbers where a double is exact") {
     run("e = event(); e:each(function(r) print(type(r.n), r.n, ('%d'):format(r.n)) end)");
     const int64_t exact = int64_t{1} << 53;
     uint64_t time = 0;
-    for (int64_t n : {exact - 1, exact, exact + 1, -exact + 1, -exact - 1, INT64_MIN, int64_t{0}}) send(0, 0, ++time, static_cast<uint64_t>(n));
+    for (int64_t n : {exact - 1, exact, exact + 1, -exact + 1, -exact - 1, INT64_MIN, int64_t{0}})
+        send(0, 0, ++time, static_cast<uint64_t>(n));
     CHECK(delivery->drain_all().value() == 7);
     CHECK(script.output ==
           "number\t9007199254740991\t9007199254740991\n"
@@ -306,7 +316,8 @@ TEST_CASE_METHOD(Fixture, "more fields than a function has locals") {
     run("e = event(); e:each(function(r) local s = 0 for i = 1, 230 do s = s + r['f' .. i] end print(s) end)");
     Layout& layout = script.unit.events[0].record;
     layout.fields.clear();
-    for (uint32_t i = 0; i < 230; i++) layout.fields.push_back(field("f" + std::to_string(i + 1), FieldKind::I64, i * 8));
+    for (uint32_t i = 0; i < 230; i++)
+        layout.fields.push_back(field("f" + std::to_string(i + 1), FieldKind::I64, i * 8));
     layout.size = 230 * 8;
     test::MadeRecord made(layout);
     for (size_t i = 0; i < 230; i++) made.number(i, i + 1);
@@ -340,11 +351,14 @@ TEST_CASE_METHOD(Fixture, "compiled: fields that come and go, numbers of both ki
     uint64_t expected = 0, there = 0, named = 0;
     for (uint64_t i = 0; i < 3000; i++) {
         test::MadeRecord record(layout);
-        if (i % 3) record.number(0, (i % 5 ? 0 : uint64_t{1} << 60) + i % 7), there++, expected += ((i % 5 ? 0 : uint64_t{1} << 60) + i % 7) % 1000;
+        if (i % 3)
+            record.number(0, (i % 5 ? 0 : uint64_t{1} << 60) + i % 7), there++,
+                expected += ((i % 5 ? 0 : uint64_t{1} << 60) + i % 7) % 1000;
         if (i % 4) record.string(1, i % 8 ? "some" : "other"), named++;
         REQUIRE(rings[i % 2]->send(0, i, record.bytes()));
         if (i % 100 == 99) CHECK(delivery->drain_all().value() == 100);
     }
     run("print(there, sum, strings.some + (strings.other or 0))");
-    CHECK(script.output == std::to_string(2 * there) + "\t" + std::to_string(2 * expected) + "\t" + std::to_string(2 * named) + "\n");
+    CHECK(script.output ==
+          std::to_string(2 * there) + "\t" + std::to_string(2 * expected) + "\t" + std::to_string(2 * named) + "\n");
 }

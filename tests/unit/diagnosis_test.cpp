@@ -59,8 +59,7 @@ struct Fake : Machine {
         std::vector<std::string> out;
         for (const Finding& f : diagnose(*this))
             if (f.health != Health::good)
-                out.push_back(std::string(names[static_cast<int>(f.health)]) + ": " + f.what + " -> " +
-                              f.mend);
+                out.push_back(std::string(names[static_cast<int>(f.health)]) + ": " + f.what + " -> " + f.mend);
         return out;
     }
 };
@@ -142,8 +141,7 @@ TEST_CASE("the module") {
     CHECK(machine.faults() == Strings{"bad: the loaded kprobe_lua module has ABI 7, this program needs 1 -> "
                                       "rmmod kprobe_lua; insmod /build/kmod/6.1.0-1-test/kprobe_lua.ko"});
     machine.drop("/sys/module/kprobe_lua");
-    CHECK(machine.faults() ==
-          Strings{"bad: module is not loaded -> insmod /build/kmod/6.1.0-1-test/kprobe_lua.ko"});
+    CHECK(machine.faults() == Strings{"bad: module is not loaded -> insmod /build/kmod/6.1.0-1-test/kprobe_lua.ko"});
     machine.put("/build/kmod/6.1.0-1-test/kprobe_lua.ko", std::string("vermagic=6.1.0-9-other SMP"));
     CHECK(machine.faults()[0] == "bad: module is built for 6.1.0-9-other, not for 6.1.0-1-test -> make");
     machine.drop("/build");

@@ -5,7 +5,6 @@
 #include <cstdlib>
 #include <iostream>
 #include <lua.hpp>
-#include <luajit.h>
 #include <regex>
 
 #include "lab.hpp"
@@ -22,8 +21,8 @@ std::string oracle(const RandomFunction& f, const std::array<int64_t, 4>& args) 
     luaL_openlibs(L.get());
     // Interpreted: in a compiled trace, Debian's LuaJIT makes -1 of ffi.cast("unsigned int", 18446744073709551615ULL).
     luaJIT_setmode(L.get(), 0, LUAJIT_MODE_ENGINE | LUAJIT_MODE_OFF);
-    std::string code = std::string(LuaGenerator::oracle_prelude) + "local function f(a, b, c, d)\n" +
-                       f.oracle + "end\nreturn f(";
+    std::string code =
+        std::string(LuaGenerator::oracle_prelude) + "local function f(a, b, c, d)\n" + f.oracle + "end\nreturn f(";
     for (size_t i = 0; i < 4; i++)
         code += fmt::format("{}ffi.cast('int64_t', {}ULL)", i ? ", " : "", static_cast<uint64_t>(args[i]));
     code += ")";
@@ -78,9 +77,9 @@ TEST_CASE("random functions compute what LuaJIT computes") {
     for (uint64_t n = 0; n < functions; n++) {
         const RandomFunction f = LuaGenerator(seed + n, coverage).make();
         Lab lab;
-        const std::string errors = lab.compile(
-            std::string(LuaGenerator::handler_prelude) +
-            "kprobe { \"other\", budget = 1000000, pre = function(p, a, b, c, d)\n" + f.handler + "end }");
+        const std::string errors =
+            lab.compile(std::string(LuaGenerator::handler_prelude) +
+                        "kprobe { \"other\", budget = 1000000, pre = function(p, a, b, c, d)\n" + f.handler + "end }");
         INFO("seed " << seed + n << "\n" << f.handler);
         if (may_be_refused(errors)) {
             refused++;
@@ -106,9 +105,8 @@ TEST_CASE("random functions compute what LuaJIT computes") {
             runs++;
         }
     }
-    std::cout << fmt::format(
-        "{} functions, {} refused, {} runs, {} of them stopped; operators by operand types:\n", functions,
-        refused, runs, stopped);
+    std::cout << fmt::format("{} functions, {} refused, {} runs, {} of them stopped; operators by operand types:\n",
+                             functions, refused, runs, stopped);
     print(coverage);
     CHECK(refused < functions / 2);
     CHECK(endless < functions / 10);
@@ -125,9 +123,10 @@ TEST_CASE("random functions compute what LuaJIT computes") {
     reached({"+", "-", "*", "/", "%", "<", "<=", ">", ">=", "==", "~=", "bit.band", "bit.bor", "bit.bxor", "bit.lshift",
              "bit.rshift", "bit.arshift", "bit.rol", "bit.ror"},
             {"II", "IU", "UI", "UU"});
-    reached({"unary -", "bit.bnot", "bit.bswap", "ffi.cast int8_t", "ffi.cast uint8_t", "ffi.cast short",
-             "ffi.cast unsigned short", "ffi.cast int", "ffi.cast unsigned int", "ffi.cast int64_t", "ffi.cast uint64_t"},
-            {"I", "U"});
+    reached(
+        {"unary -", "bit.bnot", "bit.bswap", "ffi.cast int8_t", "ffi.cast uint8_t", "ffi.cast short",
+         "ffi.cast unsigned short", "ffi.cast int", "ffi.cast unsigned int", "ffi.cast int64_t", "ffi.cast uint64_t"},
+        {"I", "U"});
     reached({"and or", "larger"}, {"II", "UU"});
     size_t cells = 0;
     for (const auto& [op, types] : coverage) cells += types.size();

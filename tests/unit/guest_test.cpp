@@ -11,13 +11,13 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/process.hpp"
 #include "guest/console.hpp"
 #include "guest/cpio.hpp"
 #include "guest/elf_deps.hpp"
 #include "guest/image.hpp"
 #include "guest/kernel_modules.hpp"
 #include "guest/kernels.hpp"
-#include "base/process.hpp"
 #include "temp_dir.hpp"
 
 namespace fs = std::filesystem;
@@ -26,8 +26,9 @@ using namespace kpl::test;
 
 TEST_CASE("modules come with what they need, in the order of loading") {
     TempDir dir;
-    dir.write("6.1-x/modules.dep", "kernel/fs/top-one.ko: kernel/fs/mid.ko kernel/lib/base.ko\nkernel/fs/mid.ko: kernel/lib/base.ko\n"
-                                   "kernel/lib/base.ko:\nkernel/net/packed.ko.xz:\n");
+    dir.write("6.1-x/modules.dep",
+              "kernel/fs/top-one.ko: kernel/fs/mid.ko kernel/lib/base.ko\nkernel/fs/mid.ko: kernel/lib/base.ko\n"
+              "kernel/lib/base.ko:\nkernel/net/packed.ko.xz:\n");
     dir.write("6.1-x/kernel/fs/mid.ko", "m");
     dir.write("own.ko", "o");
     const auto files = [&](const std::string& name) {
@@ -103,13 +104,10 @@ TEST_CASE("releases are ordered by their numbers") {
 
 TEST_CASE("picking a kernel") {
     const TempDir boot, modules;
-    for (const char* release :
-         {"6.1.0-9-cloud-amd64", "6.1.0-56-cloud-amd64", "6.12.1-cloud-amd64", "6.12.1-rt-amd64"})
+    for (const char* release : {"6.1.0-9-cloud-amd64", "6.1.0-56-cloud-amd64", "6.12.1-cloud-amd64", "6.12.1-rt-amd64"})
         boot.write(std::string("vmlinuz-") + release, "kernel");
     modules.write("6.1.0-9-cloud-amd64/kprobe_lua.ko", "module");
-    const auto pick = [&](const char* wanted, const std::string& dir) {
-        return pick_kernel(wanted, dir, boot.path());
-    };
+    const auto pick = [&](const char* wanted, const std::string& dir) { return pick_kernel(wanted, dir, boot.path()); };
 
     SECTION("the newest that matches, when no module is asked for") {
         CHECK(pick("", "")->release == "6.12.1-cloud-amd64");
@@ -158,9 +156,9 @@ TEST_CASE("an archive is what cpio reads") {
     CHECK(archive.find("TRAILER!!!") != std::string::npos);
     const TempDir dir;
     dir.write("archive", archive);
-    const auto unpacked = program_output(
-        {"/bin/busybox", "sh", "-c",
-         "mkdir " + dir / "out" + " && cd " + dir / "out" + " && busybox cpio -idm <../archive"});
+    const auto unpacked =
+        program_output({"/bin/busybox", "sh", "-c",
+                        "mkdir " + dir / "out" + " && cd " + dir / "out" + " && busybox cpio -idm <../archive"});
     REQUIRE(unpacked.ok());
     REQUIRE(unpacked->succeeded);
     std::ostringstream text;
@@ -215,8 +213,7 @@ TEST_CASE("a console is collected in pieces") {
     REQUIRE(console.splats().size() == 1);
     CHECK(console.splats()[0] == "WARNING: CPU: 0 PID: 1 at a.c:1");
     CHECK(console.lines().size() == 4);
-    CHECK(console.excerpt() ==
-          "  [    0.2] WARNING: CPU: 0 PID: 1 at a.c:1\n  [    0.3] more\n  [    0.4] par\n");
+    CHECK(console.excerpt() == "  [    0.2] WARNING: CPU: 0 PID: 1 at a.c:1\n  [    0.3] more\n  [    0.4] par\n");
     CHECK(console.excerpt(1) == "  [    0.2] WARNING: CPU: 0 PID: 1 at a.c:1\n");
 }
 
@@ -316,9 +313,7 @@ TEST_CASE("the environment that a run inside sees") {
     setenv("KPROBE_LUA_TEST_VARIABLE", "1", 1);
     setenv("KPL_PRIVATE", "secret", 1);
     const auto env = GuestSpec::guest_environment();
-    const auto has = [&env](const std::string& text) {
-        return std::find(env.begin(), env.end(), text) != env.end();
-    };
+    const auto has = [&env](const std::string& text) { return std::find(env.begin(), env.end(), text) != env.end(); };
     CHECK(has("KPROBE_LUA_TEST_VARIABLE=1"));
     CHECK_FALSE(has("KPL_PRIVATE=secret"));
     CHECK(env.front().starts_with("PATH="));

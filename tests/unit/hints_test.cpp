@@ -105,20 +105,25 @@ TEST_CASE("targets of other tracers") {
         {"interval:s:5", "write every(5, function() … end)"},
         {"interval:ms:200", "write every(200 / 1000, function() … end)"},
         {"timer.s(1)", "write every(1, function() … end)"},
-        {"profile:hz:99", "handlers run where functions of the kernel are called, not by clocks, counters or watchpoints"},
+        {"profile:hz:99",
+         "handlers run where functions of the kernel are called, not by clocks, counters or watchpoints"},
         {"BEGIN", "what runs first is the script itself, outside of functions"},
         {"end", "write at_exit(function() … end)"},
-        {"kernel.function(\"vfs_read@fs/read_write.c\").return", "write kretprobe(\"vfs_read\", function(p, ret) … end)"},
+        {"kernel.function(\"vfs_read@fs/read_write.c\").return",
+         "write kretprobe(\"vfs_read\", function(p, ret) … end)"},
         {"kernel.function(\"vfs_read\")", "write kprobe(\"vfs_read\", function(p) … end)"},
-        {"syscall.open.return", "a system call is a function of its own: kretprobe(\"__x64_sys_open\", function(p, ret) … end)"},
+        {"syscall.open.return",
+         "a system call is a function of its own: kretprobe(\"__x64_sys_open\", function(p, ret) … end)"},
         {"@x", "@ is no part of a name here: a local variable holds a count(), a hist() or a map()"},
     };
     for (const auto& [target, expected] : rows) {
         INFO(target);
         CHECK(answer(foreign_target(target)) == expected);
     }
-    CHECK(answer(foreign_target("sys_open")).starts_with("a system call is a function of its own: kprobe(\"__x64_sys_open\""));
-    for (const char* target : {"vfs_read", "ext4:ext4_sync_fs", "vfs_read+0x1a", "begin_new_exec", "tracepoint_probe_register", "iter_file"}) {
+    CHECK(answer(foreign_target("sys_open"))
+              .starts_with("a system call is a function of its own: kprobe(\"__x64_sys_open\""));
+    for (const char* target : {"vfs_read", "ext4:ext4_sync_fs", "vfs_read+0x1a", "begin_new_exec",
+                               "tracepoint_probe_register", "iter_file"}) {
         INFO(target);
         CHECK_FALSE(foreign_target(target));
     }
@@ -161,7 +166,8 @@ TEST_CASE("scripts of other tracers") {
     CHECK(says(one_liners[4], "the second parameter of a kretprobe's handler"));
     CHECK(says(one_liners[6], "start[tid()] = now()"));
     CHECK(says("probe kernel.function(\"vfs_read\") { println(execname()) }", "this is written for SystemTap"));
-    CHECK(says("#!/usr/bin/stap\nglobal n\nprobe kernel.function(\"vfs_read\").return { n[execname()] <<< $return }", "n[comm()]:add(size)"));
+    CHECK(says("#!/usr/bin/stap\nglobal n\nprobe kernel.function(\"vfs_read\").return { n[execname()] <<< $return }",
+               "n[comm()]:add(size)"));
     const char* lua[] = {
         "kprobe('vfs_read', function() end)",
         "local n = count()\nkprobe { 'vfs_read', pre = function() n:add() end }",

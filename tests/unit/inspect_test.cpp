@@ -11,8 +11,8 @@
 #include "inspect/debugfs.hpp"
 #include "inspect/functions.hpp"
 #include "inspect/kernel_rules.hpp"
-#include "inspect/modules.hpp"
 #include "inspect/kernel_tables.hpp"
+#include "inspect/modules.hpp"
 #include "inspect/print_lists.hpp"
 #include "inspect/system_probes.hpp"
 #include "symbols/kernel_memory.hpp"
@@ -71,12 +71,12 @@ TEST_CASE("a line of the traced functions") {
 TEST_CASE("sites of functions without a symbol") {
     TempDir directory;
     directory.write("available_filter_functions",
-                  "__ftrace_invalid_address___4\nvfs_read\n__ftrace_invalid_address___864\n__ftrace_invalid_"
-                  "address___900\n"
-                  "vfs_write\next4_sync_fs [ext4]\n__ftrace_invalid_address___16 [ext4]\n");
+                    "__ftrace_invalid_address___4\nvfs_read\n__ftrace_invalid_address___864\n__ftrace_invalid_"
+                    "address___900\n"
+                    "vfs_write\next4_sync_fs [ext4]\n__ftrace_invalid_address___16 [ext4]\n");
     const auto sites = read_nameless_sites(directory.path());
-    CHECK(sites == std::map<std::string, std::vector<uint64_t>>{{":vfs_read", {864, 900}},
-                                                                {"ext4:ext4_sync_fs", {16}}});
+    CHECK(sites ==
+          std::map<std::string, std::vector<uint64_t>>{{":vfs_read", {864, 900}}, {"ext4:ext4_sync_fs", {16}}});
     CHECK(read_nameless_sites("/nonexistent").empty());
 }
 
@@ -84,8 +84,8 @@ TEST_CASE("what is not there has a remedy") {
     const auto list = read_probe_list("/nonexistent");
     REQUIRE_FALSE(list);
     CHECK(list.error().text.starts_with("/nonexistent/list: "));
-    CHECK(list.error().text.find(::geteuid() == 0 ? "mount -t debugfs debugfs /sys/kernel/debug"
-                                                  : "sudo kprobe-lua") != std::string::npos);
+    CHECK(list.error().text.find(::geteuid() == 0 ? "mount -t debugfs debugfs /sys/kernel/debug" : "sudo kprobe-lua") !=
+          std::string::npos);
     CHECK_FALSE(probes_enabled("/nonexistent"));
 }
 
@@ -139,8 +139,8 @@ TEST_CASE("the kernel's rules, by its symbols and release") {
 TEST_CASE("forbidden parts of functions") {
     TempDir directory;
     directory.write("kallsyms",
-                  "ffffffff81000000 T _stext\nffffffff81000010 t secret\nffffffff81000100 t "
-                  "secret.cold\nffffffff81000200 t plain\n");
+                    "ffffffff81000000 T _stext\nffffffff81000010 t secret\nffffffff81000100 t "
+                    "secret.cold\nffffffff81000200 t plain\n");
     directory.write("blacklist", "0xffffffff81000010-0xffffffff81000040\tsecret\n");
     Kallsyms symbols(directory.path() + "/kallsyms");
     const auto blacklist = Blacklist::read(directory.path() + "/blacklist");
@@ -168,7 +168,8 @@ TEST_CASE("modules: loaded, built in, or neither") {
         std::filesystem::create_directories(directory.path() + name);
     std::filesystem::create_directories(directory.path() + "/lib/modules/" + kernel.release);
     directory.write("sys/module/loaded_one/initstate", "live\n");
-    directory.write(std::string("lib/modules/") + kernel.release + "/modules.builtin", "kernel/fs/ext4/ext4.ko\nkernel/a/two-words.ko\n");
+    directory.write(std::string("lib/modules/") + kernel.release + "/modules.builtin",
+                    "kernel/fs/ext4/ext4.ko\nkernel/a/two-words.ko\n");
     CHECK(is_loaded("loaded_one", directory.path()));
     CHECK_FALSE(is_built_in("loaded_one", directory.path()));
     for (const char* name : {"with_parameters", "ext4", "two_words"}) {
@@ -194,8 +195,8 @@ TEST_CASE("variants of functions") {
     CHECK_FALSE(is_variant("f"));
     TempDir directory;
     directory.write("kallsyms",
-                  "ffffffff81000010 t f.isra.0\nffffffff81000100 t f.isra.0.cold\nffffffff81000200 t ff.part.0\n"
-                  "ffffffffc0000000 t f.part.0\t[m]\nffffffffc0000100 t g.part.0\t[m]\n");
+                    "ffffffff81000010 t f.isra.0\nffffffff81000100 t f.isra.0.cold\nffffffff81000200 t ff.part.0\n"
+                    "ffffffffc0000000 t f.part.0\t[m]\nffffffffc0000100 t g.part.0\t[m]\n");
     Kallsyms symbols(directory.path() + "/kallsyms");
     const auto names = [&](const char* name, const char* module) {
         std::string all;

@@ -49,8 +49,7 @@ TEST_CASE("each program has the result that its row says") {
         if (!program) continue;
         SimOutcome outcome = sim.run(*program);
         if (outcome.r0 != row.r0)
-            FAIL_CHECK(fmt::format("{}, line {}: r0 is {:#x}, expected {:#x}", row.name, row.line, outcome.r0,
-                                   row.r0));
+            FAIL_CHECK(fmt::format("{}, line {}: r0 is {:#x}, expected {:#x}", row.name, row.line, outcome.r0, row.r0));
         for (auto [index, value] : row.words_after)
             if (word(sim, index) != value)
                 FAIL_CHECK(fmt::format("{}: word {} is {:#x}", row.name, index, word(sim, index)));

@@ -250,7 +250,6 @@ TEST_CASE("the printed form names everything") {
     l.f.name = "t.lua:1 pre of x";
     const std::string text = print(l.f);
     CHECK(text.find("t.lua:1 pre of x\nb0:\n") == 0);
-    CHECK(text.find("b1: loop  from b0, b2\n  v2 = phi v1, v4\n  if v2 == v0 then b3 else b2\n") !=
-          std::string::npos);
+    CHECK(text.find("b1: loop  from b0, b2\n  v2 = phi v1, v4\n  if v2 == v0 then b3 else b2\n") != std::string::npos);
     CHECK(text.find("storedata 0 v2\n  return\n") != std::string::npos);
 }

@@ -68,8 +68,7 @@ const char* const table =
 // "addr name module kind" of each.
 std::vector<std::string> shown(const std::vector<Symbol>& symbols) {
     std::vector<std::string> out;
-    for (const Symbol& s : symbols)
-        out.push_back(fmt::format("{:x} {} {} {}", s.addr, s.name, s.module, s.kind));
+    for (const Symbol& s : symbols) out.push_back(fmt::format("{:x} {} {} {}", s.addr, s.name, s.module, s.kind));
     return out;
 }
 using Texts = std::vector<std::string>;
@@ -85,8 +84,7 @@ TEST_CASE("find: exact names of functions, with and without the index") {
     for (int round = 0; round < rounds; round++) {
         INFO(round);
         CHECK(shown(ok(symbols.find("vfs_read"))) == Texts{"ffffffff81000200 vfs_read  T"});
-        CHECK(shown(ok(symbols.find("twin"))) ==
-              Texts{"ffffffff81000100 twin  t", "ffffffff81000600 twin  t"});
+        CHECK(shown(ok(symbols.find("twin"))) == Texts{"ffffffff81000100 twin  t", "ffffffff81000600 twin  t"});
         CHECK(shown(ok(symbols.find("helper"))) ==
               Texts{"ffffffffc0200000 helper nf_conntrack t", "ffffffffc0100000 helper ext4 t"});
         CHECK(shown(ok(symbols.find("helper", "ext4"))) == Texts{"ffffffffc0100000 helper ext4 t"});
@@ -176,12 +174,10 @@ TEST_CASE("a table that can't be used says why and what to do") {
     }
     TempFile file(hidden_table);
     Kallsyms hidden(file.path());
-    for (auto error : {hidden.find("vfs_read").ok(), hidden.glob("*").ok(), hidden.at(1).ok()})
-        CHECK_FALSE(error);
+    for (auto error : {hidden.find("vfs_read").ok(), hidden.glob("*").ok(), hidden.at(1).ok()}) CHECK_FALSE(error);
     auto found = hidden.find("vfs_read");
     CHECK(found.error().text.find("hides the addresses") != std::string::npos);
-    CHECK(found.error().text.find(geteuid() == 0 ? "kernel.kptr_restrict=1" : "run as root") !=
-          std::string::npos);
+    CHECK(found.error().text.find(geteuid() == 0 ? "kernel.kptr_restrict=1" : "run as root") != std::string::npos);
     CHECK(ok(hidden.near("vfs_raed")).size() == 2);  // names are there
 
     for (const char* useless : {"", "\n\n\n", "garbage", "ffffffff82000000 D vfs_data\n"}) {
@@ -218,17 +214,14 @@ TEST_CASE("a table as large as a kernel's: the same answers as by going through 
         addr += 16 * (1 + random() % 64);
         // A tenth of the names is not unique.
         Symbol s{fmt::format("sym_{:x}_{}", random() % 180000, "abc"[random() % 3]),
-                 i >= 150000 ? fmt::format("mod{}", i / 10000) : "", addr,
-                 kinds[random() % (sizeof(kinds) - 1)]};
-        text += fmt::format("{:016x} {} {}{}\n", s.addr, s.kind, s.name,
-                            s.module.empty() ? "" : "\t[" + s.module + "]");
+                 i >= 150000 ? fmt::format("mod{}", i / 10000) : "", addr, kinds[random() % (sizeof(kinds) - 1)]};
+        text +=
+            fmt::format("{:016x} {} {}{}\n", s.addr, s.kind, s.name, s.module.empty() ? "" : "\t[" + s.module + "]");
         all.push_back(std::move(s));
     }
     TempFile file(text);
     auto now = [] { return std::chrono::steady_clock::now(); };
-    auto ms = [](auto d) {
-        return std::chrono::duration_cast<std::chrono::microseconds>(d).count() / 1000.0;
-    };
+    auto ms = [](auto d) { return std::chrono::duration_cast<std::chrono::microseconds>(d).count() / 1000.0; };
 
     const auto start = now();
     Kallsyms symbols(file.path());

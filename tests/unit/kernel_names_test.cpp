@@ -58,10 +58,13 @@ struct Table {
     }
     std::string vmcoreinfo() const {
         std::string text = "OSRELEASE=6.1.0\n";
-        const std::pair<const char*, uint64_t> places[] = {
-            {"kallsyms_num_syms", 0x1000}, {"kallsyms_token_table", 0x2000}, {"kallsyms_token_index", 0x8000},
-            {"kallsyms_names", 0x10000},   {"kallsyms_offsets", 0x800000},   {"kallsyms_relative_base", 0x900000},
-            {"_stext", stext}};
+        const std::pair<const char*, uint64_t> places[] = {{"kallsyms_num_syms", 0x1000},
+                                                           {"kallsyms_token_table", 0x2000},
+                                                           {"kallsyms_token_index", 0x8000},
+                                                           {"kallsyms_names", 0x10000},
+                                                           {"kallsyms_offsets", 0x800000},
+                                                           {"kallsyms_relative_base", 0x900000},
+                                                           {"_stext", stext}};
         char line[100];
         for (const auto& [name, addr] : places) {
             snprintf(line, sizeof line, "SYMBOL(%s)=%llx\n", name, static_cast<unsigned long long>(addr));
@@ -90,8 +93,9 @@ std::vector<uint64_t> addresses(const KernelNames& names, const std::string& nam
 
 Table usual() {
     Table table;
-    table.symbols = {{"T_stext", 0}, {"Tvfs_read", 0x100}, {"tread", 0x200}, {"Tvfs_readv", 0x300}, {"dvfs_data", 0x400},
-                     {"t" + std::string(200, 'x'), 0x500}, {"tread", 0x600}, {"bx", 0x700}};
+    table.symbols = {{"T_stext", 0},        {"Tvfs_read", 0x100}, {"tread", 0x200},
+                     {"Tvfs_readv", 0x300}, {"dvfs_data", 0x400}, {"t" + std::string(200, 'x'), 0x500},
+                     {"tread", 0x600},      {"bx", 0x700}};
     return table;
 }
 
@@ -108,7 +112,8 @@ TEST_CASE("names in the kernel's own table") {
     CHECK(names->find("vfs_data").at(0).kind == 'd');
     CHECK(names->find("vfs_read").at(0).kind == 'T');
     CHECK(addresses(*names, "x").size() == 1);
-    for (const char* absent : {"", "v", "vfs_", "vfs_rea", "vfs_reads", "Tvfs_read", "xx"}) CHECK(names->find(absent).empty());
+    for (const char* absent : {"", "v", "vfs_", "vfs_rea", "vfs_reads", "Tvfs_read", "xx"})
+        CHECK(names->find(absent).empty());
 }
 
 TEST_CASE("addresses where per-CPU symbols are absolute") {
@@ -137,8 +142,12 @@ TEST_CASE("what is kept for the next start") {
     const std::string base = dir / "cache";
     setenv("KPROBE_LUA_CACHE", base.c_str(), 1);
     const std::string one = "one", other = "another";
-    const auto bytes = [](const std::string& text) { return std::span(reinterpret_cast<const uint8_t*>(text.data()), text.size()); };
-    const auto text = [](const std::optional<Mapping>& m) { return m ? std::string(m->data(), m->data() + m->size()) : "-"; };
+    const auto bytes = [](const std::string& text) {
+        return std::span(reinterpret_cast<const uint8_t*>(text.data()), text.size());
+    };
+    const auto text = [](const std::optional<Mapping>& m) {
+        return m ? std::string(m->data(), m->data() + m->size()) : "-";
+    };
     CHECK_FALSE(cached("file"));
     keep_cached("file", bytes(one));
     CHECK(text(cached("file")) == one);

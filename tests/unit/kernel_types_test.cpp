@@ -15,8 +15,7 @@ std::vector<std::filesystem::path> kernels() {
     std::error_code none;
     for (const auto& entry : std::filesystem::directory_iterator(KPL_KERNEL_BTF, none))
         if (std::filesystem::exists(entry.path() / "vmlinux")) found.push_back(entry.path());
-    if (found.empty())
-        std::cout << "skipped: no kernel's BTF in " KPL_KERNEL_BTF "\n";  // CTest looks for this
+    if (found.empty()) std::cout << "skipped: no kernel's BTF in " KPL_KERNEL_BTF "\n";  // CTest looks for this
     return found;
 }
 
@@ -91,8 +90,7 @@ TEST_CASE("modules of the kernel") {
         Types types(kernel.string());
         auto function = ok(types.function("nf_conntrack_in", "nf_conntrack"));
         REQUIRE(function);
-        CHECK(function->text ==
-              "unsigned int nf_conntrack_in(struct sk_buff *skb, const struct nf_hook_state *state)");
+        CHECK(function->text == "unsigned int nf_conntrack_in(struct sk_buff *skb, const struct nf_hook_state *state)");
         CHECK(follow(types, function->params[0].type, {"dev", "name"}).count == 16);
         CHECK(follow(types, ok(types.parse("struct nf_conn *")), {"tuplehash"}).count == 2);
     }

@@ -12,12 +12,12 @@
 #include <string>
 #include <vector>
 
-#include "simulator/simulate.hpp"
 #include "fake_script.hpp"
 #include "lab_types.hpp"
 #include "luahost/host.hpp"
 #include "output/printf.hpp"
 #include "session/compile.hpp"
+#include "simulator/simulate.hpp"
 #include "symbols/target_text.hpp"
 
 namespace kpl::test {
@@ -37,9 +37,9 @@ class Lab {
     std::string compile(const std::string& code) {
         if (std::string errors = plan(code); !errors.empty()) return errors;
         for (HandlerDecl& handler : script_.unit.handlers) handler.user_pointers = user_pointers;
-        auto compiled = compile_unit(script_.unit, types_, Options{}, [](const std::string&) {}, [this](const Warning& w) {
-            warnings += fmt::format("{}:{}: {}\n", w.at.file, w.at.line, w.text);
-        });
+        auto compiled = compile_unit(
+            script_.unit, types_, Options{}, [](const std::string&) {},
+            [this](const Warning& w) { warnings += fmt::format("{}:{}: {}\n", w.at.file, w.at.line, w.text); });
         if (!compiled.ok()) return compiled.error().message();
         make_maps();
         for (CompiledHandler& one : *compiled) {
@@ -63,7 +63,9 @@ class Lab {
     double compile_time(const std::string& code) {
         REQUIRE(plan(code) == "");
         const std::clock_t began = std::clock();
-        REQUIRE(compile_unit(script_.unit, types_, Options{}, [](const std::string&) {}, [](const Warning&) {}).ok());
+        REQUIRE(compile_unit(
+                    script_.unit, types_, Options{}, [](const std::string&) {}, [](const Warning&) {})
+                    .ok());
         return static_cast<double>(std::clock() - began) * 1e3 / CLOCKS_PER_SEC;
     }
 
@@ -85,8 +87,7 @@ class Lab {
             for (const SimRecord& record : sim.records) print(record, lines);
             if (outcome.reason) {
                 const PcNote* note = programs[i].note_at(outcome.pc);
-                lines.push_back(fmt::format("stop {} at {}{}", stop_names[outcome.reason - 2],
-                                            note ? note->at.line : 0,
+                lines.push_back(fmt::format("stop {} at {}{}", stop_names[outcome.reason - 2], note ? note->at.line : 0,
                                             note && !note->what.empty() ? ": " + note->what : ""));
             }
             skipped = skipped || outcome.skipped;
@@ -105,9 +106,8 @@ class Lab {
             for (const auto& [key, value] : sim.maps[id].cells) {
                 std::string line = decl.name;
                 if (decl.keyed) line += "[" + join(decoder_.fixed(decl.key, key), decl.key, ",") + "]";
-                line += decl.kind == KPL_MAP_HASH
-                            ? " = " + join(decoder_.fixed(decl.value, value), decl.value, " ")
-                            : " =" + words(value);
+                line += decl.kind == KPL_MAP_HASH ? " = " + join(decoder_.fixed(decl.value, value), decl.value, " ")
+                                                  : " =" + words(value);
                 lines.push_back(line);
             }
         }
@@ -168,8 +168,8 @@ class Lab {
         std::string text;
         for (size_t i = 0; i < values.size(); i++) {
             if (i) text += separator;
-            const bool named = !layout.fields[i].name.empty() &&
-                               !std::isdigit(static_cast<unsigned char>(layout.fields[i].name[0]));
+            const bool named =
+                !layout.fields[i].name.empty() && !std::isdigit(static_cast<unsigned char>(layout.fields[i].name[0]));
             text += (named ? layout.fields[i].name + "=" : "") + to_text(values[i]);
         }
         return text;
@@ -207,8 +207,8 @@ class Lab {
     Types types_;
     Kallsyms symbols_;
     Decoder decoder_;
-    uint32_t planned_ = 0;    // probes
-    std::set<size_t> made_;   // maps
+    uint32_t planned_ = 0;            // probes
+    std::set<size_t> made_;           // maps
     std::vector<SimProgram> loaded_;  // `programs`
 };
 

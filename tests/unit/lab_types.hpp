@@ -27,8 +27,9 @@ class LabTypes {
         add_structs();
         add_functions();
         save(dir_, "vmlinux", btf_);
-        dir_.write("kallsyms", "ffffffff81000000 T probe_me\nffffffff81001000 T find\nffffffff81002000 T other\n"
-                               "ffffffff81003000 T last\nffffffff81004000 T opened\n");
+        dir_.write("kallsyms",
+                   "ffffffff81000000 T probe_me\nffffffff81001000 T find\nffffffff81002000 T other\n"
+                   "ffffffff81003000 T last\nffffffff81004000 T opened\n");
     }
 
     const std::string& dir() const { return dir_.path(); }
@@ -79,9 +80,7 @@ class LabTypes {
         btf__add_field(b, nullptr, us, 0, 0);
         const int node = btf__add_struct(b, "node", 152);  // its pointer has the next id
         node_pointer_ = node + 1;
-        auto field = [&](const char* n, int type, uint32_t bytes) {
-            btf__add_field(b, n, type, bytes * 8, 0);
-        };
+        auto field = [&](const char* n, int type, uint32_t bytes) { btf__add_field(b, n, type, bytes * 8, 0); };
         field("id", int_, 0);
         field("next", node_pointer_, 8);
         field("name", name, 16);
@@ -127,14 +126,14 @@ class LabTypes {
     void add_functions() {
         btf* b = btf_.get();
         add_function(b, "probe_me", int_,
-                 {{"n", node_pointer_},
-                  {"i", int_},
-                  {"u", uint_},
-                  {"l", long_},
-                  {"ul", ulong_},
-                  {"flag", bool_},
-                  {"seventh", short_},
-                  {"eighth", uchar_}});
+                     {{"n", node_pointer_},
+                      {"i", int_},
+                      {"u", uint_},
+                      {"l", long_},
+                      {"ul", ulong_},
+                      {"flag", bool_},
+                      {"seventh", short_},
+                      {"eighth", uchar_}});
         add_function(b, "opened", int_, {{"f", file_pointer_}, {"at", path_pointer_}});
         add_function(b, "find", node_pointer_, {{"id", int_}});
         add_function(b, "nothing", 0, {});
@@ -145,8 +144,8 @@ class LabTypes {
 
     TempDir dir_;
     Btf btf_ = new_btf();
-    int int_, uint_, long_, ulong_, short_, ushort_, char_, schar_, uchar_, bool_, double_, color_,
-        void_pointer_, char_pointer_, inner_, node_pointer_, path_pointer_, file_pointer_;
+    int int_, uint_, long_, ulong_, short_, ushort_, char_, schar_, uchar_, bool_, double_, color_, void_pointer_,
+        char_pointer_, inner_, node_pointer_, path_pointer_, file_pointer_;
 };
 
 }  // namespace kpl::test

@@ -59,8 +59,7 @@ std::vector<std::string> kernels() {
     std::error_code none;
     for (const auto& entry : std::filesystem::directory_iterator(KPL_KERNEL_BTF, none))
         if (std::filesystem::exists(entry.path() / "vmlinux")) found.push_back(entry.path().string());
-    if (found.empty())
-        std::cout << "skipped: no kernel's BTF in " KPL_KERNEL_BTF "\n";  // CTest looks for this
+    if (found.empty()) std::cout << "skipped: no kernel's BTF in " KPL_KERNEL_BTF "\n";  // CTest looks for this
     return found;
 }
 
@@ -125,9 +124,10 @@ TEST_CASE("examples of the language's reference") {
 
 // What a start costs beside the types: the second time they are known.
 TEST_CASE("a handler of fifty lines is compiled again and again") {
-    std::string script = "local sizes, reads, last = hist(), count(), map()\nlocal limit = { low = 16, high = 4096 }\n"
-                         "local function kind(n) if n < limit.low then return 'small' end return n < limit.high and 'mid' or 'large' end\n"
-                         "kprobe('vfs_read', function(p, file, buf, count, pos)\n";
+    std::string script =
+        "local sizes, reads, last = hist(), count(), map()\nlocal limit = { low = 16, high = 4096 }\n"
+        "local function kind(n) if n < limit.low then return 'small' end return n < limit.high and 'mid' or 'large' end\n"
+        "kprobe('vfs_read', function(p, file, buf, count, pos)\n";
     for (int i = 0; i < 8; i++)
         script += fmt::format(
             "  local name{0} = str(file.f_path.dentry.d_name.name, {1})\n  local parent{0} = file.f_path.dentry.d_parent\n"
@@ -140,7 +140,8 @@ TEST_CASE("a handler of fifty lines is compiled again and again") {
         REQUIRE(lab.compile(script) == "");
         double best = 1e9;
         for (int run = 0; run < 10; run++) best = std::min(best, lab.compile_time(script));
-        std::cout << fmt::format("{}: {} lines compiled and verified in {:.2f} ms\n", std::filesystem::path(kernel).filename().string(),
+        std::cout << fmt::format("{}: {} lines compiled and verified in {:.2f} ms\n",
+                                 std::filesystem::path(kernel).filename().string(),
                                  std::count(script.begin(), script.end(), '\n'), best);
     }
 }

@@ -116,21 +116,9 @@ class LuaGenerator {
         return n < 0 ? "(" + std::to_string(n) + "LL)" : std::to_string(n) + "LL";
     }
     int64_t edge() {
-        static constexpr int64_t edges[] = {0,
-                                            1,
-                                            2,
-                                            3,
-                                            5,
-                                            7,
-                                            63,
-                                            64,
-                                            100,
-                                            255,
-                                            int64_t{1} << 31,
-                                            int64_t{1} << 32,
-                                            int64_t{1} << 53,
-                                            INT64_MAX,
-                                            INT64_MIN};
+        static constexpr int64_t edges[] = {
+            0,         1,        2, 3, 5, 7, 63, 64, 100, 255, int64_t{1} << 31, int64_t{1} << 32, int64_t{1} << 53,
+            INT64_MAX, INT64_MIN};
         int64_t n = edges[below(std::size(edges))];
         if (chance(40)) n = static_cast<int64_t>(-static_cast<uint64_t>(n));
         if (chance(20)) n = static_cast<int64_t>(static_cast<uint64_t>(n) + below(3) - 1);
@@ -151,8 +139,8 @@ class LuaGenerator {
         return {s, s, 'U', true};
     }
     Text string_literal() {
-        static constexpr const char* strings[] = {
-            "\"\"", "\"a\"", "\"ab\"", "\"abc\"", "\"sixteen bytes at\"", "\"ab\\0cd\""};
+        static constexpr const char* strings[] = {"\"\"",       "\"a\"", "\"ab\"", "\"abc\"", "\"sixteen bytes at\"",
+                                                  "\"ab\\0cd\""};
         const std::string s = strings[below(5)];
         return {s, s, 'S'};
     }
@@ -165,15 +153,9 @@ class LuaGenerator {
                 s = ints[below(out_.handler.find("local u0") == std::string::npos ? 4 : 7)];
                 if (loops_ && chance(25)) s = "i" + std::to_string(below(loops_));
                 break;
-            case 'U':
-                s = chance(50) ? "u0" : "u1";
-                break;
-            case 'B':
-                s = chance(50) ? "f0" : "f1";
-                break;
-            default:
-                s = chance(50) ? "s0" : "s1";
-                break;
+            case 'U': s = chance(50) ? "u0" : "u1"; break;
+            case 'B': s = chance(50) ? "f0" : "f1"; break;
+            default: s = chance(50) ? "s0" : "s1"; break;
         }
         return {s, s, type};
     }
@@ -200,8 +182,7 @@ class LuaGenerator {
 
     Text bits(char type, int depth) {
         static constexpr const char* two[] = {"bit.band", "bit.bor", "bit.bxor"};
-        static constexpr const char* shifts[] = {"bit.lshift", "bit.rshift", "bit.arshift", "bit.rol",
-                                                 "bit.ror"};
+        static constexpr const char* shifts[] = {"bit.lshift", "bit.rshift", "bit.arshift", "bit.rol", "bit.ror"};
         const Text x = number(type, depth - 1);
         switch (below(4)) {
             case 0: {
@@ -215,14 +196,13 @@ class LuaGenerator {
                 return {name + "(" + x.k + ")", name + "(" + x.o + ")", type};
             }
             default:
-                return call(shifts[below(5)], x,
-                            chance(50) ? literal() : number(chance(80) ? 'I' : 'U', depth - 1), type);
+                return call(shifts[below(5)], x, chance(50) ? literal() : number(chance(80) ? 'I' : 'U', depth - 1),
+                            type);
         }
     }
 
     Text casted(char type, int depth) {
-        static constexpr const char* narrow[] = {"int8_t",         "uint8_t", "short",
-                                                 "unsigned short", "int",     "unsigned int"};
+        static constexpr const char* narrow[] = {"int8_t", "uint8_t", "short", "unsigned short", "int", "unsigned int"};
         const Text x = number(chance(50) ? 'I' : 'U', depth - 1);
         if (type == 'U' || chance(30)) {
             const std::string t = type == 'U' ? "uint64_t" : "int64_t";
@@ -242,37 +222,29 @@ class LuaGenerator {
         switch (below(8)) {
             case 0:
             case 1:
-            case 2:
-                return arithmetic(type, depth);
-            case 3:
-                return bits(type, depth);
-            case 4:
-                return casted(type, depth);
+            case 2: return arithmetic(type, depth);
+            case 3: return bits(type, depth);
+            case 4: return casted(type, depth);
             case 5: {
                 const Text c = boolean(depth - 1), x = number(type, depth - 1), y = number(type, depth - 1);
                 seen("and or", std::string{x.type, y.type});
-                return {"(" + c.k + " and " + x.k + " or " + y.k + ")",
-                        "(" + c.o + " and " + x.o + " or " + y.o + ")", type};
+                return {"(" + c.k + " and " + x.k + " or " + y.k + ")", "(" + c.o + " and " + x.o + " or " + y.o + ")",
+                        type};
             }
             case 6: {
                 const Text x = number(type, depth - 1);
                 seen("unary -", std::string{x.type});
                 return {"(-" + x.k + ")", "(-" + x.o + ")", type};
             }
-            default:
-                break;
+            default: break;
         }
         if (type == 'U') return call("larger", number('U', depth - 1), number('U', depth - 1), 'U');
         const Text x = number('I', depth - 1);
         switch (below(4)) {
-            case 0:
-                return call("larger", x, number('I', depth - 1), 'I');
-            case 1:
-                return call("clamp", x, number('I', depth - 1), 'I');
-            case 2:
-                return {"steps(" + x.k + ")", "steps(" + x.o + ")", 'I'};
-            default:
-                return {"(n0 or " + x.k + ")", "(n0 or " + x.o + ")", 'I'};
+            case 0: return call("larger", x, number('I', depth - 1), 'I');
+            case 1: return call("clamp", x, number('I', depth - 1), 'I');
+            case 2: return {"steps(" + x.k + ")", "steps(" + x.o + ")", 'I'};
+            default: return {"(n0 or " + x.k + ")", "(n0 or " + x.o + ")", 'I'};
         }
     }
 
@@ -295,13 +267,10 @@ class LuaGenerator {
             }
             case 2: {
                 if (out_.handler.find("local n0") == std::string::npos) break;
-                const std::string s = chance(50)   ? "(s0 == s1)"
-                                      : chance(50) ? "starts(s0, \"ab\")"
-                                                   : "(n0 == nil)";
+                const std::string s = chance(50) ? "(s0 == s1)" : chance(50) ? "starts(s0, \"ab\")" : "(n0 == nil)";
                 return {s, s, 'B'};
             }
-            default:
-                break;
+            default: break;
         }
         const std::string op = compares[below(6)];
         Text x = number(chance(60) ? 'I' : 'U', depth - 1);
@@ -325,36 +294,20 @@ class LuaGenerator {
         switch (below(depth > 0 ? 13 : 8)) {
             case 0:
             case 1:
-            case 2:
-                line(chance(50) ? "x0 = " : chance(50) ? "x1 = " : "x2 = ", {number('I', 3)});
-                return;
-            case 3:
-                line(chance(50) ? "u0 = " : "u1 = ", {number('U', 3)});
-                return;
-            case 4:
-                line(chance(50) ? "f0 = " : "f1 = ", {boolean(3)});
-                return;
-            case 5:
-                string_statement();
-                return;
+            case 2: line(chance(50) ? "x0 = " : chance(50) ? "x1 = " : "x2 = ", {number('I', 3)}); return;
+            case 3: line(chance(50) ? "u0 = " : "u1 = ", {number('U', 3)}); return;
+            case 4: line(chance(50) ? "f0 = " : "f1 = ", {boolean(3)}); return;
+            case 5: string_statement(); return;
             case 6: {
                 const Text c = boolean(2), x = number('I', 2);
                 line("n0 = ", {{c.k + " and " + x.k + " or nil", c.o + " and " + x.o + " or nil", 'N'}});
                 return;
             }
-            case 7:
-                line("x0, x1 = x1, ", {number('I', 2)});
-                return;
+            case 7: line("x0, x1 = x1, ", {number('I', 2)}); return;
             case 8:
-            case 9:
-                if_statement(depth);
-                return;
-            case 10:
-                for_statement(depth);
-                return;
-            case 11:
-                while_statement(depth);
-                return;
+            case 9: if_statement(depth); return;
+            case 10: for_statement(depth); return;
+            case 11: while_statement(depth); return;
             default:
                 line("if n0 then x1 = x1 + n0 else x2 = ", {number('I', 2)});
                 line("end");
@@ -368,8 +321,8 @@ class LuaGenerator {
             return;
         }
         const Text c = boolean(2), x = chance(50) ? string_literal() : variable('S'), y = string_literal();
-        line(chance(50) ? "s0 = " : "s1 = ", {{"(" + c.k + " and " + x.k + " or " + y.k + ")",
-                                               "(" + c.o + " and " + x.o + " or " + y.o + ")", 'S'}});
+        line(chance(50) ? "s0 = " : "s1 = ",
+             {{"(" + c.k + " and " + x.k + " or " + y.k + ")", "(" + c.o + " and " + x.o + " or " + y.o + ")", 'S'}});
     }
 
     void if_statement(int depth) {
@@ -411,8 +364,7 @@ class LuaGenerator {
         } else if (!first.constant || chance(50)) {
             return;
         }
-        const std::string s =
-            chance(70) ? spell(step) : "(bit.band(" + variable('I').k + ", 3) - " + spell(1) + ")";
+        const std::string s = chance(70) ? spell(step) : "(bit.band(" + variable('I').k + ", 3) - " + spell(1) + ")";
         const int label = ++labels_;
         out_.handler += "for " + i + " = " + first.k + ", " + last.k + ", " + s + " do\n";
         out_.oracle += "for " + i + " in FOR(" + first.o + ", " + last.o + ", " + s + ") do\n";

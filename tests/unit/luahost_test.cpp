@@ -43,8 +43,12 @@ struct FakeSession : FakeScript {
     }
     Result<void> clear(uint32_t) override { return Error{Errc::system, "no module"}; }
     Result<std::string> text(uint32_t) override { return std::string("drawn"); }
-    std::string text_of(uint32_t, std::vector<KeyedValue> rows) override { return std::to_string(rows.size()) + " drawn"; }
-    std::string output_of(uint32_t, std::vector<KeyedValue> rows) override { return std::to_string(rows.size()) + " printed\n"; }
+    std::string text_of(uint32_t, std::vector<KeyedValue> rows) override {
+        return std::to_string(rows.size()) + " drawn";
+    }
+    std::string output_of(uint32_t, std::vector<KeyedValue> rows) override {
+        return std::to_string(rows.size()) + " printed\n";
+    }
     void emit(std::string_view text) override { output += text; }
     NamedValues stored;
     Result<std::vector<MapEntry>> entries(uint32_t) override {
@@ -81,10 +85,12 @@ struct Fixture {
 }  // namespace
 
 TEST_CASE_METHOD(Fixture, "declarations that are wrong are kept until the chunk ends, but under pcall") {
-    REQUIRE(run("count { most = 1 }\nlocal p = kprobe { 'x' } p:disable()\nraised = select(2, pcall(kprobe, 'x', 3))\nbatch { p }"));
+    REQUIRE(run(
+        "count { most = 1 }\nlocal p = kprobe { 'x' } p:disable()\nraised = select(2, pcall(kprobe, 'x', 3))\nbatch { p }"));
     const LuaHost::KeptErrors kept = host->take_kept();
-    CHECK(kept.text == "script.lua:1: count has no option 'most'; it has: max\n"
-                       "script.lua:2: kprobe has no handler: pre = function(p) … end");
+    CHECK(kept.text ==
+          "script.lua:1: count has no option 'most'; it has: max\n"
+          "script.lua:2: kprobe has no handler: pre = function(p) … end");
     CHECK_FALSE(kept.alone);  // of the map, handlers know nothing
     CHECK(host->take_kept().text.empty());
     CHECK(error("error(raised, 0)") == "script.lua:3: kprobe(target, fn): fn must be a function");
@@ -122,25 +128,33 @@ TEST_CASE_METHOD(Fixture, "wrong declarations are refused at the script's line")
         {"\nkprobe('x', 3)", "script.lua:2: kprobe(target, fn): fn must be a function"},
         {"kprobe { 'x' }", "script.lua:1: kprobe has no handler: pre = function(p) … end"},
         {"kprobe { 'x', print }", "script.lua:1: kprobe{…}: the handler has a name: pre = function(p) … end"},
-        {"kprobe { 'x', entry = print }", "script.lua:1: kprobe has no option 'entry'; it has: budget, enabled, fault, optional, post, "
-                                          "pre, via, when"},
+        {"kprobe { 'x', entry = print }",
+         "script.lua:1: kprobe has no option 'entry'; it has: budget, enabled, fault, optional, post, "
+         "pre, via, when"},
         {"kprobe { 'x', pre = 1 }", "script.lua:1: kprobe: 'pre' must be a function"},
-        {"kprobe { 'x', prre = print, pre = print }", "script.lua:1: kprobe has no option 'prre'; it has: budget, enabled, fault, "
-                                                      "optional, post, pre, via, when"},
+        {"kprobe { 'x', prre = print, pre = print }",
+         "script.lua:1: kprobe has no option 'prre'; it has: budget, enabled, fault, "
+         "optional, post, pre, via, when"},
         {"kprobe({}, print)", "script.lua:1: kprobe needs a target"},
-        {"kprobe(true, print)", "script.lua:1: kprobe: a target is \"symbol\", \"symbol+0x1a\", \"module:symbol\", an address, a glob, "
-                                "or a list of these"},
-        {"kretprobe { 'x', ret = print, maxactive = -1 }", "script.lua:1: kretprobe: 'maxactive' must be a whole number up to 16,384"},
-        {"kprobe { 'x', pre = print, when = { user = 1 } }", "script.lua:1: kprobe: when has no option 'user'; it has: cgroup, comm, "
-                                                             "cpu, pid, tid"},
+        {"kprobe(true, print)",
+         "script.lua:1: kprobe: a target is \"symbol\", \"symbol+0x1a\", \"module:symbol\", an address, a glob, "
+         "or a list of these"},
+        {"kretprobe { 'x', ret = print, maxactive = -1 }",
+         "script.lua:1: kretprobe: 'maxactive' must be a whole number up to 16,384"},
+        {"kprobe { 'x', pre = print, when = { user = 1 } }",
+         "script.lua:1: kprobe: when has no option 'user'; it has: cgroup, comm, "
+         "cpu, pid, tid"},
         {"kprobe { 'x', pre = print, when = { comm = 'sixteen-bytes-xx' } }",
          "script.lua:1: when: comm 'sixteen-bytes-xx' is longer than the 15 bytes that the kernel keeps"},
-        {"lhist(-9223372036854775807LL - 1, 9223372036854775807LL, 1)", "script.lua:1: lhist has at most 1022 steps: take a larger one"},
-        {"lhist(0, 10, 3)", "script.lua:1: lhist(lo, hi, step): hi must be over lo by a multiple of step, and step over 0"},
+        {"lhist(-9223372036854775807LL - 1, 9223372036854775807LL, 1)",
+         "script.lua:1: lhist has at most 1022 steps: take a larger one"},
+        {"lhist(0, 10, 3)",
+         "script.lua:1: lhist(lo, hi, step): hi must be over lo by a multiple of step, and step over 0"},
         {"count(3)", "script.lua:1: count takes no argument, or a table such as { max = 10000 }"},
         {"count { 'x' }", "script.lua:1: count has no option '1'; it has: max"},
         {"map { 'int' }", "script.lua:1: map has no option '1'; it has: key, max, value"},
-        {"event { a = 'int' }", "script.lua:1: event takes nothing, or the order of its fields: event{ \"pid\", \"comm\" }"},
+        {"event { a = 'int' }",
+         "script.lua:1: event takes nothing, or the order of its fields: event{ \"pid\", \"comm\" }"},
         {"event():each(1)", "script.lua:1: each takes a function"},
         {"event()()", "script.lua:1: an event is sent by a handler; user space receives it: e:each(function(e) … end)"},
         {"count():add()", "script.lua:1: add is for handlers; user space reads with value and pairs"},
@@ -168,16 +182,20 @@ TEST_CASE_METHOD(Fixture, "an error of the script is one line with its place") {
 }
 
 TEST_CASE_METHOD(Fixture, "errors of callbacks tell how it came to them") {
-    REQUIRE(run("local function deep(t) return t.x.y + 1 end\nlocal function show() local n = deep {} return n end\n"
-                "every(1, function()\n  show()\n  return 1\nend)\nevery(1, function() error({}) end)"));
+    REQUIRE(
+        run("local function deep(t) return t.x.y + 1 end\nlocal function show() local n = deep {} return n end\n"
+            "every(1, function()\n  show()\n  return 1\nend)\nevery(1, function() error({}) end)"));
     const auto text = [&](size_t n) { return host->call(session.callbacks.at(n)).error().message(); };
-    CHECK(text(0) == "script.lua:1: attempt to index field 'x' (a nil value)\nstack traceback:\n    script.lua:1: in function 'deep'\n"
-                     "    script.lua:2: in function 'show'\n    script.lua:4: in the function of line 3");
+    CHECK(
+        text(0) ==
+        "script.lua:1: attempt to index field 'x' (a nil value)\nstack traceback:\n    script.lua:1: in function 'deep'\n"
+        "    script.lua:2: in function 'show'\n    script.lua:4: in the function of line 3");
     CHECK(text(1) == "error object is table\nstack traceback:\n    script.lua:7: in the function of line 7");
 }
 
 TEST_CASE_METHOD(Fixture, "scripts of other tracers are recognised") {
-    CHECK(error("kprobe:vfs_read { @[comm] = count(); }").starts_with("script.lua:1: this is written for bpftrace; here scripts are Lua"));
+    CHECK(error("kprobe:vfs_read { @[comm] = count(); }")
+              .starts_with("script.lua:1: this is written for bpftrace; here scripts are Lua"));
     CHECK(error("BEGIN { printf(\"x\"); }").starts_with("script.lua:1: this is written for bpftrace"));
     CHECK(error("interval:s:1 { print(@); }").starts_with("script.lua:1: this is written for bpftrace"));
 }
@@ -241,8 +259,9 @@ TEST_CASE_METHOD(Fixture, "maps are read from scripts") {
         for k, v in old:pairs() do print(k, v) end
         print(m) print(old) print(m, 1) print(nil)
     )"));
-    CHECK(session.output ==
-          "sh\t2\ncat\t9\n0\t1\t2\ncat\t1\tdrawn\n9\t0\tcat\t2\t2 drawn\nsh\t2\ncat\t9\n2 printed\n2 printed\ndrawn\t1\nnil\n");
+    CHECK(
+        session.output ==
+        "sh\t2\ncat\t9\n0\t1\t2\ncat\t1\tdrawn\n9\t0\tcat\t2\t2 drawn\nsh\t2\ncat\t9\n2 printed\n2 printed\ndrawn\t1\nnil\n");
 }
 
 TEST_CASE_METHOD(Fixture, "shared maps are read and written from scripts") {
@@ -281,5 +300,6 @@ TEST_CASE_METHOD(Fixture, "an error in a callback has the script's place") {
     REQUIRE(run("at_exit(function()\n error('no') end)"));
     auto called = host->call(session.exits[0]);
     REQUIRE_FALSE(called);
-    CHECK(called.error().message() == "script.lua:2: no\nstack traceback:\n    script.lua:2: in the function of line 1");
+    CHECK(called.error().message() ==
+          "script.lua:2: no\nstack traceback:\n    script.lua:2: in the function of line 1");
 }

@@ -24,7 +24,8 @@ class MadeRecord {
         return present(field);
     }
     MadeRecord& string(size_t field, std::string_view text) {
-        put(layout_.fields[field].offset, kpl_rec_str{static_cast<uint32_t>(bytes_.size()), static_cast<uint32_t>(text.size())});
+        put(layout_.fields[field].offset,
+            kpl_rec_str{static_cast<uint32_t>(bytes_.size()), static_cast<uint32_t>(text.size())});
         bytes_.insert(bytes_.end(), text.begin(), text.end());
         bytes_.resize((bytes_.size() + 7) & ~size_t{7});
         return present(field);
@@ -57,8 +58,10 @@ class MadeRing {
     explicit MadeRing(uint32_t size) : size_(size), page_(static_cast<size_t>(::sysconf(_SC_PAGESIZE))) {
         fd_ = ::memfd_create("ring", 0);
         control_fd_ = ::memfd_create("control", 0);
-        if (::ftruncate(fd_, static_cast<off_t>(page_ + size)) || ::ftruncate(control_fd_, static_cast<off_t>(page_))) std::abort();
-        base_ = static_cast<char*>(::mmap(nullptr, page_ + 2 * size_t{size}, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+        if (::ftruncate(fd_, static_cast<off_t>(page_ + size)) || ::ftruncate(control_fd_, static_cast<off_t>(page_)))
+            std::abort();
+        base_ = static_cast<char*>(
+            ::mmap(nullptr, page_ + 2 * size_t{size}, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
         place(base_, 0, page_ + size);
         place(base_ + page_ + size, page_, size);
         control_ = ::mmap(nullptr, page_, PROT_READ | PROT_WRITE, MAP_SHARED, control_fd_, 0);
@@ -104,7 +107,9 @@ class MadeRing {
 
   private:
     void place(char* at, size_t offset, size_t size) {
-        if (::mmap(at, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd_, static_cast<off_t>(offset)) == MAP_FAILED) std::abort();
+        if (::mmap(at, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd_, static_cast<off_t>(offset)) ==
+            MAP_FAILED)
+            std::abort();
     }
 
     uint32_t size_;

@@ -13,8 +13,21 @@ using namespace kpl::test;
 namespace {
 
 // Edges, with neighbours that tell a wrong sign or width.
-constexpr int64_t edges[] = {0, 1, -1, 7, -7, 63, 64, int64_t{1} << 31, -(int64_t{1} << 31), int64_t{1} << 32,
-                             -(int64_t{1} << 32), int64_t{1} << 53, -(int64_t{1} << 53), INT64_MAX, INT64_MIN,
+constexpr int64_t edges[] = {0,
+                             1,
+                             -1,
+                             7,
+                             -7,
+                             63,
+                             64,
+                             int64_t{1} << 31,
+                             -(int64_t{1} << 31),
+                             int64_t{1} << 32,
+                             -(int64_t{1} << 32),
+                             int64_t{1} << 53,
+                             -(int64_t{1} << 53),
+                             INT64_MAX,
+                             INT64_MIN,
                              INT64_MIN + 1};
 
 struct Operator {
@@ -61,8 +74,7 @@ constexpr Operator unary[] = {
 };
 
 // `turns` counts how often `for` runs that begins two steps of 1 below its limit, or at it.
-constexpr const char* prelude =
-    "local function turns(x) local n = 0; for i = x - 2, x do n = n + 1 end return n end\n";
+constexpr const char* prelude = "local function turns(x) local n = 0; for i = x - 2, x do n = n + 1 end return n end\n";
 constexpr const char* oracle_prelude =
     "local ffi, bit = require 'ffi', require 'bit'\n"
     "local function DIV(x, y) if y == 0 then error('stop DIV_ZERO', 0) end return x / y end\n"
@@ -93,7 +105,8 @@ class Oracle {
     void function(const std::string& results) {
         const std::string code = std::string(oracle_prelude) +
                                  "return function(a, b)\n  a, b = ffi.cast('int64_t', ffi.cast('uint64_t', a)), "
-                                 "ffi.cast('int64_t', ffi.cast('uint64_t', b))\n  local r = {" + results +
+                                 "ffi.cast('int64_t', ffi.cast('uint64_t', b))\n  local r = {" +
+                                 results +
                                  "}\n  for i = 1, #r do r[i] = text(r[i]) end\n  return table.concat(r, '\\t')\nend";
         lua_settop(L_.get(), 0);
         if (luaL_dostring(L_.get(), code.c_str())) FAIL(lua_tostring(L_.get(), -1));
@@ -122,7 +135,8 @@ std::string of_type(const char* name, char type) {
 size_t check(Oracle& oracle, const std::string& handler, const std::string& expected, bool pairs) {
     Lab lab;
     INFO(handler);
-    const std::string errors = lab.compile(std::string(prelude) + "kprobe('other', function(p, a, b) print(" + handler + ") end)");
+    const std::string errors =
+        lab.compile(std::string(prelude) + "kprobe('other', function(p, a, b) print(" + handler + ") end)");
     REQUIRE(errors == "");
     oracle.function(expected);
     size_t runs = 0;
@@ -133,7 +147,8 @@ size_t check(Oracle& oracle, const std::string& handler, const std::string& expe
             lab.sim.regs[host_arch().args[1] / 8] = static_cast<uint64_t>(b);
             const std::vector<std::string> lines = lab.hit();
             REQUIRE(lines.size() == 1);
-            const std::string out = lines[0].starts_with("stop ") ? lines[0].substr(0, lines[0].find(" at ")) : lines[0];
+            const std::string out =
+                lines[0].starts_with("stop ") ? lines[0].substr(0, lines[0].find(" at ")) : lines[0];
             if (const std::string wanted = oracle.call(a, b); out != wanted) {
                 INFO("a = " << a << ", b = " << b);
                 REQUIRE(out == wanted);

@@ -63,7 +63,8 @@ TEST_CASE("printf conversions") {
         {"%d", {uint64_t{18446744073709551615u}}, "18446744073709551615"},
         {"%x %#x %X %o", {int64_t{255}, int64_t{255}, int64_t{255}, int64_t{8}}, "ff 0xff FF 10"},
         {"%c%c", {int64_t{'o'}, int64_t{'k'}}, "ok"},
-        {"%s|%8s|%-8s|%.2s", {std::string("abc"), std::string("abc"), std::string("abc"), std::string("abc")},
+        {"%s|%8s|%-8s|%.2s",
+         {std::string("abc"), std::string("abc"), std::string("abc"), std::string("abc")},
          "abc|     abc|abc     |ab"},
         {"%s %s", {true, Nil{}}, "true nil"},
         {"%s", {SymbolDatum{0x1000, "vfs_read"}}, "vfs_read"},
@@ -89,8 +90,8 @@ TEST_CASE("records are decoded by their layout") {
     Layout layout;
     layout.size = 40;
     layout.presence_offset = 32;
-    layout.fields = {field("n", FieldKind::I64, 0), field("u", FieldKind::U64, 8), field("path", FieldKind::String, 16, 255),
-                     field("maybe", FieldKind::I64, 24, 0, true)};
+    layout.fields = {field("n", FieldKind::I64, 0), field("u", FieldKind::U64, 8),
+                     field("path", FieldKind::String, 16, 255), field("maybe", FieldKind::I64, 24, 0, true)};
     RecordBuilder record(40);
     record.put(0, int64_t{-7});
     record.put(8, uint64_t{1} << 63);
@@ -130,13 +131,15 @@ TEST_CASE("keys go both ways") {
     const auto bytes = encode(layout, {int64_t{12}, std::string("cat")});
     REQUIRE(bytes);
     REQUIRE(bytes->size() == layout.size);
-    const auto values = decoder.fixed(layout, std::span(reinterpret_cast<const uint8_t*>(bytes->data()), bytes->size()));
+    const auto values =
+        decoder.fixed(layout, std::span(reinterpret_cast<const uint8_t*>(bytes->data()), bytes->size()));
     CHECK(std::get<int64_t>(values[0]) == 12);
     CHECK(std::get<std::string>(values[1]) == "cat");
 
     CHECK(encode(layout, {int64_t{12}}).error().text == "the key has 2 elements, 1 given");
     CHECK(encode(layout, {int64_t{12}, int64_t{3}}).error().text == "element 2 of the key should be a string");
-    CHECK(encode(layout, {std::string("x"), std::string("y")}).error().text == "element 1 of the key should be a number");
+    CHECK(encode(layout, {std::string("x"), std::string("y")}).error().text ==
+          "element 1 of the key should be a number");
     CHECK_FALSE(encode(layout, {int64_t{12}, std::string(17, 'x')}));
 
     layout.fields = {field("1", FieldKind::Bool, 0)};
@@ -153,7 +156,8 @@ TEST_CASE("histograms are drawn as bpftrace draws them") {
     value.slots[12] = 3;  // [1K, 2K)
     const std::string text = draw_histogram(map, value);
     CHECK(text.starts_with("[16, 32)              12 |" + std::string(52, '@') + "|\n"));
-    CHECK(text.find("[32, 64)               6 |" + std::string(26, '@') + std::string(26, ' ') + "|\n") != std::string::npos);
+    CHECK(text.find("[32, 64)               6 |" + std::string(26, '@') + std::string(26, ' ') + "|\n") !=
+          std::string::npos);
     CHECK(text.find("[1K, 2K)               3 |") != std::string::npos);
     CHECK(std::count(text.begin(), text.end(), '\n') == 7);
 }
@@ -205,19 +209,23 @@ TEST_CASE("JSON has bpftrace's types") {
     const std::vector<Datum> key = {SymbolDatum{1, "vfs_read"}, std::string("dd")};
     CHECK(format("json").printed("a\"b\n") == "{\"type\":\"printf\",\"data\":\"a\\\"b\\n\"}\n");
     CHECK(format("json").attached(2) == "{\"type\":\"attached_probes\",\"data\":{\"probes\":2}}\n");
-    CHECK(format("json").overload({"vfs_read", 1, 60, 25, 9}) ==
-          "{\"type\":\"overload\",\"data\":{\"probe\":\"vfs_read\",\"hits\":9,\"cpu\":1,\"percent\":60,\"share\":25}}\n");
+    CHECK(
+        format("json").overload({"vfs_read", 1, 60, 25, 9}) ==
+        "{\"type\":\"overload\",\"data\":{\"probe\":\"vfs_read\",\"hits\":9,\"cpu\":1,\"percent\":60,\"share\":25}}\n");
     CHECK(format("json").lost(3) == "{\"type\":\"lost_events\",\"data\":{\"events\":3}}\n");
-    CHECK(format("json").map(map_of(KPL_MAP_COUNT, "n", false), {{{}, five}}) == "{\"type\":\"map\",\"data\":{\"@n\":5}}\n");
+    CHECK(format("json").map(map_of(KPL_MAP_COUNT, "n", false), {{{}, five}}) ==
+          "{\"type\":\"map\",\"data\":{\"@n\":5}}\n");
     CHECK(format("json").map(map_of(KPL_MAP_SUM, "s", true), {{key, five}}) ==
           "{\"type\":\"map\",\"data\":{\"@s\":{\"vfs_read,dd\":-7}}}\n");
     CHECK(format("json").map(map_of(KPL_MAP_STATS, "st", false), {{{}, five}}) ==
           "{\"type\":\"stats\",\"data\":{\"@st\":{\"count\":5,\"average\":-1,\"total\":-7,\"min\":-9,\"max\":2}}}\n");
-    CHECK(format("json").map(map_of(KPL_MAP_AVG, "a", false), {{{}, five}}) == "{\"type\":\"stats\",\"data\":{\"@a\":-1}}\n");
+    CHECK(format("json").map(map_of(KPL_MAP_AVG, "a", false), {{{}, five}}) ==
+          "{\"type\":\"stats\",\"data\":{\"@a\":-1}}\n");
     five.slots.assign(66, 0);
     five.slots[0] = 1, five.slots[2] = 4;
-    CHECK(format("json").map(map_of(KPL_MAP_HIST, "h", false), {{{}, five}}) ==
-          "{\"type\":\"hist\",\"data\":{\"@h\":[{\"max\":-1,\"count\":1},{\"min\":0,\"max\":0,\"count\":0},{\"min\":1,\"max\":1,\"count\":4}]}}\n");
+    CHECK(
+        format("json").map(map_of(KPL_MAP_HIST, "h", false), {{{}, five}}) ==
+        "{\"type\":\"hist\",\"data\":{\"@h\":[{\"max\":-1,\"count\":1},{\"min\":0,\"max\":0,\"count\":0},{\"min\":1,\"max\":1,\"count\":4}]}}\n");
 }
 
 TEST_CASE("JSON replaces what is not UTF-8 and keeps large integers as strings") {
@@ -263,9 +271,11 @@ TEST_CASE("folded stacks") {
     const MapDecl map = map_of(KPL_MAP_COUNT, "n", true);
     AggValue three;
     three.n = 3;
-    const StackDatum kernel{{{1, "vfs_read+0x1a"}, {2, "entry+0x6 [mod]"}}}, user{{{3, "0x55d0"}, {4, "0x55d8"}}, false};
+    const StackDatum kernel{{{1, "vfs_read+0x1a"}, {2, "entry+0x6 [mod]"}}},
+        user{{{3, "0x55d0"}, {4, "0x55d8"}}, false};
     CHECK(format("folded").map(map, {{{kernel}, three}}) == "entry_[k];vfs_read_[k] 3\n");
-    CHECK(format("folded").map(map, {{{std::string("a;b"), user, kernel}, three}}) == "a:b;0x55d8;0x55d0;entry_[k];vfs_read_[k] 3\n");
+    CHECK(format("folded").map(map, {{{std::string("a;b"), user, kernel}, three}}) ==
+          "a:b;0x55d8;0x55d0;entry_[k];vfs_read_[k] 3\n");
     CHECK(format("folded").map(map, {{{std::string("x"), StackDatum{}}, three}}) == "x 3\n");
     // Two ways through the same functions are one line.
     const StackDatum further{{{5, "vfs_read+0x2b"}, {2, "entry+0x6 [mod]"}}};
@@ -274,7 +284,9 @@ TEST_CASE("folded stacks") {
     AggValue low, high;
     low.n = 1, low.sum = low.min = low.max = -4;
     high.n = 2, high.sum = 20, high.min = 8, high.max = 12;
-    const auto both = [&](kpl_map_kind kind) { return format("folded").map(map_of(kind, "n", true), {{{kernel}, high}, {{further}, low}}); };
+    const auto both = [&](kpl_map_kind kind) {
+        return format("folded").map(map_of(kind, "n", true), {{{kernel}, high}, {{further}, low}});
+    };
     CHECK(both(KPL_MAP_SUM) == "entry_[k];vfs_read_[k] 16\n");
     CHECK(both(KPL_MAP_MIN) == "entry_[k];vfs_read_[k] -4\n");
     CHECK(both(KPL_MAP_MAX) == "entry_[k];vfs_read_[k] 12\n");
@@ -294,10 +306,12 @@ TEST_CASE("an aggregation that was never updated is untouched") {
 
 TEST_CASE("JSON of a shared map") {
     MapDecl map = map_of(KPL_MAP_HASH, "m", true);
-    CHECK(format("json").entries(map, {{{int64_t{5}}, {true}}, {{std::string("a"), SymbolDatum{1, "f"}}, {UINT64_MAX}}}) ==
+    CHECK(format("json").entries(map,
+                                 {{{int64_t{5}}, {true}}, {{std::string("a"), SymbolDatum{1, "f"}}, {UINT64_MAX}}}) ==
           "{\"type\":\"map\",\"data\":{\"@m\":{\"5\":true,\"a,f\":\"18446744073709551615\"}}}\n");
     map.struct_value = true;
-    map.value.fields = {field("n", FieldKind::I64, 0), field("gone", FieldKind::I64, 8), field("s", FieldKind::String, 16, 8)};
+    map.value.fields = {field("n", FieldKind::I64, 0), field("gone", FieldKind::I64, 8),
+                        field("s", FieldKind::String, 16, 8)};
     CHECK(format("json").entries(map, {{{int64_t{1}}, {int64_t{-2}, Nil{}, std::string("\xff")}}}) ==
           "{\"type\":\"map\",\"data\":{\"@m\":{\"1\":{\"n\":-2,\"s\":\"\xef\xbf\xbd\"}}}}\n");
 }

@@ -29,8 +29,7 @@ std::vector<uint8_t> bytes(const std::string& text) {
     std::istringstream lines(text);
     for (std::string line; std::getline(lines, line);) {
         std::istringstream words(line.substr(0, line.find(';')));
-        for (std::string word; words >> word;)
-            out.push_back(static_cast<uint8_t>(std::stoul(word, nullptr, 16)));
+        for (std::string word; words >> word;) out.push_back(static_cast<uint8_t>(std::stoul(word, nullptr, 16)));
     }
     return out;
 }
@@ -50,8 +49,7 @@ std::string lines(const std::vector<ProbePoint>& points) {
     std::ostringstream out;
     out << std::hex;
     for (const ProbePoint& p : points) {
-        out << "+" << p.addr - base << " " << word(p.probe) << " " << word(p.boost) << " "
-            << word(p.optimize);
+        out << "+" << p.addr - base << " " << word(p.probe) << " " << word(p.boost) << " " << word(p.optimize);
         if (p.moved) out << " moved@" << *p.moved - base;
         out << "\n";
     }
@@ -175,8 +173,7 @@ TEST_CASE("x86: what the kernel's tables say") {
 TEST_CASE("x86: how the kernel was built") {
     KernelRules old;
     old.boosts_groups = old.refuses_traps = false;
-    const char* groups[] = {"48 c1 e0 03", "48 d1 e0", "48 d3 e0", "48 f7 d8",
-                            "f6 07 01",    "fe c0",    "48 ff c0"};
+    const char* groups[] = {"48 c1 e0 03", "48 d1 e0", "48 d3 e0", "48 f7 d8", "f6 07 01", "fe c0", "48 ff c0"};
     for (const char* code : groups) {
         INFO(code);
         // f6 /0 is test: boostable; only f6 /1 is not.
@@ -295,8 +292,7 @@ TEST_CASE("x86: lengths are those of the disassembler") {
                     // Reserved forms that Capstone reads all the same. Those of control registers name no
                     // memory.
                     if (!ours || one.text.starts_with("ud2b") || one.text.starts_with("extrq")) continue;
-                    if (one.text.find("%cr") != std::string::npos ||
-                        one.text.find("%dr") != std::string::npos)
+                    if (one.text.find("%cr") != std::string::npos || one.text.find("%dr") != std::string::npos)
                         continue;
                     compared++;
                     CHECK(int(ours->length) == int(one.bytes.size()));

@@ -93,7 +93,12 @@ TEST_CASE("the handler that the cursor is in is known, with its probe and parame
     const Row rows[] = {
         {"kprobe(\"vfs_read\", function(p", "kprobe", "vfs_read", "", {"p"}, true},
         {"kprobe(\"vfs_read\", function(p, file) if x then y() end fi", "kprobe", "vfs_read", "", {"p", "file"}, false},
-        {"kretprobe { \"vfs_read\", entry = function(p) end, ret = function(p, n) n", "kretprobe", "vfs_read", "ret", {"p", "n"}, false},
+        {"kretprobe { \"vfs_read\", entry = function(p) end, ret = function(p, n) n",
+         "kretprobe",
+         "vfs_read",
+         "ret",
+         {"p", "n"},
+         false},
         {"kprobe { { \"a\", \"b\" }, pre = function(p) p", "kprobe", "a", "pre", {"p"}, false},
     };
     for (const Row& row : rows) {
@@ -174,7 +179,8 @@ TEST_CASE("history is kept by all who append to it") {
         if (::fork() == 0) {
             const History history(path);
             bool good = true;
-            for (int i = 0; i < each; i++) good = good && history.add("writer " + std::to_string(w) + "\nof \\ " + std::to_string(i)).ok();
+            for (int i = 0; i < each; i++)
+                good = good && history.add("writer " + std::to_string(w) + "\nof \\ " + std::to_string(i)).ok();
             ::_exit(good ? 0 : 1);
         }
     for (int w = 0; w < writers; w++) {
@@ -215,9 +221,11 @@ TEST_CASE("what is saved declares what is armed") {
 }
 
 TEST_CASE("the documents say something of each name, with an example") {
-    for (const char* name : {"kprobe", "kretprobe", "jprobe", "count", "hist", "lhist", "map", "event", "every", "at_exit", "exit", "batch",
-                             "pid", "comm", "task", "now", "kstack", "ustack", "str", "ustr", "path", "sym", "try", "printf", "print",
-                             "kaddr", "kvar", "ntop", "strftime", "ffi.cast", "probes", "pause", "save", "detach_all"}) {
+    for (const char* name :
+         {"kprobe",  "kretprobe", "jprobe",   "count",  "hist",  "lhist",  "map",       "event",  "every",
+          "at_exit", "exit",      "batch",    "pid",    "comm",  "task",   "now",       "kstack", "ustack",
+          "str",     "ustr",      "path",     "sym",    "try",   "printf", "print",     "kaddr",  "kvar",
+          "ntop",    "strftime",  "ffi.cast", "probes", "pause", "save",   "detach_all"}) {
         INFO(name);
         const auto text = Help::documented(name, 79);
         REQUIRE(text);

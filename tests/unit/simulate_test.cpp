@@ -54,8 +54,7 @@ std::vector<uint64_t> aggregate(SimMap map, std::initializer_list<int64_t> numbe
     sim.maps.push_back(std::move(map));
     std::string code = "r6 = r1\n";
     for (int64_t n : numbers)
-        code += fmt::format("r1 = r6\nr2 = map 0\nr3 = 0\nr4 = {:#x} ll\ncall agg_add\n",
-                            static_cast<uint64_t>(n));
+        code += fmt::format("r1 = r6\nr2 = map 0\nr3 = 0\nr4 = {:#x} ll\ncall agg_add\n", static_cast<uint64_t>(n));
     CHECK(run(sim, code + "exit").r0 == 1);
     REQUIRE(sim.maps[0].cells.size() == 1);
     return words_of(sim.maps[0].cells.at({}));
@@ -124,8 +123,7 @@ TEST_CASE("kernel memory") {
     CHECK(run(sim, address + "call read32\nexit").r0 == 0x44332211);
     CHECK(run(sim, address + "call read64\nexit").r0 == 0x8877665544332211);
     SECTION("the byte behind the last is bad") {
-        SimOutcome outcome =
-            run(sim, "r6 = r1\n" + address + "r2 += 4\ncall read64\nr0 = *(u32 *)(r6 + 64)\nexit");
+        SimOutcome outcome = run(sim, "r6 = r1\n" + address + "r2 += 4\ncall read64\nr0 = *(u32 *)(r6 + 64)\nexit");
         CHECK(outcome.r0 == KPL_STOP_READ);
         CHECK(outcome.reason == KPL_STOP_READ);
         CHECK(outcome.bad_addr == 0xffff000000001004);
@@ -277,10 +275,8 @@ TEST_CASE("aggregations") {
     CHECK(aggregate(make_map(KPL_MAP_COUNT, 0), {1, 1, 5}) == std::vector<uint64_t>{7});
     CHECK(aggregate(make_map(KPL_MAP_SUM, 0), {1, -3}) == std::vector<uint64_t>{static_cast<uint64_t>(-2)});
     CHECK(aggregate(make_map(KPL_MAP_AVG, 0), {10, 20}) == std::vector<uint64_t>{2, 30});
-    CHECK(aggregate(make_map(KPL_MAP_MIN, 0), {10, -20, 3}) ==
-          std::vector<uint64_t>{3, static_cast<uint64_t>(-20)});
-    CHECK(aggregate(make_map(KPL_MAP_MAX, 0), {-10, -20}) ==
-          std::vector<uint64_t>{2, static_cast<uint64_t>(-10)});
+    CHECK(aggregate(make_map(KPL_MAP_MIN, 0), {10, -20, 3}) == std::vector<uint64_t>{3, static_cast<uint64_t>(-20)});
+    CHECK(aggregate(make_map(KPL_MAP_MAX, 0), {-10, -20}) == std::vector<uint64_t>{2, static_cast<uint64_t>(-10)});
     CHECK(aggregate(make_map(KPL_MAP_STATS, 0), {4, 6, -1}) ==
           std::vector<uint64_t>{3, 9, static_cast<uint64_t>(-1), 6});
 }
@@ -316,8 +312,7 @@ TEST_CASE("histograms") {
 TEST_CASE("a map that is full refuses new keys") {
     Simulator sim;
     sim.maps.push_back(make_map(KPL_MAP_COUNT, 8, 0, 2));
-    const std::string add =
-        "*(u64 *)(r10 - 8) = {}\nr2 = map 0\nr3 = r10\nr3 += -8\nr4 = 1\ncall agg_add\nexit";
+    const std::string add = "*(u64 *)(r10 - 8) = {}\nr2 = map 0\nr3 = r10\nr3 += -8\nr4 = 1\ncall agg_add\nexit";
     CHECK(run(sim, fmt::format(fmt::runtime(add), 1)).r0 == 1);
     CHECK(run(sim, fmt::format(fmt::runtime(add), 2)).r0 == 1);
     CHECK(run(sim, fmt::format(fmt::runtime(add), 3)).r0 == 0);

@@ -25,9 +25,7 @@ Field field_of(Types& types, const std::string& type, const std::string& name) {
     return *field;
 }
 
-std::string spelled(Types& types, const std::string& text) {
-    return ok(types.spell(ok(types.parse(text))));
-}
+std::string spelled(Types& types, const std::string& text) { return ok(types.spell(ok(types.parse(text)))); }
 
 std::string error_of(Types& types, const std::string& text) {
     auto result = types.parse(text);
@@ -41,8 +39,7 @@ TEST_CASE("nothing is read before it is asked for, and missing BTF is explained"
     auto result = types.parse("int");
     REQUIRE_FALSE(result.ok());
     CHECK(result.error().code == Errc::system);
-    CHECK(result.error().text.find("/nonexistent/btf/vmlinux: No such file or directory") !=
-          std::string::npos);
+    CHECK(result.error().text.find("/nonexistent/btf/vmlinux: No such file or directory") != std::string::npos);
     CHECK(result.error().text.find("CONFIG_DEBUG_INFO_BTF=y") != std::string::npos);
     CHECK_FALSE(types.function("do_read").ok());
 
@@ -127,18 +124,16 @@ TEST_CASE("C declarations: parsed, spelled") {
         INFO(text);
         CHECK(spelled(types, text) == spelling);
     }
-    for (const char* text : {"", "*", "struct", "struct *", "int x", "int[", "int[x]", "int[3", "int]",
-                             "struct file)", "int[99999999999]"})
+    for (const char* text : {"", "*", "struct", "struct *", "int x", "int[", "int[x]", "int[3", "int]", "struct file)",
+                             "int[99999999999]"})
         CHECK(error_of(types, text).find("C type") != std::string::npos);
-    for (const char* text : {"long long long", "unsigned signed", "short long", "char int", "unsigned float",
-                             "int int", "short short"})
+    for (const char* text :
+         {"long long long", "unsigned signed", "short long", "char int", "unsigned float", "int int", "short short"})
         CHECK(error_of(types, text) == "these words make no C type");
-    CHECK(error_of(types, "struct fil *") ==
-          "this kernel has no type \"struct fil\" (did you mean struct file?)");
+    CHECK(error_of(types, "struct fil *") == "this kernel has no type \"struct fil\" (did you mean struct file?)");
     CHECK(error_of(types, "file *") == "this kernel has no type \"file\" (did you mean struct file?)");
     CHECK(error_of(types, "u3") == "this kernel has no type \"u3\" (did you mean u32?)");
-    CHECK(error_of(types, "enum colour") ==
-          "this kernel has no type \"enum colour\" (did you mean enum color?)");
+    CHECK(error_of(types, "enum colour") == "this kernel has no type \"enum colour\" (did you mean enum color?)");
     CHECK(error_of(types, "struct xyzzy") == "this kernel has no type \"struct xyzzy\"");
     CHECK(types.parse("struct fil *").error().code == Errc::script);
 
@@ -333,8 +328,7 @@ TEST_CASE("near names") {
         for (const char* name : names) n.offer(name);
         return n.names();
     };
-    CHECK(nearest("vfs_raed", {"vfs_write", "vfs_readv", "vfs_read", "vfs_seek"}) ==
-          Names{"vfs_read", "vfs_readv"});
+    CHECK(nearest("vfs_raed", {"vfs_write", "vfs_readv", "vfs_read", "vfs_seek"}) == Names{"vfs_read", "vfs_readv"});
     CHECK(nearest("abc", {"abc"}).empty());
     CHECK(nearest("abcd", {"abce", "abcf", "abcg", "abch", "abc"}) == Names{"abce", "abcf", "abcg"});
     CHECK(nearest("abcdefgh", {"abcdefxx", "abcdefgx", "bacdefgh", "abcdefg", "abcdefgh1"}) ==

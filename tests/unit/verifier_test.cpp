@@ -16,9 +16,8 @@ namespace {
 
 std::vector<rows::Row> all_rows() {
     std::vector<rows::Row> all;
-    for (const char* file :
-         {"verifier_base.txt", "verifier_memory.txt", "verifier_calls.txt", "verifier_edges.txt",
-          "engine_programs.txt"}) {
+    for (const char* file : {"verifier_base.txt", "verifier_memory.txt", "verifier_calls.txt", "verifier_edges.txt",
+                             "engine_programs.txt"}) {
         auto rows = rows::read_rows(file);
         if (!rows) FAIL(rows.error().message());
         all.insert(all.end(), rows->begin(), rows->end());
@@ -52,9 +51,7 @@ const bpf_insn* refused_insn(const rows::Row& row) {
     return &row.code.insns[row.reject_pc];
 }
 
-bool calls(const bpf_insn& insn, int helper) {
-    return insn.code == (BPF_JMP | BPF_CALL) && insn.imm == helper;
-}
+bool calls(const bpf_insn& insn, int helper) { return insn.code == (BPF_JMP | BPF_CALL) && insn.imm == helper; }
 
 bool loads(const bpf_insn& insn, const kpl_hit_desc& field, bool whole) {
     static const std::map<int, unsigned> sizes = {{BPF_B, 1}, {BPF_H, 2}, {BPF_W, 4}, {BPF_DW, 8}};
@@ -140,8 +137,8 @@ TEST_CASE("each field of the hit has a row that may load it and one that may not
 TEST_CASE("each field of the hit is refused to the kinds that hit.def leaves out") {
     for (uint32_t i = 0; i < kpl_nr_hit_descs; i++) {
         const kpl_hit_desc& field = kpl_hit_descs[i];
-        auto code = assemble(
-            fmt::format("r0 = *({} *)(r1 + {})\nr0 = 0\nexit\n", field.size == 8 ? "u64" : "u32", field.off));
+        auto code =
+            assemble(fmt::format("r0 = *({} *)(r1 + {})\nr0 = 0\nexit\n", field.size == 8 ? "u64" : "u32", field.off));
         REQUIRE(code.ok());
         for (uint32_t kind = 0; kind < KPL_PROG_KINDS; kind++) {
             SimReject reject;

@@ -24,8 +24,8 @@
 #include <string_view>
 #include <vector>
 
-#include "guest/guest.hpp"
 #include "base/process.hpp"
+#include "guest/guest.hpp"
 
 namespace fs = std::filesystem;
 using namespace kpl;
@@ -77,9 +77,7 @@ class RunnerOutput {
         const std::string line = pending_.substr(0, end);
         if (std::sscanf(line.c_str(), "@case %127s %d %d %zu", name, &status, &ms, &size) == 4) {
             if (pending_.size() < end + 1 + size) return false;
-            const Verdict verdict = status == 0             ? Verdict::pass
-                                    : status == skip_status ? Verdict::skip
-                                                            : Verdict::fail;
+            const Verdict verdict = status == 0 ? Verdict::pass : status == skip_status ? Verdict::skip : Verdict::fail;
             outcomes_.push_back({name, verdict, ms / 1000.0, pending_.substr(end + 1, size), {}});
             running_.clear();
             pending_.erase(0, end + 1 + size);
@@ -101,8 +99,7 @@ std::map<std::string, std::string> splats_by_case(const Console& console) {
     std::string name = "end";
     std::size_t shown = 0;
     for (const std::string& line : console.lines()) {
-        if (const auto at = line.find(mark); at != std::string::npos)
-            name = line.substr(at + mark.size()), shown = 0;
+        if (const auto at = line.find(mark); at != std::string::npos) name = line.substr(at + mark.size()), shown = 0;
         if (!is_splat(line) && (!found.contains(name) || shown == 0)) continue;
         if (shown++ < 60) found[name] += "console: " + line + "\n";
     }
@@ -174,10 +171,8 @@ Result<std::vector<Outcome>> boot(const Arguments& args, Group& group) {
     const GuestReport report = TRY(run_guest_report(spec_for(args, group, output)));
     std::vector<Outcome> outcomes = std::move(output.outcomes());
     if (!report.failure.empty()) {
-        const std::string tail =
-            report.console.clean() ? report.console.excerpt(20) : "";  // a splat is shown below
-        fail_with(outcomes, output.running().empty() ? "end" : output.running(),
-                  report.failure + "\n" + tail);
+        const std::string tail = report.console.clean() ? report.console.excerpt(20) : "";  // a splat is shown below
+        fail_with(outcomes, output.running().empty() ? "end" : output.running(), report.failure + "\n" + tail);
     }
     for (const auto& [name, text] : splats_by_case(report.console)) fail_with(outcomes, name, text);
     for (const auto& left : report.left) fail_with(outcomes, "end", left + "\n");
@@ -237,8 +232,7 @@ Result<std::vector<Outcome>> run_on_host(const Arguments& args, const std::vecto
     setenv("KPL_ROOT", args.root.c_str(), 1);
     RunnerOutput output;
     output.append(TRY(program_output(argv)).text);
-    if (!output.running().empty())
-        fail_with(output.outcomes(), output.running(), "the runner ended in this case\n");
+    if (!output.running().empty()) fail_with(output.outcomes(), output.running(), "the runner ended in this case\n");
     return std::move(output.outcomes());
 }
 
@@ -246,8 +240,8 @@ std::vector<std::string> find_cases(const Arguments& args) {
     std::vector<std::string> found;
     for (const auto& entry : fs::directory_iterator(args.cases)) {
         const fs::path& path = entry.path();
-        const bool wanted = args.names.empty() ||
-                            std::find(args.names.begin(), args.names.end(), path.stem()) != args.names.end();
+        const bool wanted =
+            args.names.empty() || std::find(args.names.begin(), args.names.end(), path.stem()) != args.names.end();
         if (path.extension() == ".sh" && wanted) found.push_back(fs::absolute(path));
     }
     std::sort(found.begin(), found.end());
@@ -256,13 +250,12 @@ std::vector<std::string> find_cases(const Arguments& args) {
 
 bool parse(int argc, char** argv, Arguments& args) {
     const std::map<std::string_view, std::string*> texts{
-        {"--kernel", &args.kernel},   {"--title", &args.title},     {"--cases", &args.cases}, {"--lib", &args.lib},
+        {"--kernel", &args.kernel}, {"--title", &args.title},     {"--cases", &args.cases}, {"--lib", &args.lib},
         {"--runner", &args.runner}, {"--modules", &args.modules}, {"--root", &args.root}};
     const std::map<std::string_view, int*> numbers{{"--quiet-limit", &args.quiet_limit},
                                                    {"--silence-limit", &args.silence_limit}};
-    const std::map<std::string_view, std::vector<std::string>*> lists{{"--program", &args.programs},
-                                                                      {"--file", &args.files},
-                                                                      {"--add", &args.add}};
+    const std::map<std::string_view, std::vector<std::string>*> lists{
+        {"--program", &args.programs}, {"--file", &args.files}, {"--add", &args.add}};
     for (int i = 1; i < argc; i++) {
         const std::string_view arg = argv[i];
         if (arg == "--host")
@@ -308,8 +301,7 @@ bool report(const std::string& title, const std::vector<Outcome>& outcomes) {
 int main(int argc, char** argv) {
     Arguments args;
     if (!parse(argc, argv, args)) {
-        fmt::print(stderr, "usage: {} (--kernel K | --host) --cases DIR --lib FILE --runner FILE [NAME…]\n",
-                   argv[0]);
+        fmt::print(stderr, "usage: {} (--kernel K | --host) --cases DIR --lib FILE --runner FILE [NAME…]\n", argv[0]);
         return 2;
     }
     const std::vector<std::string> cases = find_cases(args);

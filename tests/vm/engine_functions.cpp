@@ -17,8 +17,22 @@ using namespace kpl::test;
 
 namespace {
 
-constexpr int64_t edges[] = {0, 1, -1, 2, 7, -7, 63, 64, int64_t{1} << 31, -(int64_t{1} << 31), int64_t{1} << 32,
-                             -(int64_t{1} << 32), int64_t{1} << 53, -(int64_t{1} << 53), INT64_MAX, INT64_MIN};
+constexpr int64_t edges[] = {0,
+                             1,
+                             -1,
+                             2,
+                             7,
+                             -7,
+                             63,
+                             64,
+                             int64_t{1} << 31,
+                             -(int64_t{1} << 31),
+                             int64_t{1} << 32,
+                             -(int64_t{1} << 32),
+                             int64_t{1} << 53,
+                             -(int64_t{1} << 53),
+                             INT64_MAX,
+                             INT64_MIN};
 
 constexpr uint32_t max_loads = 1000;  // of a session; the module takes 1,024
 
@@ -94,7 +108,8 @@ class Handler {
 
 std::string entry(const std::string& body) {
     return std::string(LuaGenerator::handler_prelude) +
-           "kretprobe { \"other\", budget = 1000000, entry = function(p, a, b, c, d)\n" + body + "end, ret = function() end }";
+           "kretprobe { \"other\", budget = 1000000, entry = function(p, a, b, c, d)\n" + body +
+           "end, ret = function() end }";
 }
 
 // Every operator of the language on x and y, each into a field of its own.
@@ -103,9 +118,11 @@ std::string all_operators(const std::string& x, const std::string& y) {
     int n = 0;
     const auto keep = [&](const std::string& expression) { body += fmt::format("p.data.r{} = {}\n", n++, expression); };
     for (const char* op : {"+", "-", "*", "<", "<=", ">", ">=", "==", "~="}) keep(fmt::format("x {} y", op));
-    for (const char* f : {"band", "bor", "bxor", "lshift", "rshift", "arshift", "rol", "ror"}) keep(fmt::format("bit.{}(x, y)", f));
+    for (const char* f : {"band", "bor", "bxor", "lshift", "rshift", "arshift", "rol", "ror"})
+        keep(fmt::format("bit.{}(x, y)", f));
     for (const char* f : {"bnot", "bswap", "tobit"}) keep(fmt::format("bit.{}(x)", f));
-    for (const char* t : {"int8_t", "uint8_t", "short", "unsigned short", "int", "unsigned int", "int64_t", "uint64_t", "bool"})
+    for (const char* t :
+         {"int8_t", "uint8_t", "short", "unsigned short", "int", "unsigned int", "int64_t", "uint64_t", "bool"})
         keep(fmt::format("ffi.cast(\"{}\", x)", t));
     keep("-x");
     return body + fmt::format("p.data.r{} = x / y\np.data.r{} = x % y\n", n, n + 1);
@@ -131,7 +148,8 @@ TEST_CASE("random functions") {
         const auto edge = [&] { return edges[random() % std::size(edges)]; };
         for (int run = 0; run < 4; run++, runs++) ended += handler.run({edge(), edge(), edge(), edge()});
     }
-    std::cout << fmt::format("{} random functions, {} runs, {} of them to their end: all engines agree\n", compiled, runs, ended);
+    std::cout << fmt::format("{} random functions, {} runs, {} of them to their end: all engines agree\n", compiled,
+                             runs, ended);
     CHECK(compiled > functions / 3);
     CHECK(ended > runs / 2);
 }

@@ -49,8 +49,8 @@ bool same_program(const rows::Row& a, const rows::Row& b) {
                                 row.code.insns.size() * sizeof(bpf_insn));
     };
     return bytes(a) == bytes(b) && a.code.labels.empty() && b.code.labels.empty() && a.kind == b.kind &&
-           a.data_size == b.data_size && a.scratch_size == b.scratch_size && a.budget == b.budget &&
-           a.maps.empty() && b.maps.empty();
+           a.data_size == b.data_size && a.scratch_size == b.scratch_size && a.budget == b.budget && a.maps.empty() &&
+           b.maps.empty();
 }
 
 class Kernel {
@@ -126,8 +126,8 @@ class Kernel {
         kpl_prog_load load = request(row, engine);
         int error = call(session_, KPL_IOC_PROG_LOAD, load);
         if (error) {
-            mismatch(row, fmt::format("loading: {}, {} at {}", std::strerror(error),
-                                      kpl_reject_text(load.reject), load.reject_pc));
+            mismatch(row, fmt::format("loading: {}, {} at {}", std::strerror(error), kpl_reject_text(load.reject),
+                                      load.reject_pc));
             return false;
         }
         loads_++;
@@ -179,8 +179,7 @@ class Kernel {
             mismatch(row, fmt::format("{}: r0 is {:#x}, expected {:#x}", name, run.result, row.r0));
         for (auto [index, value] : row.words_after)
             if (data.at(index) != value)
-                mismatch(row, fmt::format("{}: word {} is {:#x}, expected {:#x}", name, index, data[index],
-                                          value));
+                mismatch(row, fmt::format("{}: word {} is {:#x}, expected {:#x}", name, index, data[index], value));
     }
 
     UniqueFd session_;

@@ -69,8 +69,7 @@ class Module {
     }
 
     // Those that the kernel takes; `refused` gets the others' errors.
-    std::vector<uint32_t> attach(const std::vector<uint64_t>& addresses,
-                                 std::map<uint64_t, int>& refused) const {
+    std::vector<uint32_t> attach(const std::vector<uint64_t>& addresses, std::map<uint64_t, int>& refused) const {
         std::vector<kpl_attach> requests;
         for (const uint64_t addr : addresses) {
             kpl_attach one{};
@@ -145,8 +144,7 @@ std::vector<std::vector<Place>> rounds_of(const std::vector<FunctionView>& funct
                                 : point.ftrace         ? "ftrace"
                                 : point.optimize.yes() ? "optimized"
                                                        : "int3";
-            rounds[round].push_back(
-                {point.addr, view.symbol.addr, view.symbol.name, point.probe.yes(), state});
+            rounds[round].push_back({point.addr, view.symbol.addr, view.symbol.name, point.probe.yes(), state});
         }
     }
     return rounds;
@@ -166,8 +164,7 @@ std::map<uint64_t, std::string> states(const KernelMemory& memory) {
 std::map<uint64_t, std::string> settled_states(const KernelMemory& memory) {
     for (int i = 0;; i++) {
         auto now = states(memory);
-        const bool queued =
-            std::any_of(now.begin(), now.end(), [](const auto& one) { return one.second == "queued"; });
+        const bool queued = std::any_of(now.begin(), now.end(), [](const auto& one) { return one.second == "queued"; });
         if (!queued || i == patience) return now;
         ::usleep(poll_us);
     }
@@ -177,8 +174,7 @@ struct Score {
     size_t insns = 0, right = 0, refused = 0, optimized = 0, between = 0, between_right = 0;
 };
 
-void compare(const std::vector<Place>& round, const Module& module, const KernelMemory& memory,
-             Score& score) {
+void compare(const std::vector<Place>& round, const Module& module, const KernelMemory& memory, Score& score) {
     std::vector<uint64_t> addresses;
     for (const Place& place : round) addresses.push_back(place.addr);
     std::map<uint64_t, int> refused;
@@ -206,8 +202,7 @@ void compare(const std::vector<Place>& round, const Module& module, const Kernel
 void compare_between(const FunctionView& view, const Module& module, Score& score) {
     std::vector<uint64_t> addresses;
     for (const ProbePoint& point : view.points)
-        for (uint64_t at = point.addr + 1;
-             at < point.addr + point.length && at < view.symbol.addr + view.size; at++)
+        for (uint64_t at = point.addr + 1; at < point.addr + point.length && at < view.symbol.addr + view.size; at++)
             addresses.push_back(at);
     std::map<uint64_t, int> refused;
     const auto ids = module.attach(addresses, refused);
@@ -216,8 +211,7 @@ void compare_between(const FunctionView& view, const Module& module, Score& scor
     score.between_right += refused.size();
     for (const uint64_t addr : addresses)
         if (!refused.contains(addr))
-            fmt::print("{}+{:#x}: within an instruction, but taken\n", view.symbol.name,
-                       addr - view.symbol.addr);
+            fmt::print("{}+{:#x}: within an instruction, but taken\n", view.symbol.name, addr - view.symbol.addr);
 }
 
 }  // namespace
@@ -229,14 +223,14 @@ int main(int argc, char** argv) {
     Inspector inspector = need(Inspector::open(symbols, types));
     const KernelMemory memory = need(KernelMemory::open());
     const Module module;
-    const auto functions = draw(inspector, symbols, std::stoul(argv[1]),
-                                static_cast<unsigned>(std::stoul(argv[2])), argc > 3 ? argv[3] : "vmlinux");
+    const auto functions = draw(inspector, symbols, std::stoul(argv[1]), static_cast<unsigned>(std::stoul(argv[2])),
+                                argc > 3 ? argv[3] : "vmlinux");
     Score score;
     const auto rounds = rounds_of(functions);
     for (const auto& round : rounds) compare(round, module, memory, score);
     for (const FunctionView& view : functions) compare_between(view, module, score);
-    fmt::print("{} functions, {} rounds; {} refused, {} optimized\n", functions.size(), rounds.size(),
-               score.refused, score.optimized);
+    fmt::print("{} functions, {} rounds; {} refused, {} optimized\n", functions.size(), rounds.size(), score.refused,
+               score.optimized);
     fmt::print("within instructions: {} of {} refused\n", score.between_right, score.between);
     fmt::print("{} of {} instructions: {:.2f} %\n", score.right, score.insns,
                score.insns ? 100.0 * static_cast<double>(score.right) / static_cast<double>(score.insns) : 0);

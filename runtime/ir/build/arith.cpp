@@ -26,8 +26,7 @@ Value Builder::arith(Arith op, const Value& a, const Value& b) {
     if (!usable(a, use) || !usable(b, use)) return poison();
     if (a.is(Kind::Int) && b.is(Kind::Int)) return integer_arith(op, a, b);
     const auto is_address = [](const Value& v) { return v.is(Kind::Pointer) || v.is(Kind::Memory); };
-    if ((is_address(a) || is_address(b)) && (is_address(a) || a.is(Kind::Int)) &&
-        (is_address(b) || b.is(Kind::Int)))
+    if ((is_address(a) || is_address(b)) && (is_address(a) || a.is(Kind::Int)) && (is_address(b) || b.is(Kind::Int)))
         return pointer_arith(op, a, b);
     return fail(Err::NEED_INT, use, describe(a.is(Kind::Int) ? b : a));
 }
@@ -56,8 +55,7 @@ Value Builder::divide(Arith op, const Value& a, const Value& b, bool is_unsigned
         return int_constant(fold_division(modulo, is_unsigned, *a.constant, *b.constant), is_unsigned);
     const ValueId divisor = num(b);
     if (!b.constant) stop_if(Cmp::Eq, divisor, w_.constant(0), KPL_STOP_DIV_ZERO, "");
-    const Opcode code =
-        is_unsigned ? (modulo ? Opcode::UMod : Opcode::UDiv) : (modulo ? Opcode::SMod : Opcode::SDiv);
+    const Opcode code = is_unsigned ? (modulo ? Opcode::UMod : Opcode::UDiv) : (modulo ? Opcode::SMod : Opcode::SDiv);
     return number(w_.binary(code, num(a), divisor), is_unsigned ? uint_type : int_type);
 }
 
@@ -74,8 +72,7 @@ Value Builder::pointer_arith(Arith op, const Value& a, const Value& b) {
     const auto target = target_of(pointer);
     if (!target) return poison();
     const bool both = !a.is(Kind::Int) && !b.is(Kind::Int);
-    if ((op != Arith::Add && op != Arith::Sub) || (both && op == Arith::Add) ||
-        (op == Arith::Sub && a.is(Kind::Int)))
+    if ((op != Arith::Add && op != Arith::Sub) || (both && op == Arith::Add) || (op == Arith::Sub && a.is(Kind::Int)))
         return fail(Err::NEED_INT_NOT_POINTER, use, describe(pointer));
     const auto resolved = ask(s_.types.resolve(*target));
     if (!resolved) return poison();
@@ -101,8 +98,7 @@ Value Builder::pointer_arith(Arith op, const Value& a, const Value& b) {
 
 Value Builder::negate(const Value& v) {
     if (!need_int(v, "unary '-'")) return poison();
-    if (v.constant)
-        return int_constant(static_cast<int64_t>(-static_cast<uint64_t>(*v.constant)), v.type.is_unsigned);
+    if (v.constant) return int_constant(static_cast<int64_t>(-static_cast<uint64_t>(*v.constant)), v.type.is_unsigned);
     return number(w_.unary(Opcode::Neg, num(v)), v.type.is_unsigned ? uint_type : int_type);
 }
 
@@ -122,8 +118,8 @@ Value Builder::length(const Value& v) {
     if (!v.is(Kind::String) && !v.is(Kind::Stack)) return fail(Err::LENGTH, describe(v));
     if (v.literal) return int_constant(static_cast<int64_t>(v.text.size()));
     // The header of struct kpl_str: the length in its low half, and zero.
-    const ValueId bytes = v.str.where == StrRef::Where::Data ? w_.load_data(v.str.index)
-                                                             : w_.load_slot(v.str.index, v.str.offset);
+    const ValueId bytes =
+        v.str.where == StrRef::Where::Data ? w_.load_data(v.str.index) : w_.load_slot(v.str.index, v.str.offset);
     return number(v.is(Kind::Stack) ? w_.binary(Opcode::Shr, bytes, w_.constant(3)) : bytes, int_type);
 }
 

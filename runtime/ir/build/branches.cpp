@@ -7,16 +7,11 @@ namespace kpl::builder {
 using namespace ir;
 
 // Stands for a test that was reported, or waits for another round: both ways are followed.
-Condition Builder::either_way() {
-    return {.a = w_.constant(0), .b = w_.constant(0)};
-}
+Condition Builder::either_way() { return {.a = w_.constant(0), .b = w_.constant(0)}; }
 
 // Each of these is followed by a JMP that is taken when the comparison holds.
 void Builder::op_compare(const Insn& i) {
-    const Cmp cmp = i.op == Op::ISLT   ? Cmp::SLt
-                    : i.op == Op::ISGE ? Cmp::SGe
-                    : i.op == Op::ISLE ? Cmp::SLe
-                                       : Cmp::SGt;
+    const Cmp cmp = i.op == Op::ISLT ? Cmp::SLt : i.op == Op::ISGE ? Cmp::SGe : i.op == Op::ISLE ? Cmp::SLe : Cmp::SGt;
     const std::optional<Condition> c = compare(cmp, slot(i.a), slot(i.c));
     branch_on(c ? *c : either_way(), cur_, cur_, jump_target(*frame_->proto, pc_), pc_ + 2);
 }
@@ -26,30 +21,14 @@ void Builder::op_equal(const Insn& i) {
     Value b;
     bool negate = false;
     switch (i.op) {
-        case Op::ISNEV:
-            negate = true;
-            [[fallthrough]];
-        case Op::ISEQV:
-            b = slot(i.c);
-            break;
-        case Op::ISNES:
-            negate = true;
-            [[fallthrough]];
-        case Op::ISEQS:
-            b = gc_constant(i.c);
-            break;
-        case Op::ISNEN:
-            negate = true;
-            [[fallthrough]];
-        case Op::ISEQN:
-            b = number_constant(frame_->proto->num[i.c]);
-            break;
-        case Op::ISNEP:
-            negate = true;
-            [[fallthrough]];
-        default:
-            b = i.c == 0 ? nil_value() : bool_constant(i.c == 2);
-            break;
+        case Op::ISNEV: negate = true; [[fallthrough]];
+        case Op::ISEQV: b = slot(i.c); break;
+        case Op::ISNES: negate = true; [[fallthrough]];
+        case Op::ISEQS: b = gc_constant(i.c); break;
+        case Op::ISNEN: negate = true; [[fallthrough]];
+        case Op::ISEQN: b = number_constant(frame_->proto->num[i.c]); break;
+        case Op::ISNEP: negate = true; [[fallthrough]];
+        default: b = i.c == 0 ? nil_value() : bool_constant(i.c == 2); break;
     }
     const bool a_nil = a.is(Kind::Nil), b_nil = b.is(Kind::Nil);
     const std::optional<Condition> c = equal(a, b, slot_name(i.a));
@@ -68,8 +47,7 @@ void Builder::op_equal(const Insn& i) {
 // A value that is tested where it stands: an `or` whose left side it is, not the condition of an `if`.
 bool Builder::keeps_tested(uint32_t slot, uint32_t target) const {
     const Proto& proto = *frame_->proto;
-    if (!proto.local_at(slot, pc_))
-        return frame_->cfg->blocks[frame_->cfg->block_of[target]].live_in.test(slot);
+    if (!proto.local_at(slot, pc_)) return frame_->cfg->blocks[frame_->cfg->block_of[target]].live_in.test(slot);
     // In `x = … or y` the other way ends in an assignment to x…
     const Insn& last = proto.code[target - 1];
     if (op_modes(last.op).a != Mode::Dst || last.a != slot) return false;
@@ -118,9 +96,7 @@ void Builder::refine(State& state, const Value& tested, Known known) {
                 // A nil-able pointer may also be NULL here; nil says all that can be done with it.
                 if (nilable) v = nil_value();
                 break;
-            case Known::NotNil:
-                v = without_nil(v);
-                break;
+            case Known::NotNil: v = without_nil(v); break;
         }
     }
 }
@@ -142,23 +118,16 @@ std::optional<Condition> Builder::truth(const Value& v, const std::string& name)
     const std::string what = name.empty() ? "this value" : "'" + name + "'";
     const std::string code = name.empty() ? "x" : name;
     switch (v.kind()) {
-        case Kind::Int:
-            fail(Err::TRUTH_INT, what, code);
-            return std::nullopt;
-        case Kind::Pointer:
-            fail(Err::TRUTH_POINTER, what, code);
-            return std::nullopt;
+        case Kind::Int: fail(Err::TRUTH_INT, what, code); return std::nullopt;
+        case Kind::Pointer: fail(Err::TRUTH_POINTER, what, code); return std::nullopt;
         case Kind::String:
             if (v.literal) return Condition{.known = true};
             fail(Err::TRUTH_STRING, what, code);
             return std::nullopt;
         case Kind::Memory:
         case Kind::Stack:
-        case Kind::Snapshot:
-            fail(Err::TRUTH_ALWAYS, what, describe(v));
-            return std::nullopt;
-        default:
-            return Condition{.known = true};  // a captured map, table, function…
+        case Kind::Snapshot: fail(Err::TRUTH_ALWAYS, what, describe(v)); return std::nullopt;
+        default: return Condition{.known = true};  // a captured map, table, function…
     }
 }
 
@@ -232,10 +201,9 @@ void Builder::for_next(const Insn& i, bool upward, State state) {
     const ValueId at = num(index), end = num(limit);
     const ValueId left = w_.binary(Opcode::Sub, upward ? end : at, upward ? at : end);
     const ValueId stride = num(step);
-    const ValueId size = upward ? stride
-                         : step.constant
-                             ? w_.constant(static_cast<int64_t>(-static_cast<uint64_t>(*step.constant)))
-                             : w_.unary(Opcode::Neg, stride);
+    const ValueId size = upward          ? stride
+                         : step.constant ? w_.constant(static_cast<int64_t>(-static_cast<uint64_t>(*step.constant)))
+                                         : w_.unary(Opcode::Neg, stride);
     const bool single = step.constant && *step.constant == 1;
     const auto [more, done] = single ? fork(Cmp::Ne, at, end) : fork(Cmp::UGe, left, size);
     State body = state;

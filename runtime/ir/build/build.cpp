@@ -36,7 +36,8 @@ Result<BuildResult> build(Unit& unit, Types& types, const BuildOptions& options)
         more = state.end_round();
     }
     if (more)
-        return Error{Errc::script, unit.handlers[unit.built].name + ": the types of these handlers can't be worked out"};
+        return Error{Errc::script,
+                     unit.handlers[unit.built].name + ": the types of these handlers can't be worked out"};
     if (!state.diag.has_errors()) state.finish();
     if (state.diag.has_errors()) return state.diag.error();
     unit.built = unit.handlers.size();

@@ -101,8 +101,7 @@ class Builder {
     void run_frame(Frame& frame, State entry);
     void run_block(Frame& frame, uint32_t block);
     void enter_block(Frame& frame, uint32_t block);
-    State merge_states(Frame& frame, uint32_t block, std::vector<Edge>& edges, ir::BlockId into,
-                       LoopHead* head);
+    State merge_states(Frame& frame, uint32_t block, std::vector<Edge>& edges, ir::BlockId into, LoopHead* head);
     static std::set<std::string> on_every_path(const std::vector<Edge>& edges, std::set<std::string> State::*names);
     void merge_records(Frame& frame, const std::vector<Edge>& edges, ir::BlockId into, State& merged);
     void go_to(uint32_t pc, ir::BlockId from, State state);
@@ -124,10 +123,8 @@ class Builder {
     };
     Value merge(const Meeting& m);
     Value merge_in_place(const Meeting& m, const std::vector<Value>& known, const Type& type);
-    std::optional<Type> joined_type(const std::vector<Value>& values, const Type* hint,
-                                    const std::string& name);
-    std::optional<Type> joined_integers(const std::vector<Value>& values, const Type* hint,
-                                        const std::string& name);
+    std::optional<Type> joined_type(const std::vector<Value>& values, const Type* hint, const std::string& name);
+    std::optional<Type> joined_integers(const std::vector<Value>& values, const Type* hint, const std::string& name);
     bool same_pointee(TypeId a, TypeId b);
     bool becomes_pointer(Type& type);
     ir::ValueId number_in(ir::BlockId block, const Value& v);
@@ -354,8 +351,7 @@ class Builder {
     Value new_string(uint32_t limit);
     ir::StrRef str_of(const Value& v);
     Value string_literal(const std::string& bytes);
-    std::optional<uint32_t> need_limit(const Values& args, size_t index, const char* name,
-                                       uint32_t otherwise);
+    std::optional<uint32_t> need_limit(const Values& args, size_t index, const char* name, uint32_t otherwise);
 
     // ---- records.cpp: what goes into events, keys and values
     Values emit_event(const Value& event, const Values& args);
@@ -363,7 +359,8 @@ class Builder {
     std::optional<Type> storable(const Value& v, const std::string& use);
     bool store_shape(RecordShape& shape, const std::string& name, const Value& v, const std::string& use);
     using Named = std::map<std::string, Value>;
-    bool store_record(RecordShape& shape, const Named& record, const std::function<std::string(const std::string&)>& use);
+    bool store_record(RecordShape& shape, const Named& record,
+                      const std::function<std::string(const std::string&)>& use);
     static std::string fields_text(const RecordShape& shape);
     std::vector<ir::FieldStore> field_stores(const Layout& layout, const Named& values);
     bool check_format(std::string& format, const Values& values);

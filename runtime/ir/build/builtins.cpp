@@ -92,7 +92,8 @@ struct BuiltinTable {
     static std::vector<std::string_view> own() {
         std::vector<std::string_view> names;
         for (const B::BuiltinRow& row : rows)
-            if (row.lower != &B::b_refused && std::string_view(row.name).find('.') == std::string_view::npos) names.push_back(row.name);
+            if (row.lower != &B::b_refused && std::string_view(row.name).find('.') == std::string_view::npos)
+                names.push_back(row.name);
         return names;
     }
 
@@ -124,17 +125,14 @@ std::string Builder::meant_by(const std::string& name) {
     for (const BuiltinRow& row : BuiltinTable::rows)
         if (row.lower != &Builder::b_refused) nearest.offer(row.name);
     if (const std::string near = did_you_mean(nearest.names()); !near.empty()) return near;
-    const bool is_macro = name.size() > 2 && std::none_of(name.begin(), name.end(), [](unsigned char c) { return std::islower(c); });
+    const bool is_macro =
+        name.size() > 2 && std::none_of(name.begin(), name.end(), [](unsigned char c) { return std::islower(c); });
     return is_macro ? ": a macro of C, perhaps, of which the kernel's types know nothing: write its number" : "";
 }
 
-bool Builder::is_builtin_table(const std::string& name) {
-    return name == "ffi" || name == "bit" || name == "ffi.C";
-}
+bool Builder::is_builtin_table(const std::string& name) { return name == "ffi" || name == "bit" || name == "ffi.C"; }
 
-Values Builder::b_refused(const BuiltinRow& row, Values&) {
-    return {fail(static_cast<Err>(row.param), row.name)};
-}
+Values Builder::b_refused(const BuiltinRow& row, Values&) { return {fail(static_cast<Err>(row.param), row.name)}; }
 
 Values Builder::b_number(const BuiltinRow& row, Values&) {
     Value v = number(w_.call(static_cast<kpl_helper>(row.param), {}, false), int_type);
@@ -142,9 +140,7 @@ Values Builder::b_number(const BuiltinRow& row, Values&) {
     return {v};
 }
 
-Values Builder::b_cpu(const BuiltinRow&, Values&) {
-    return {hit_field(offsetof(kpl_hit, cpu), int_type)};
-}
+Values Builder::b_cpu(const BuiltinRow&, Values&) { return {hit_field(offsetof(kpl_hit, cpu), int_type)}; }
 
 Values Builder::b_task(const BuiltinRow&, Values&) {
     const auto type = ask(s_.types.parse("struct task_struct"));
@@ -178,8 +174,7 @@ StrRef Builder::str_of(const Value& v) {
     return {.index = w_.literal_slot(v.text), .limit = static_cast<uint32_t>(v.text.size())};
 }
 
-std::optional<uint32_t> Builder::need_limit(const Values& args, size_t index, const char* name,
-                                            uint32_t otherwise) {
+std::optional<uint32_t> Builder::need_limit(const Values& args, size_t index, const char* name, uint32_t otherwise) {
     if (index >= args.size()) return otherwise;
     const auto n = need_constant(args[index], std::string("the limit of ") + name);
     if (!n) return std::nullopt;
@@ -238,8 +233,8 @@ Values Builder::b_str(const BuiltinRow& row, Values& args) {
     if (!given) return {poison()};
     Value v = new_string(from.is(Kind::Memory) ? std::min(*given, limit) : *given);
     const std::string what = fmt::format("{}({})", row.name, from.text);
-    w_.call(static_cast<kpl_helper>(row.param),
-            {HitOperand{}, StrOperand{v.str}, ConstOperand{v.str.limit}, address}, !soft(), what);
+    w_.call(static_cast<kpl_helper>(row.param), {HitOperand{}, StrOperand{v.str}, ConstOperand{v.str.limit}, address},
+            !soft(), what);
     return {v};
 }
 
@@ -267,9 +262,9 @@ Values Builder::b_starts(const BuiltinRow&, Values& args) {
     if (!need_string(args[0], "starts") || !need_string(args[1], "starts")) return {poison()};
     if (args[0].literal && args[1].literal) return {bool_constant(args[0].text.starts_with(args[1].text))};
     const StrRef s = str_of(args[0]), prefix = str_of(args[1]);
-    const ValueId r = w_.call(
-        KPL_H_str_starts,
-        {StrOperand{s}, ConstOperand{s.limit}, StrOperand{prefix}, ConstOperand{prefix.limit}}, false);
+    const ValueId r =
+        w_.call(KPL_H_str_starts,
+                {StrOperand{s}, ConstOperand{s.limit}, StrOperand{prefix}, ConstOperand{prefix.limit}}, false);
     return {number(r, bool_type)};
 }
 
@@ -294,8 +289,7 @@ Values Builder::b_stack(const BuiltinRow& row, Values& args) {
 
 Values Builder::b_sym(const BuiltinRow&, Values& args) {
     if (!usable(args[0], "sym")) return {poison()};
-    if (!args[0].is(Kind::Int) && !args[0].is(Kind::Pointer))
-        return {fail(Err::NEED_INT, "sym", describe(args[0]))};
+    if (!args[0].is(Kind::Int) && !args[0].is(Kind::Pointer)) return {fail(Err::NEED_INT, "sym", describe(args[0]))};
     return {number(num(args[0]), symbol_type)};
 }
 
@@ -325,7 +319,8 @@ Values Builder::b_path(const BuiltinRow&, Values& args) {
         return {poison()};
     Value v = new_string(*limit);
     w_.call(KPL_H_path,
-            {HitOperand{}, StrOperand{v.str}, ConstOperand{v.str.limit}, offset_by(address_of(of), offset), ConstOperand{mount}},
+            {HitOperand{}, StrOperand{v.str}, ConstOperand{v.str.limit}, offset_by(address_of(of), offset),
+             ConstOperand{mount}},
             !soft(), fmt::format("path({})", of.text));
     return {v};
 }
@@ -338,9 +333,7 @@ Values Builder::b_printf(const BuiltinRow&, Values& args) {
     return emit_printf(args[0].text, false, Values(args.begin() + 1, args.end()));
 }
 
-Values Builder::b_print(const BuiltinRow&, Values& args) {
-    return emit_printf("", true, args);
-}
+Values Builder::b_print(const BuiltinRow&, Values& args) { return emit_printf("", true, args); }
 
 Values Builder::b_exit(const BuiltinRow&, Values& args) {
     if (!side_effect("exit")) return {};
@@ -367,10 +360,9 @@ Values Builder::b_try(const BuiltinRow&, Values& args) {
     const Value& value = args[0];
     const Value& otherwise = args[1];
     if (value.is_poison() || otherwise.is_poison()) return {poison()};
-    const bool computed =
-        (!otherwise.constant && otherwise.id != no_value && otherwise.id >= region->insts) ||
-        (otherwise.is(Kind::String) && !otherwise.literal && otherwise.str.where == StrRef::Where::Slot &&
-         otherwise.str.index >= region->slots);
+    const bool computed = (!otherwise.constant && otherwise.id != no_value && otherwise.id >= region->insts) ||
+                          (otherwise.is(Kind::String) && !otherwise.literal &&
+                           otherwise.str.where == StrRef::Where::Slot && otherwise.str.index >= region->slots);
     if (computed) return {fail(Err::TRY_DEFAULT)};
     const ValueId status = w_.append({.op = Opcode::StatusClear});
     const auto [bad, good] = fork(Cmp::Ne, status, w_.constant(0));

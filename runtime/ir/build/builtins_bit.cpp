@@ -10,24 +10,16 @@ namespace {
 
 uint64_t fold(Opcode op, uint64_t a, uint64_t b) {
     switch (op) {
-        case Opcode::And:
-            return a & b;
-        case Opcode::Or:
-            return a | b;
-        case Opcode::Xor:
-            return a ^ b;
-        case Opcode::Shl:
-            return a << (b & 63);
-        case Opcode::Shr:
-            return a >> (b & 63);
-        default:
-            return static_cast<uint64_t>(static_cast<int64_t>(a) >> (b & 63));
+        case Opcode::And: return a & b;
+        case Opcode::Or: return a | b;
+        case Opcode::Xor: return a ^ b;
+        case Opcode::Shl: return a << (b & 63);
+        case Opcode::Shr: return a >> (b & 63);
+        default: return static_cast<uint64_t>(static_cast<int64_t>(a) >> (b & 63));
     }
 }
 
-uint64_t bits(const Value& v) {
-    return static_cast<uint64_t>(*v.constant);
-}
+uint64_t bits(const Value& v) { return static_cast<uint64_t>(*v.constant); }
 
 }  // namespace
 
@@ -64,8 +56,8 @@ Values Builder::b_bit_shift(const BuiltinRow& row, Values& args) {
     const bool is_unsigned = args[0].type.is_unsigned;
     if (args[0].constant && args[1].constant)
         return {int_constant(static_cast<int64_t>(fold(op, bits(args[0]), bits(args[1]))), is_unsigned)};
-    const Value count = args[1].constant ? int_constant(*args[1].constant & 63)
-                                         : binary(Opcode::And, args[1], int_constant(63), false);
+    const Value count =
+        args[1].constant ? int_constant(*args[1].constant & 63) : binary(Opcode::And, args[1], int_constant(63), false);
     return {binary(op, args[0], count, is_unsigned)};
 }
 
@@ -80,8 +72,7 @@ Values Builder::b_bit_rotate(const BuiltinRow& row, Values& args) {
         back = int_constant((64 - n) & 63);
     } else {
         count = binary(Opcode::And, args[1], int_constant(63), false);
-        back = binary(Opcode::And, number(w_.unary(Opcode::Neg, num(args[1])), int_type), int_constant(63),
-                      false);
+        back = binary(Opcode::And, number(w_.unary(Opcode::Neg, num(args[1])), int_type), int_constant(63), false);
     }
     const Value one = binary(left ? Opcode::Shl : Opcode::Shr, args[0], count, is_unsigned);
     const Value other = binary(left ? Opcode::Shr : Opcode::Shl, args[0], back, is_unsigned);

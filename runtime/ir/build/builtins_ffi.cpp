@@ -21,11 +21,10 @@ Value Builder::cast(TypeId type, bool user, const Value& v) {
     Value result;
     switch (t->kind) {
         case TypeKind::Pointer:
-            result = number(raw, {.kind = Kind::Pointer, .ctype = t->element, .space = user ? Space::User : v.type.space});
+            result =
+                number(raw, {.kind = Kind::Pointer, .ctype = t->element, .space = user ? Space::User : v.type.space});
             break;
-        case TypeKind::Bool:
-            result = number(w_.compare(Cmp::Ne, raw, w_.constant(0)), bool_type);
-            break;
+        case TypeKind::Bool: result = number(w_.compare(Cmp::Ne, raw, w_.constant(0)), bool_type); break;
         case TypeKind::Int:
         case TypeKind::Char:
         case TypeKind::Enum:

@@ -34,9 +34,7 @@ void Builder::op_call(const Insn& i) {
     set_results(i, call(slot(i.a), call_args(i, i.c ? i.c - 1u : 0, false), slot_name(i.a)));
 }
 
-void Builder::op_callm(const Insn& i) {
-    set_results(i, call(slot(i.a), call_args(i, i.c, true), slot_name(i.a)));
-}
+void Builder::op_callm(const Insn& i) { set_results(i, call(slot(i.a), call_args(i, i.c, true), slot_name(i.a))); }
 
 void Builder::op_callt(const Insn& i) {
     Values results = call(slot(i.a), call_args(i, i.c ? i.c - 1u : 0, false), slot_name(i.a));
@@ -52,22 +50,17 @@ Values Builder::call(const Value& target, Values args, const std::string& name) 
     const Value callee = target;  // the slots may move while a function is inlined
     switch (callee.kind()) {
         case Kind::Undefined:
-        case Kind::Poison:
-            return {poison()};
-        case Kind::Builtin:
-            return call_builtin(callee.text, std::move(args));
-        case Kind::Function:
-            return inline_call(callee, std::move(args));
-        case Kind::Event:
-            return emit_event(callee, args);
+        case Kind::Poison: return {poison()};
+        case Kind::Builtin: return call_builtin(callee.text, std::move(args));
+        case Kind::Function: return inline_call(callee, std::move(args));
+        case Kind::Event: return emit_event(callee, args);
         case Kind::Method: {
             if (args.empty()) return {fail(Err::METHOD_DOT, callee.text)};
             const Value receiver = args[0];
             args.erase(args.begin());
             return map_method(receiver, callee.text, args);
         }
-        default:
-            break;
+        default: break;
     }
     if (callee.is(Kind::Opaque) && callee.index == calls_itself) return {fail(Err::RECURSION)};
     const std::string& missing = callee.text.empty() ? name : callee.text;

@@ -87,32 +87,16 @@ void call_effects(const Insn& i, uint32_t fixed_args, Effects& e) {
 // Opcodes whose operands are ranges, or more than their modes say.
 bool special_effects(const Proto& p, const Insn& i, Effects& e) {
     switch (i.op) {
-        case Op::CALL:
-            call_effects(i, i.c ? i.c - 1u : 0, e);
-            return true;
-        case Op::CALLM:
-            call_effects(i, i.c, e);
-            return true;
-        case Op::CALLT:
-            call_effects(i, i.c ? i.c - 1u : 0, e);
-            return true;
-        case Op::CALLMT:
-            call_effects(i, i.c, e);
-            return true;
+        case Op::CALL: call_effects(i, i.c ? i.c - 1u : 0, e); return true;
+        case Op::CALLM: call_effects(i, i.c, e); return true;
+        case Op::CALLT: call_effects(i, i.c ? i.c - 1u : 0, e); return true;
+        case Op::CALLMT: call_effects(i, i.c, e); return true;
         case Op::RET:
         case Op::RET0:
-        case Op::RET1:
-            e.use_range(i.a, i.c ? i.c - 1u : 0);
-            return true;
-        case Op::RETM:
-            e.use_range(i.a, i.c);
-            return true;
-        case Op::KNIL:
-            e.def_range(i.a, i.c + 1u - i.a);
-            return true;
-        case Op::TSETM:
-            e.use(i.a - 1u);
-            return true;
+        case Op::RET1: e.use_range(i.a, i.c ? i.c - 1u : 0); return true;
+        case Op::RETM: e.use_range(i.a, i.c); return true;
+        case Op::KNIL: e.def_range(i.a, i.c + 1u - i.a); return true;
+        case Op::TSETM: e.use(i.a - 1u); return true;
         case Op::CAT:
             e.use_range(i.b, i.c + 1u - i.b);
             e.def(i.a);
@@ -134,11 +118,8 @@ bool special_effects(const Proto& p, const Insn& i, Effects& e) {
             e.def_range(i.a, i.b ? i.b - 1u : 0);
             return true;
         case Op::IST:
-        case Op::ISF:
-            e.use(i.c);
-            return true;
-        default:
-            return false;
+        case Op::ISF: e.use(i.c); return true;
+        default: return false;
     }
 }
 

@@ -10,61 +10,40 @@ namespace {
 
 Cmp unsigned_of(Cmp cmp) {
     switch (cmp) {
-        case Cmp::SLt:
-            return Cmp::ULt;
-        case Cmp::SLe:
-            return Cmp::ULe;
-        case Cmp::SGt:
-            return Cmp::UGt;
-        case Cmp::SGe:
-            return Cmp::UGe;
-        default:
-            return cmp;
+        case Cmp::SLt: return Cmp::ULt;
+        case Cmp::SLe: return Cmp::ULe;
+        case Cmp::SGt: return Cmp::UGt;
+        case Cmp::SGe: return Cmp::UGe;
+        default: return cmp;
     }
 }
 
 bool holds(Cmp cmp, int64_t a, int64_t b) {
     const uint64_t x = static_cast<uint64_t>(a), y = static_cast<uint64_t>(b);
     switch (cmp) {
-        case Cmp::Eq:
-            return a == b;
-        case Cmp::Ne:
-            return a != b;
-        case Cmp::SLt:
-            return a < b;
-        case Cmp::SLe:
-            return a <= b;
-        case Cmp::SGt:
-            return a > b;
-        case Cmp::SGe:
-            return a >= b;
-        case Cmp::ULt:
-            return x < y;
-        case Cmp::ULe:
-            return x <= y;
-        case Cmp::UGt:
-            return x > y;
-        case Cmp::UGe:
-            return x >= y;
+        case Cmp::Eq: return a == b;
+        case Cmp::Ne: return a != b;
+        case Cmp::SLt: return a < b;
+        case Cmp::SLe: return a <= b;
+        case Cmp::SGt: return a > b;
+        case Cmp::SGe: return a >= b;
+        case Cmp::ULt: return x < y;
+        case Cmp::ULe: return x <= y;
+        case Cmp::UGt: return x > y;
+        case Cmp::UGe: return x >= y;
     }
     return false;
 }
 
-bool is_negative(const Value& v) {
-    return v.constant && !v.type.is_unsigned && *v.constant < 0;
-}
-bool is_zero(const Value& v) {
-    return v.constant && *v.constant == 0;
-}
+bool is_negative(const Value& v) { return v.constant && !v.type.is_unsigned && *v.constant < 0; }
+bool is_zero(const Value& v) { return v.constant && *v.constant == 0; }
 // One of them may be nil, and that makes them different.
 bool equals_if_there(const Value& a, const Value& b) {
     const bool values = (a.is(Kind::Int) && b.is(Kind::Int)) || (a.is(Kind::String) && b.is(Kind::String));
     return values && a.type.nilable != b.type.nilable;
 }
 // Structs and arrays stand for their address, as in FFI.
-bool is_address(const Value& v) {
-    return v.is(Kind::Pointer) || v.is(Kind::Memory);
-}
+bool is_address(const Value& v) { return v.is(Kind::Pointer) || v.is(Kind::Memory); }
 
 }  // namespace
 
@@ -88,8 +67,8 @@ std::optional<Condition> Builder::compare_integers(Cmp cmp, const Value& a, cons
     }
     if (is_unsigned) cmp = unsigned_of(cmp);
     if (a.constant && b.constant) return Condition{.known = holds(cmp, *a.constant, *b.constant)};
-    const bool below_zero = (is_zero(b) && (cmp == Cmp::ULt || cmp == Cmp::UGe)) ||
-                            (is_zero(a) && (cmp == Cmp::UGt || cmp == Cmp::ULe));
+    const bool below_zero =
+        (is_zero(b) && (cmp == Cmp::ULt || cmp == Cmp::UGe)) || (is_zero(a) && (cmp == Cmp::UGt || cmp == Cmp::ULe));
     if (below_zero) s_.diag.warn(w_.place(), Warn::UNSIGNED_BELOW_ZERO);
     return Condition{.cmp = cmp, .a = num(a), .b = num(b)};
 }
@@ -109,11 +88,9 @@ std::optional<Condition> Builder::equal(const Value& a, const Value& b, const st
         return Condition{.cmp = Cmp::Eq, .a = null_if_nil(a), .b = null_if_nil(b)};
     if (!usable(a, "a comparison") || !usable(b, "a comparison")) return std::nullopt;
     if (a.is(Kind::Int) && b.is(Kind::Int)) return compare_integers(Cmp::Eq, a, b);
-    if (is_address(a) && is_address(b))
-        return Condition{.cmp = Cmp::Eq, .a = address_of(a), .b = address_of(b)};
+    if (is_address(a) && is_address(b)) return Condition{.cmp = Cmp::Eq, .a = address_of(a), .b = address_of(b)};
     if (a.is(Kind::String) && b.is(Kind::String)) return equal_strings(a, b);
-    const bool pointer_int =
-        (a.is(Kind::Pointer) && b.is(Kind::Int)) || (a.is(Kind::Int) && b.is(Kind::Pointer));
+    const bool pointer_int = (a.is(Kind::Pointer) && b.is(Kind::Int)) || (a.is(Kind::Int) && b.is(Kind::Pointer));
     if (pointer_int)
         fail(Err::EQUAL_POINTER_INT);
     else if (is_address(a) && b.is(Kind::String))
@@ -144,25 +121,19 @@ std::optional<Condition> Builder::equal_nil(const Value& v, const std::string& n
     if (v.is(Kind::Nil)) return Condition{.known = true};
     if (v.is(Kind::Pointer)) {
         ValueId there = num(v);
-        if (v.type.nilable)
-            there = w_.binary(Opcode::And, v.present, w_.compare(Cmp::Ne, there, w_.constant(0)));
+        if (v.type.nilable) there = w_.binary(Opcode::And, v.present, w_.compare(Cmp::Ne, there, w_.constant(0)));
         return Condition{.cmp = Cmp::Eq, .a = there, .b = w_.constant(0)};
     }
     if (v.type.nilable) return Condition{.cmp = Cmp::Eq, .a = v.present, .b = w_.constant(0)};
     if (v.constant || v.literal) return Condition{.known = false};  // a captured setting
     switch (v.kind()) {
-        case Kind::Int:
-            fail(Err::INT_NIL, what, name.empty() ? "x" : name);
-            return std::nullopt;
+        case Kind::Int: fail(Err::INT_NIL, what, name.empty() ? "x" : name); return std::nullopt;
         case Kind::Bool:
         case Kind::String:
         case Kind::Stack:
         case Kind::Memory:
-        case Kind::Snapshot:
-            fail(Err::NEVER_NIL, what, describe(v));
-            return std::nullopt;
-        default:
-            return Condition{.known = false};
+        case Kind::Snapshot: fail(Err::NEVER_NIL, what, describe(v)); return std::nullopt;
+        default: return Condition{.known = false};
     }
 }
 
@@ -175,8 +146,7 @@ std::optional<Condition> Builder::equal_bools(const Value& a, const Value& b) {
         return std::nullopt;
     }
     const ValueId different = w_.binary(Opcode::Xor, num(a), num(b));
-    if (!a.type.nilable && !b.type.nilable)
-        return Condition{.cmp = Cmp::Eq, .a = different, .b = w_.constant(0)};
+    if (!a.type.nilable && !b.type.nilable) return Condition{.cmp = Cmp::Eq, .a = different, .b = w_.constant(0)};
     const ValueId present = a.type.nilable ? a.present : b.present;
     const ValueId absent = w_.binary(Opcode::Xor, present, w_.constant(1));
     return Condition{.cmp = Cmp::Eq, .a = w_.binary(Opcode::Or, different, absent), .b = w_.constant(0)};
@@ -185,8 +155,8 @@ std::optional<Condition> Builder::equal_bools(const Value& a, const Value& b) {
 std::optional<Condition> Builder::equal_strings(const Value& a, const Value& b) {
     if (a.literal && b.literal) return Condition{.known = a.text == b.text};
     const StrRef x = str_of(a), y = str_of(b);
-    const ValueId eq = w_.call(
-        KPL_H_str_eq, {StrOperand{x}, ConstOperand{x.limit}, StrOperand{y}, ConstOperand{y.limit}}, false);
+    const ValueId eq =
+        w_.call(KPL_H_str_eq, {StrOperand{x}, ConstOperand{x.limit}, StrOperand{y}, ConstOperand{y.limit}}, false);
     // Equal is "not 0" turned round so that negation swaps Eq and Ne.
     return Condition{.cmp = Cmp::Eq, .a = eq, .b = w_.constant(1)};
 }

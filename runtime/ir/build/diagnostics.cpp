@@ -22,12 +22,8 @@ constexpr MessageRow warning_rows[] = {
 
 }  // namespace
 
-const MessageRow& row(Err id) {
-    return error_rows[static_cast<size_t>(id)];
-}
-const MessageRow& row(Warn id) {
-    return warning_rows[static_cast<size_t>(id)];
-}
+const MessageRow& row(Err id) { return error_rows[static_cast<size_t>(id)]; }
+const MessageRow& row(Warn id) { return warning_rows[static_cast<size_t>(id)]; }
 
 std::string Diagnostics::template_of(const MessageRow& row) {
     std::string text(row.text);

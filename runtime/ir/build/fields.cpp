@@ -11,9 +11,7 @@ ValueId Builder::offset_by(ValueId base, int64_t offset) {
     return offset == 0 ? base : w_.binary(Opcode::Add, base, w_.constant(offset));
 }
 
-ValueId Builder::address_of(const Value& v) {
-    return v.is(Kind::Memory) ? offset_by(v.id, v.offset) : num(v);
-}
+ValueId Builder::address_of(const Value& v) { return v.is(Kind::Memory) ? offset_by(v.id, v.offset) : num(v); }
 
 ValueId Builder::read(uint32_t size, const Address& at, const std::string& what) {
     const bool is_soft = soft();
@@ -41,8 +39,7 @@ Value Builder::load(const Address& at, TypeId type, const Field* bits, const std
     switch (t->kind) {
         case TypeKind::Struct:
         case TypeKind::Union:
-        case TypeKind::Array:
-            return memory(at.base, at.offset, type, at.space, path);
+        case TypeKind::Array: return memory(at.base, at.offset, type, at.space, path);
         case TypeKind::Pointer: {
             const Space space = at.space == Space::User ? Space::User : Space::Unknown;
             Value v = number(read(8, at, path), {.kind = Kind::Pointer, .ctype = t->element, .space = space});
@@ -52,14 +49,11 @@ Value Builder::load(const Address& at, TypeId type, const Field* bits, const std
         case TypeKind::Int:
         case TypeKind::Bool:
         case TypeKind::Char:
-        case TypeKind::Enum:
-            return load_number(at, *t, bits, path);
-        case TypeKind::Float:
-            return fail(Err::C_FLOAT, path);
+        case TypeKind::Enum: return load_number(at, *t, bits, path);
+        case TypeKind::Float: return fail(Err::C_FLOAT, path);
         case TypeKind::Void:
         case TypeKind::Function:
-        case TypeKind::Forward:
-            break;
+        case TypeKind::Forward: break;
     }
     return fail(Err::UNKNOWN_SIZE, path);
 }
@@ -69,8 +63,7 @@ Value Builder::load_number(const Address& at, const TypeInfo& t, const Field* bi
     if (bits && bits->bit_size) {
         const ValueId raw = read(bits->bit_bytes, at, path);
         const ValueId up = w_.binary(Opcode::Shl, raw, w_.constant(64 - bits->bit_offset - bits->bit_size));
-        v = number(w_.binary(t.is_signed ? Opcode::Sar : Opcode::Shr, up, w_.constant(64 - bits->bit_size)),
-                   int_type);
+        v = number(w_.binary(t.is_signed ? Opcode::Sar : Opcode::Shr, up, w_.constant(64 - bits->bit_size)), int_type);
         if (t.size == 8 && !t.is_signed && bits->bit_size == 64) v.type = uint_type;
     } else {
         if (t.size != 1 && t.size != 2 && t.size != 4 && t.size != 8) return fail(Err::WIDE_INT, path);
@@ -131,8 +124,7 @@ Value Builder::element(const Value& v, const Value& index, const std::string& pa
     const auto size = size_of(type);
     if (!size || *size == 0) {
         const auto t = s_.types.resolve(type);
-        if (t.ok() && t->kind == TypeKind::Void)
-            return fail(Err::VOID_POINTER, v.text.empty() ? "x" : v.text);
+        if (t.ok() && t->kind == TypeKind::Void) return fail(Err::VOID_POINTER, v.text.empty() ? "x" : v.text);
         return fail(Err::UNKNOWN_SIZE, describe(v));
     }
     if (index.constant) return load({v.id, offset + *index.constant * *size, v.type.space}, type, nullptr, path);
@@ -160,10 +152,8 @@ Value Builder::from_register(ValueId raw, TypeId type, const std::string& name) 
             if (t->size > 8) return named(Kind::Opaque, "'" + name + "', an integer of over 64 bits");
             v = extend(raw, t->size, t->is_signed);
             break;
-        case TypeKind::Void:
-            return named(Kind::Opaque, "'" + name + "', as the function returns nothing");
-        default:
-            return named(Kind::Opaque, "'" + name + "', which is passed by value");
+        case TypeKind::Void: return named(Kind::Opaque, "'" + name + "', as the function returns nothing");
+        default: return named(Kind::Opaque, "'" + name + "', which is passed by value");
     }
     v.text = name;
     return v;

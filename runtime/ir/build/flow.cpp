@@ -11,9 +11,7 @@ using namespace ir;
 namespace {
 
 // Names a block of a function that is interpreted at this place, from round to round.
-std::string place_key(const Frame& frame, uint32_t block) {
-    return frame.key + ":" + std::to_string(block);
-}
+std::string place_key(const Frame& frame, uint32_t block) { return frame.key + ":" + std::to_string(block); }
 
 }  // namespace
 
@@ -77,8 +75,7 @@ void Builder::enter_block(Frame& frame, uint32_t block) {
     w_.enter(into);
 }
 
-State Builder::merge_states(Frame& frame, uint32_t block, std::vector<Edge>& edges, BlockId into,
-                            LoopHead* head) {
+State Builder::merge_states(Frame& frame, uint32_t block, std::vector<Edge>& edges, BlockId into, LoopHead* head) {
     const BasicBlock& b = frame.cfg->blocks[block];
     State merged;
     merged.slots.resize(edges[0].state.slots.size());
@@ -176,8 +173,7 @@ void Builder::save_strings(const LoopHead& head, BlockId from, State& state) {
     for (const LoopVar& var : head.vars) {
         Value& v = state.slots[var.slot];
         if (!v.is(Kind::String) || v.literal || v.str.where != StrRef::Where::Slot) continue;
-        if (!targets.contains(v.str.index) || (var.value.is(Kind::String) && v.str == var.value.str))
-            continue;
+        if (!targets.contains(v.str.index) || (var.value.is(Kind::String) && v.str == var.value.str)) continue;
         const StrRef copy{.index = w_.new_slot(KPL_STR_SIZE(v.str.limit)), .limit = v.str.limit};
         copy_string_in(from, copy, v);
         v.str = copy;
@@ -222,9 +218,8 @@ void Builder::close_loop(Frame& frame, uint32_t block, BlockId from, State state
         if (to.is(Kind::String) && fits) copy_string_in(from, to.str, v);
     }
     auto equal = [](const auto& a, const auto& b) {
-        return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& x, const auto& y) {
-            return x.first == y.first && same(x.second, y.second);
-        });
+        return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                          [](const auto& x, const auto& y) { return x.first == y.first && same(x.second, y.second); });
     };
     for (const auto& [id, record] : head.records) {
         const auto it = state.records.find(id);

@@ -92,8 +92,7 @@ Values Builder::parameters(const SlotSet& live) {
         const bool used = live.test(first + n);
         values.push_back(used && typed_here ? parameter(signature, n) : poison());
         const LocalVar* local = proto.local_at(first + n, 1);
-        if (local && !values.back().is_poison() && !values.back().is(Kind::Opaque))
-            values.back().text = local->name;
+        if (local && !values.back().is_poison() && !values.back().is(Kind::Opaque)) values.back().text = local->name;
     }
     return values;
 }
@@ -106,11 +105,11 @@ Value Builder::parameter(const Signature* signature, uint32_t index) {
     for (uint32_t n = 0; n <= index; n++) {
         const auto t = ask(s_.types.resolve(signature->params[n].type));
         if (!t) return poison();
-        const bool scalar = t->size <= 8 && t->kind != TypeKind::Struct && t->kind != TypeKind::Union &&
-                            t->kind != TypeKind::Float;
+        const bool scalar =
+            t->size <= 8 && t->kind != TypeKind::Struct && t->kind != TypeKind::Union && t->kind != TypeKind::Float;
         if (!scalar)
-            return named(Kind::Opaque, fmt::format("'{}', as '{}' is passed by value", param.name,
-                                                   signature->params[n].name));
+            return named(Kind::Opaque,
+                         fmt::format("'{}', as '{}' is passed by value", param.name, signature->params[n].name));
     }
     const Value raw = argument(index, param.name);
     return from_register(raw.id, param.type, param.name);
@@ -125,8 +124,7 @@ void Builder::note_entry_stores() {
         data->entry_stores_now = cur_.stored;
         return;
     }
-    std::erase_if(*data->entry_stores_now,
-                  [&](const std::string& name) { return !cur_.stored.contains(name); });
+    std::erase_if(*data->entry_stores_now, [&](const std::string& name) { return !cur_.stored.contains(name); });
 }
 
 // nil and true: done. false from entry: skip this instance.
@@ -154,8 +152,7 @@ void Builder::handler_return(const Values& values) {
     note_entry_stores();
     // Skips on false alone: nil goes on.
     ValueId go_on = num(v);
-    if (v.type.nilable)
-        go_on = w_.binary(Opcode::Or, go_on, w_.binary(Opcode::Xor, v.present, w_.constant(1)));
+    if (v.type.nilable) go_on = w_.binary(Opcode::Or, go_on, w_.binary(Opcode::Xor, v.present, w_.constant(1)));
     const auto [skip, done] = fork(Cmp::Eq, go_on, w_.constant(0));
     w_.enter(skip);
     w_.leave(Return{true});

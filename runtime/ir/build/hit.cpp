@@ -18,9 +18,7 @@ Value Builder::hit_field(uint32_t offset, Type type) {
     return number(w_.append({.op = Opcode::HitField, .imm = offset}), type);
 }
 
-Value Builder::reg(uint16_t offset, Type type) {
-    return number(w_.append({.op = Opcode::Reg, .imm = offset}), type);
-}
+Value Builder::reg(uint16_t offset, Type type) { return number(w_.append({.op = Opcode::Reg, .imm = offset}), type); }
 
 Value Builder::hit_member(const std::string& name) {
     const bool returns = decl_.kind == KPL_PROG_RET;
@@ -47,7 +45,8 @@ Value Builder::hit_member(const std::string& name) {
         return named(Kind::Data);
     }
     Nearest nearest(name);
-    for (const char* there : {"args", "arg", "regs", "ip", "sp", "ret", "ret_addr", "data", "func", "addr"}) nearest.offer(there);
+    for (const char* there : {"args", "arg", "regs", "ip", "sp", "ret", "ret_addr", "data", "func", "addr"})
+        nearest.offer(there);
     return fail(Err::NO_HIT_FIELD, name, did_you_mean(nearest.names()));
 }
 
@@ -87,8 +86,7 @@ Value Builder::regs_member(const std::string& name) {
     const auto offset = s_.options.arch->reg(name);
     if (!offset) {
         std::string all;
-        for (const RegisterRow& row : s_.options.arch->regs)
-            all += (all.empty() ? "" : " ") + std::string(row.name);
+        for (const RegisterRow& row : s_.options.arch->regs) all += (all.empty() ? "" : " ") + std::string(row.name);
         return fail(Err::NO_REGISTER, name, all);
     }
     return reg(*offset, uint_type);
@@ -147,9 +145,8 @@ Value Builder::data_load(const std::string& name) {
     StrRef str{.where = StrRef::Where::Data, .index = f.offset, .limit = string_bytes(type)};
     if (nilable) {
         const ValueId bits = w_.load_data(0);
-        present =
-            w_.binary(Opcode::And, w_.binary(Opcode::Shr, bits, w_.constant(static_cast<int64_t>(index))),
-                      w_.constant(1));
+        present = w_.binary(Opcode::And, w_.binary(Opcode::Shr, bits, w_.constant(static_cast<int64_t>(index))),
+                            w_.constant(1));
     }
     const bool is_string = is_bytes(type);
     if (!is_string) {
@@ -181,10 +178,10 @@ void Builder::data_store(const std::string& name, const Value& v) {
         ValueId bits = w_.load_data(0);
         if (nil || v.type.nilable) bits = w_.binary(Opcode::And, bits, w_.constant(~bit));
         if (!nil)
-            bits = w_.binary(Opcode::Or, bits,
-                             v.type.nilable
-                                 ? w_.binary(Opcode::Shl, v.present, w_.constant(static_cast<int64_t>(index)))
-                                 : w_.constant(bit));
+            bits =
+                w_.binary(Opcode::Or, bits,
+                          v.type.nilable ? w_.binary(Opcode::Shl, v.present, w_.constant(static_cast<int64_t>(index)))
+                                         : w_.constant(bit));
         w_.store_data(0, bits);
     }
     if (nil || v.type.nilable)
@@ -193,8 +190,7 @@ void Builder::data_store(const std::string& name, const Value& v) {
         cur_.stored.insert(name);
     if (nil) return;
     if (is_bytes(v.type))
-        copy_string_in(w_.block(),
-                       {.where = StrRef::Where::Data, .index = f.offset, .limit = string_bytes(shape.type)},
+        copy_string_in(w_.block(), {.where = StrRef::Where::Data, .index = f.offset, .limit = string_bytes(shape.type)},
                        v);
     else
         w_.store_data(f.offset, num(v));

@@ -8,9 +8,7 @@ using namespace ir;
 
 namespace {
 
-const std::string& string_operand(const Proto& proto, uint32_t index) {
-    return std::get<std::string>(proto.gc[index]);
-}
+const std::string& string_operand(const Proto& proto, uint32_t index) { return std::get<std::string>(proto.gc[index]); }
 
 std::string index_text(const Value& index) {
     if (index.is(Kind::Int) && index.constant) return std::to_string(*index.constant);
@@ -35,40 +33,25 @@ void Builder::op_tgets(const Insn& i) {
     assign(i.a, get_named(slot(i.b), string_operand(*frame_->proto, i.c), slot_name(i.b)));
 }
 
-void Builder::op_tgetb(const Insn& i) {
-    assign(i.a, get_indexed(slot(i.b), int_constant(i.c), slot_name(i.b)));
-}
+void Builder::op_tgetb(const Insn& i) { assign(i.a, get_indexed(slot(i.b), int_constant(i.c), slot_name(i.b))); }
 
-void Builder::op_tgetv(const Insn& i) {
-    assign(i.a, get_indexed(slot(i.b), slot(i.c), slot_name(i.b)));
-}
+void Builder::op_tgetv(const Insn& i) { assign(i.a, get_indexed(slot(i.b), slot(i.c), slot_name(i.b))); }
 
-void Builder::op_tsets(const Insn& i) {
-    set_named(slot(i.b), string_operand(*frame_->proto, i.c), slot(i.a));
-}
+void Builder::op_tsets(const Insn& i) { set_named(slot(i.b), string_operand(*frame_->proto, i.c), slot(i.a)); }
 
-void Builder::op_tsetb(const Insn& i) {
-    set_indexed(slot(i.b), int_constant(i.c), slot(i.a));
-}
+void Builder::op_tsetb(const Insn& i) { set_indexed(slot(i.b), int_constant(i.c), slot(i.a)); }
 
-void Builder::op_tsetv(const Insn& i) {
-    set_indexed(slot(i.b), slot(i.c), slot(i.a));
-}
+void Builder::op_tsetv(const Insn& i) { set_indexed(slot(i.b), slot(i.c), slot(i.a)); }
 
 Value Builder::get_named(const Value& target, const std::string& name, const std::string& path) {
     const Value v = target;
     switch (v.kind()) {
         case Kind::Undefined:
-        case Kind::Poison:
-            return poison();
-        case Kind::Hit:
-            return hit_member(name);
-        case Kind::Args:
-            return args_member(name);
-        case Kind::Regs:
-            return regs_member(name);
-        case Kind::Data:
-            return data_load(name);
+        case Kind::Poison: return poison();
+        case Kind::Hit: return hit_member(name);
+        case Kind::Args: return args_member(name);
+        case Kind::Regs: return regs_member(name);
+        case Kind::Data: return data_load(name);
         case Kind::Table:
             if (name == "C" && is_ffi(*v.table)) return named(Kind::Builtin, "ffi.C");
             return captured(v.table->get(name), v.text.empty() ? name : v.text + "." + name);
@@ -83,24 +66,18 @@ Value Builder::get_named(const Value& target, const std::string& name, const std
         case Kind::Cell:
             if (name == "add") return named(Kind::Method, name);
             return fail(Err::CELL_MEMBER, name);
-        case Kind::Event:
-            return fail(Err::EVENT_MEMBER, name);
-        case Kind::List:
-            return fail(Err::LIST_READ);
+        case Kind::Event: return fail(Err::EVENT_MEMBER, name);
+        case Kind::List: return fail(Err::LIST_READ);
         case Kind::Record: {
             Value field = record_get(v, string_literal(name));
             if (field.type.nilable && !field.literal) field.text = path + "." + name;
             return field;
         }
-        case Kind::Snapshot:
-            return usable(v, "'." + name + "'") ? snapshot_field(v, name) : poison();
+        case Kind::Snapshot: return usable(v, "'." + name + "'") ? snapshot_field(v, name) : poison();
         case Kind::Pointer:
-        case Kind::Memory:
-            return usable(v, "'." + name + "'") ? member(v, name, path) : poison();
-        case Kind::String:
-            return fail(Err::STRING_METHOD, name);
-        default:
-            break;
+        case Kind::Memory: return usable(v, "'." + name + "'") ? member(v, name, path) : poison();
+        case Kind::String: return fail(Err::STRING_METHOD, name);
+        default: break;
     }
     if (!usable(v, "'." + name + "'")) return poison();
     if (v.is(Kind::Int)) return fail(Err::MEMBER_OF_INT, name, path.empty() ? "x" : path);
@@ -111,14 +88,10 @@ Value Builder::get_indexed(const Value& target, const Value& index, const std::s
     const Value v = target;
     if (v.is_poison() || index.is_poison()) return poison();
     switch (v.kind()) {
-        case Kind::ArgNumbers:
-            return args_number(index);
-        case Kind::Map:
-            return map_get(v, index);
-        case Kind::Record:
-            return record_get(v, index);
-        case Kind::List:
-            return fail(Err::LIST_READ);
+        case Kind::ArgNumbers: return args_number(index);
+        case Kind::Map: return map_get(v, index);
+        case Kind::Record: return record_get(v, index);
+        case Kind::List: return fail(Err::LIST_READ);
         case Kind::Table: {
             const std::string name = fmt::format("{}[{}]", v.text, index_text(index));
             if (index.literal) return captured(v.table->get(index.text), name);
@@ -130,8 +103,7 @@ Value Builder::get_indexed(const Value& target, const Value& index, const std::s
             if (!usable(v, "an index")) return poison();
             if (index.literal) return member(v, index.text, path);
             return element(v, index, fmt::format("{}[{}]", path.empty() ? "…" : path, index_text(index)));
-        default:
-            break;
+        default: break;
     }
     if (index.literal) return get_named(v, index.text, path);
     if (!usable(v, "an index")) return poison();
@@ -142,36 +114,18 @@ void Builder::set_named(const Value& target, const std::string& name, const Valu
     const Value v = target;
     switch (v.kind()) {
         case Kind::Undefined:
-        case Kind::Poison:
-            return;
-        case Kind::Data:
-            data_store(name, to);
-            return;
-        case Kind::Record:
-            record_set(v, string_literal(name), to);
-            return;
-        case Kind::List:
-            list_set(v, string_literal(name), to);
-            return;
-        case Kind::Map:
-            map_set(v, string_literal(name), to);
-            return;
-        case Kind::Snapshot:
-            fail(Err::SNAPSHOT_SET, map_name(v.type.map));
-            return;
-        case Kind::Table:
-            fail(Err::TABLE_SET, v.text, name);
-            return;
+        case Kind::Poison: return;
+        case Kind::Data: data_store(name, to); return;
+        case Kind::Record: record_set(v, string_literal(name), to); return;
+        case Kind::List: list_set(v, string_literal(name), to); return;
+        case Kind::Map: map_set(v, string_literal(name), to); return;
+        case Kind::Snapshot: fail(Err::SNAPSHOT_SET, map_name(v.type.map)); return;
+        case Kind::Table: fail(Err::TABLE_SET, v.text, name); return;
         case Kind::Pointer:
-        case Kind::Memory:
-            fail(Err::MEMORY_SET, name);
-            return;
+        case Kind::Memory: fail(Err::MEMORY_SET, name); return;
         case Kind::Regs:
-        case Kind::Hit:
-            fail(Err::HIT_SET, name);
-            return;
-        default:
-            break;
+        case Kind::Hit: fail(Err::HIT_SET, name); return;
+        default: break;
     }
     if (usable(v, "an assignment")) fail(Err::MEMBER, describe(v), name);
 }
@@ -180,24 +134,13 @@ void Builder::set_indexed(const Value& target, const Value& index, const Value& 
     const Value v = target;
     if (v.is_poison() || index.is_poison()) return;
     switch (v.kind()) {
-        case Kind::Map:
-            map_set(v, index, to);
-            return;
-        case Kind::Record:
-            record_set(v, index, to);
-            return;
-        case Kind::List:
-            list_set(v, index, to);
-            return;
-        case Kind::Table:
-            fail(Err::TABLE_SET, v.text, "[…]");
-            return;
+        case Kind::Map: map_set(v, index, to); return;
+        case Kind::Record: record_set(v, index, to); return;
+        case Kind::List: list_set(v, index, to); return;
+        case Kind::Table: fail(Err::TABLE_SET, v.text, "[…]"); return;
         case Kind::Pointer:
-        case Kind::Memory:
-            fail(Err::MEMORY_SET, "[…]");
-            return;
-        default:
-            break;
+        case Kind::Memory: fail(Err::MEMORY_SET, "[…]"); return;
+        default: break;
     }
     if (index.literal)
         set_named(v, index.text, to);
@@ -223,15 +166,14 @@ std::string Builder::record_name(uint32_t id) const {
     const auto made = records_made_.find(id);
     if (made != records_made_.end() && !made->second.name.empty()) return "the table '" + made->second.name + "'";
     for (uint32_t n = 0; n < cur_.slots.size(); n++) {
-        const LocalVar* local = cur_.slots[n].is(Kind::Record) && cur_.slots[n].index == id ? frame_->proto->local_at(n, pc_) : nullptr;
+        const LocalVar* local =
+            cur_.slots[n].is(Kind::Record) && cur_.slots[n].index == id ? frame_->proto->local_at(n, pc_) : nullptr;
         if (local && !local->name.starts_with('(')) return "the table '" + local->name + "'";
     }
     return "this table";
 }
 
-void Builder::op_tnew(const Insn& i) {
-    assign(i.a, new_record(i.a));
-}
+void Builder::op_tnew(const Insn& i) { assign(i.a, new_record(i.a)); }
 
 void Builder::op_tdup(const Insn& i) {
     const Value v = new_record(i.a);

@@ -11,9 +11,7 @@ using namespace ir;
 
 namespace {
 
-std::string of_variable(const std::string& name) {
-    return name.empty() ? "this value" : "'" + name + "'";
-}
+std::string of_variable(const std::string& name) { return name.empty() ? "this value" : "'" + name + "'"; }
 
 }  // namespace
 
@@ -24,10 +22,8 @@ bool Builder::mergeable(Kind kind) {
         case Kind::Int:
         case Kind::Pointer:
         case Kind::String:
-        case Kind::Memory:
-            return true;
-        default:
-            return false;
+        case Kind::Memory: return true;
+        default: return false;
     }
 }
 
@@ -38,8 +34,7 @@ Value Builder::merge(const Meeting& m) {
         if (!v.is_poison()) known.push_back(v);
     if (known.empty()) return poison();
     const Value& first = known[0];
-    const bool all_same =
-        std::all_of(known.begin(), known.end(), [&](const Value& v) { return same(v, first); });
+    const bool all_same = std::all_of(known.begin(), known.end(), [&](const Value& v) { return same(v, first); });
     if (all_same && known.size() == m.values.size() && (!m.force || !mergeable(first.kind()))) return first;
     const std::optional<Type> type = joined_type(known, m.hint, m.name);
     if (!type) return poison();
@@ -86,8 +81,7 @@ Value Builder::merge_in_place(const Meeting& m, const std::vector<Value>& known,
     return merged;
 }
 
-std::optional<Type> Builder::joined_type(const std::vector<Value>& values, const Type* hint,
-                                         const std::string& name) {
+std::optional<Type> Builder::joined_type(const std::vector<Value>& values, const Type* hint, const std::string& name) {
     Type type{Kind::Nil};
     bool nilable = hint && (hint->nilable || hint->kind == Kind::Nil);
     bool integers = false;
@@ -117,7 +111,8 @@ std::optional<Type> Builder::joined_type(const std::vector<Value>& values, const
         if (type.kind != t.kind || !mergeable(t.kind)) return type == plain;
         type.limit = std::max(type.limit, t.limit);
         integers |= t.kind == Kind::Int;
-        if (t.kind == Kind::Pointer || t.kind == Kind::Memory) return same_pointee(type.ctype, t.ctype) && same_memory(t);
+        if (t.kind == Kind::Pointer || t.kind == Kind::Memory)
+            return same_pointee(type.ctype, t.ctype) && same_memory(t);
         return true;
     };
     if (hint && !join(*hint)) return std::nullopt;
@@ -170,14 +165,16 @@ std::optional<Type> Builder::joined_integers(const std::vector<Value>& values, c
             has_signed = true;
         else
             negative |= *v.constant < 0;
-        shows = (!shows || *shows == v.type.shows) && naming.value_or(v.type.naming) == v.type.naming ? v.type.shows : Shows::Plain;
+        shows = (!shows || *shows == v.type.shows) && naming.value_or(v.type.naming) == v.type.naming ? v.type.shows
+                                                                                                      : Shows::Plain;
         naming = v.type.naming;
     }
     if (has_unsigned && (has_signed || negative)) {
         fail(Err::JOIN_SIGN, of_variable(name));
         return std::nullopt;
     }
-    if (hint && hint->kind == Kind::Int && shows && (hint->shows != *shows || hint->naming != naming)) shows = Shows::Plain;
+    if (hint && hint->kind == Kind::Int && shows && (hint->shows != *shows || hint->naming != naming))
+        shows = Shows::Plain;
     Type type{.kind = Kind::Int, .is_unsigned = has_unsigned, .shows = shows.value_or(Shows::Plain)};
     if (type.shows == Shows::Named) type.naming = *naming;
     return type;

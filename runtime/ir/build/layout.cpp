@@ -9,20 +9,13 @@ namespace {
 
 FieldKind kind_of(const Type& type) {
     switch (type.kind) {
-        case Kind::Bool:
-            return FieldKind::Bool;
-        case Kind::Pointer:
-            return FieldKind::Pointer;
-        case Kind::String:
-            return FieldKind::String;
-        case Kind::Stack:
-            return type.user ? FieldKind::Ustack : FieldKind::Kstack;
-        case Kind::List:
-            return FieldKind::List;
-        case Kind::Inet:
-            return FieldKind::Inet;
-        default:
-            break;
+        case Kind::Bool: return FieldKind::Bool;
+        case Kind::Pointer: return FieldKind::Pointer;
+        case Kind::String: return FieldKind::String;
+        case Kind::Stack: return type.user ? FieldKind::Ustack : FieldKind::Kstack;
+        case Kind::List: return FieldKind::List;
+        case Kind::Inet: return FieldKind::Inet;
+        default: break;
     }
     if (type.shows == Shows::Address) return FieldKind::Pointer;
     if (type.shows == Shows::Symbol) return FieldKind::Symbol;
@@ -35,8 +28,7 @@ uint32_t size_in(const Type& type, Strings strings) {
     return strings == Strings::Tail ? sizeof(kpl_rec_str) : KPL_STR_SIZE(string_bytes(type));
 }
 
-std::vector<std::string> names_in_order(const RecordShape::Fields& fields,
-                                        const std::vector<std::string>& order) {
+std::vector<std::string> names_in_order(const RecordShape::Fields& fields, const std::vector<std::string>& order) {
     std::vector<std::string> names;
     for (const std::string& name : order)
         if (fields.contains(name)) names.push_back(name);
@@ -49,14 +41,13 @@ void check_presence(UnitState& s, const char* what, const std::string& name, con
                     const SourceLoc& at) {
     constexpr size_t bits = 64;  // of the word that says which fields are there
     if (layout.presence_offset >= 0 && layout.fields.size() > bits)
-        s.diag.error(at, Err::TOO_MANY_FIELDS, what, name.empty() ? "" : " of '" + name + "'",
-                     layout.fields.size(), bits);
+        s.diag.error(at, Err::TOO_MANY_FIELDS, what, name.empty() ? "" : " of '" + name + "'", layout.fields.size(),
+                     bits);
 }
 
 void check_size(UnitState& s, const char* what, const std::string& name, uint32_t size, uint32_t limit,
                 const SourceLoc& at) {
-    if (size > limit)
-        s.diag.error(at, Err::TOO_LARGE, what, name.empty() ? "" : " of '" + name + "'", size, limit);
+    if (size > limit) s.diag.error(at, Err::TOO_LARGE, what, name.empty() ? "" : " of '" + name + "'", size, limit);
 }
 
 SourceLoc first_store(const RecordShape& shape, const SourceLoc& fallback) {
@@ -74,36 +65,26 @@ uint32_t with_tail(const Layout& layout) {
 
 }  // namespace
 
-uint32_t string_bytes(const Type& type) {
-    return type.kind == Kind::Stack ? type.limit * 8 : type.limit;
-}
+uint32_t string_bytes(const Type& type) { return type.kind == Kind::Stack ? type.limit * 8 : type.limit; }
 
 Type type_of(const FieldLayout& f, const Unit& unit) {
     switch (f.kind) {
-        case FieldKind::I64:
-            return int_type;
-        case FieldKind::U64:
-            return uint_type;
-        case FieldKind::Bool:
-            return bool_type;
+        case FieldKind::I64: return int_type;
+        case FieldKind::U64: return uint_type;
+        case FieldKind::Bool: return bool_type;
         case FieldKind::Pointer:
-            if (f.pointee == integer_address)
-                return {.kind = Kind::Int, .is_unsigned = true, .shows = Shows::Address};
+            if (f.pointee == integer_address) return {.kind = Kind::Int, .is_unsigned = true, .shows = Shows::Address};
             return {.kind = Kind::Pointer, .ctype = f.pointee, .space = f.user ? Space::User : Space::Unknown};
-        case FieldKind::Symbol:
-            return {.kind = Kind::Int, .is_unsigned = true, .shows = Shows::Symbol};
+        case FieldKind::Symbol: return {.kind = Kind::Int, .is_unsigned = true, .shows = Shows::Symbol};
         case FieldKind::Named: {
             const auto at = std::find(unit.namings.begin(), unit.namings.end(), f.naming);
-            return {.kind = Kind::Int, .shows = Shows::Named, .naming = static_cast<uint32_t>(at - unit.namings.begin())};
+            return {
+                .kind = Kind::Int, .shows = Shows::Named, .naming = static_cast<uint32_t>(at - unit.namings.begin())};
         }
-        case FieldKind::String:
-            return {.kind = Kind::String, .limit = f.limit};
-        case FieldKind::Inet:
-            return {.kind = Kind::Inet, .limit = f.limit};
-        case FieldKind::Kstack:
-            return {.kind = Kind::Stack, .limit = f.limit};
-        case FieldKind::Ustack:
-            return {.kind = Kind::Stack, .user = true, .limit = f.limit};
+        case FieldKind::String: return {.kind = Kind::String, .limit = f.limit};
+        case FieldKind::Inet: return {.kind = Kind::Inet, .limit = f.limit};
+        case FieldKind::Kstack: return {.kind = Kind::Stack, .limit = f.limit};
+        case FieldKind::Ustack: return {.kind = Kind::Stack, .user = true, .limit = f.limit};
         case FieldKind::List: {
             FieldLayout element = f;
             element.kind = f.element;
@@ -116,8 +97,7 @@ Type type_of(const FieldLayout& f, const Unit& unit) {
 Layout make_layout(const Unit& unit, const RecordShape::Fields& fields, Strings strings,
                    const std::vector<std::string>& order) {
     Layout layout;
-    const bool nilable =
-        std::any_of(fields.begin(), fields.end(), [](const auto& f) { return f.second.nilable; });
+    const bool nilable = std::any_of(fields.begin(), fields.end(), [](const auto& f) { return f.second.nilable; });
     if (nilable) {
         layout.presence_offset = 0;
         layout.size = 8;
@@ -163,8 +143,7 @@ void UnitState::finish() {
         check_size(*this, "record", decl.name, with_tail(decl.record), KPL_MAX_RECORD,
                    first_store(events[i].record, decl.at));
     }
-    for (const PrintfDecl& p : printfs)
-        check_size(*this, "record", "", with_tail(p.record), KPL_MAX_RECORD, p.at);
+    for (const PrintfDecl& p : printfs) check_size(*this, "record", "", with_tail(p.record), KPL_MAX_RECORD, p.at);
     unit.printfs.insert(unit.printfs.end(), printfs.begin(), printfs.end());
     unit.data.resize(std::max(unit.data.size(), data.size()));
     for (size_t i = 0; i < data.size(); i++)

@@ -18,17 +18,14 @@ constexpr int64_t count_shift = 32, most_shift = 48, count_mask = 0xffff;
 
 }  // namespace
 
-std::string Builder::list_place() const {
-    return frame_->key + "#" + std::to_string(pc_);
-}
+std::string Builder::list_place() const { return frame_->key + "#" + std::to_string(pc_); }
 
 Value Builder::new_list(const std::string& site, const ListSite& list) {
     Value v;
     v.type = list_of(list.element, list.bytes());
     v.str = {.index = w_.new_slot(KPL_STR_SIZE(v.type.limit)), .limit = v.type.limit};
     v.field = site;
-    w_.store_slot_in(w_.block(), v.str.index, 0,
-                     w_.constant(static_cast<int64_t>(list.most()) << most_shift));
+    w_.store_slot_in(w_.block(), v.str.index, 0, w_.constant(static_cast<int64_t>(list.most()) << most_shift));
     return v;
 }
 
@@ -69,9 +66,8 @@ std::optional<uint32_t> Builder::times_here() const {
 }
 
 Value Builder::list_length(const Value& list) {
-    const ValueId header = list.str.where == StrRef::Where::Data
-                               ? w_.load_data(list.str.index)
-                               : w_.load_slot(list.str.index, list.str.offset);
+    const ValueId header = list.str.where == StrRef::Where::Data ? w_.load_data(list.str.index)
+                                                                 : w_.load_slot(list.str.index, list.str.offset);
     const ValueId count = w_.binary(Opcode::Shr, header, w_.constant(count_shift));
     return number(w_.binary(Opcode::And, count, w_.constant(count_mask)), int_type);
 }
@@ -89,8 +85,8 @@ void Builder::list_set(const Value& list, const Value& index, const Value& to) {
     }
     // What is cut leaves its number behind: only as long as the list is open must they agree.
     const ValueId header = w_.load_slot(list.str.index, 0);
-    const ValueId count = w_.binary(Opcode::And, w_.binary(Opcode::Shr, header, w_.constant(count_shift)),
-                                    w_.constant(count_mask));
+    const ValueId count =
+        w_.binary(Opcode::And, w_.binary(Opcode::Shr, header, w_.constant(count_shift)), w_.constant(count_mask));
     const ValueId open = w_.compare(Cmp::ULt, count, w_.binary(Opcode::Shr, header, w_.constant(most_shift)));
     const ValueId elsewhere = w_.compare(Cmp::Ne, w_.binary(Opcode::Sub, num(index), w_.constant(1)), count);
     stop_if(Cmp::Ne, w_.binary(Opcode::And, open, elsewhere), w_.constant(0), KPL_STOP_LIST, list.text);

@@ -29,7 +29,8 @@ std::optional<Builder::Named> Builder::key_fields(uint32_t map, const Value& key
     if (key.is(Kind::Record)) {
         records_used_.insert(key.index);
         const auto table = cur_.records.find(key.index);
-        if (table != cur_.records.end() && s_.lists.contains(table->second.site)) return std::nullopt;  // from the next round on
+        if (table != cur_.records.end() && s_.lists.contains(table->second.site))
+            return std::nullopt;  // from the next round on
         if (!set_form(shape.tuple, true, Err::KEY_FORM, map)) return std::nullopt;
         const auto it = cur_.records.find(key.index);
         if (it == cur_.records.end()) return std::nullopt;
@@ -58,9 +59,8 @@ std::optional<Builder::Named> Builder::key_fields(uint32_t map, const Value& key
     }
     for (const auto& [name, v] : elements) {
         if (!usable(v, "a key")) return std::nullopt;
-        const std::string use = name.empty()
-                                    ? "the key of " + map_name(map)
-                                    : fmt::format("element {} of the key of {}", name, map_name(map));
+        const std::string use = name.empty() ? "the key of " + map_name(map)
+                                             : fmt::format("element {} of the key of {}", name, map_name(map));
         if (!store_shape(shape.key, name, v, use)) return std::nullopt;
     }
     return elements;
@@ -80,8 +80,7 @@ Value Builder::map_get(const Value& map, const Value& key) {
     const Layout& layout = shape.value_layout;
     const SlotId slot = w_.new_slot(std::max(layout.size, 8u));
     for (const FieldLayout& f : layout.fields)
-        if (is_bytes(f.kind))
-            w_.store_slot_in(w_.block(), slot, f.offset, w_.constant(0));
+        if (is_bytes(f.kind)) w_.store_slot_in(w_.block(), slot, f.offset, w_.constant(0));
     const ValueId there = w_.append({.op = Opcode::MapGet,
                                      .imm = id,
                                      .size = shape.key_layout.size,
@@ -122,8 +121,7 @@ Value Builder::snapshot_field(const Value& snapshot, const std::string& name) {
     ValueId present = no_value;
     const std::string place = fmt::format("{}.{}", snapshot.index, name);
     if (field->nilable && !cur_.there.contains(place))
-        present = w_.binary(Opcode::And,
-                            w_.binary(Opcode::Shr, w_.load_slot(snapshot.index, 0), w_.constant(index)),
+        present = w_.binary(Opcode::And, w_.binary(Opcode::Shr, w_.load_slot(snapshot.index, 0), w_.constant(index)),
                             w_.constant(1));
     const Type type = field->type;
     const bool is_string = is_bytes(type);
@@ -187,8 +185,7 @@ void Builder::map_set(const Value& map, const Value& key, const Value& value) {
     };
     if (!store_record(shape.value, fields, use)) return;
     if (!table && reads_map(value.constant ? no_value : value.id, id, 0))
-        s_.diag.warn(w_.place(), Warn::NOT_ATOMIC,
-                     s_.unit.maps[id].name.empty() ? "m" : s_.unit.maps[id].name);
+        s_.diag.warn(w_.place(), Warn::NOT_ATOMIC, s_.unit.maps[id].name.empty() ? "m" : s_.unit.maps[id].name);
     inst.fields = field_stores(shape.key_layout, *elements);
     inst.value_fields = field_stores(shape.value_layout, fields);
     inst.value_size = shape.value_layout.size;
@@ -198,8 +195,7 @@ void Builder::map_set(const Value& map, const Value& key, const Value& value) {
 Values Builder::map_method(const Value& receiver, const std::string& name, const Values& args) {
     if (receiver.is_poison()) return {};
     if (!side_effect("':" + name + "'")) return {};
-    if (receiver.is(Kind::Map) && s_.unit.maps[receiver.index].kind == KPL_MAP_HASH)
-        return map_add(receiver, args);
+    if (receiver.is(Kind::Map) && s_.unit.maps[receiver.index].kind == KPL_MAP_HASH) return map_add(receiver, args);
     if (receiver.is(Kind::Map) || receiver.is(Kind::Cell)) return agg_add(receiver, args);
     return {fail(Err::METHOD_DOT, name)};
 }
@@ -226,7 +222,8 @@ Values Builder::map_add(const Value& map, const Values& args) {
 Values Builder::agg_add(const Value& cell, const Values& args) {
     const uint32_t id = cell.index;
     const kpl_map_kind kind = s_.unit.maps[id].kind;
-    if (args.size() > 1 || (args.empty() && kpl_agg_descs[kind].shows != KPL_SHOWS_N)) return {fail(Err::AGG_ADD, map_name(id))};
+    if (args.size() > 1 || (args.empty() && kpl_agg_descs[kind].shows != KPL_SHOWS_N))
+        return {fail(Err::AGG_ADD, map_name(id))};
     if (!args.empty() && !need_int(args[0], "':add'")) return {};
     MapShape& shape = s_.maps[id];
     const bool keyed = cell.is(Kind::Cell);

@@ -8,15 +8,9 @@ std::string Builder::describe(const Type& t) {
     std::string text;
     switch (t.kind) {
         case Kind::Undefined:
-        case Kind::Poison:
-            text = "an unknown value";
-            break;
-        case Kind::Nil:
-            text = "nil";
-            break;
-        case Kind::Bool:
-            text = "a boolean";
-            break;
+        case Kind::Poison: text = "an unknown value"; break;
+        case Kind::Nil: text = "nil"; break;
+        case Kind::Bool: text = "a boolean"; break;
         case Kind::Int:
             text = t.is_unsigned ? "an unsigned integer" : "an integer";
             if (t.shows == Shows::Symbol) text = "the address of a symbol";
@@ -28,66 +22,32 @@ std::string Builder::describe(const Type& t) {
             if (target.ok()) text += " to " + *target;
             break;
         }
-        case Kind::String:
-            text = "a string";
-            break;
-        case Kind::Stack:
-            text = "a stack";
-            break;
-        case Kind::List:
-            text = "a list";
-            break;
-        case Kind::Inet:
-            text = "an internet address";
-            break;
-        case Kind::Snapshot:
-            text = "a struct value of " + map_name(t.map);
-            break;
+        case Kind::String: text = "a string"; break;
+        case Kind::Stack: text = "a stack"; break;
+        case Kind::List: text = "a list"; break;
+        case Kind::Inet: text = "an internet address"; break;
+        case Kind::Snapshot: text = "a struct value of " + map_name(t.map); break;
         case Kind::Memory: {
             const auto type = s_.types.spell(t.ctype);
             text = type.ok() ? "a " + *type : "a C struct or array";
             if (t.space == Space::User) text += " of the process";
             break;
         }
-        case Kind::Hit:
-            text = "the hit (a handler's first parameter)";
-            break;
-        case Kind::Args:
-            text = "p.args";
-            break;
-        case Kind::ArgNumbers:
-            text = "p.arg";
-            break;
-        case Kind::Regs:
-            text = "p.regs";
-            break;
-        case Kind::Data:
-            text = "p.data";
-            break;
-        case Kind::Map:
-            text = "a map";
-            break;
-        case Kind::Cell:
-            text = "a cell of an aggregation, which only :add([n]) changes";
-            break;
-        case Kind::Event:
-            text = "an event";
-            break;
+        case Kind::Hit: text = "the hit (a handler's first parameter)"; break;
+        case Kind::Args: text = "p.args"; break;
+        case Kind::ArgNumbers: text = "p.arg"; break;
+        case Kind::Regs: text = "p.regs"; break;
+        case Kind::Data: text = "p.data"; break;
+        case Kind::Map: text = "a map"; break;
+        case Kind::Cell: text = "a cell of an aggregation, which only :add([n]) changes"; break;
+        case Kind::Event: text = "an event"; break;
         case Kind::Builtin:
         case Kind::Method:
-        case Kind::Function:
-            text = "a function";
-            break;
+        case Kind::Function: text = "a function"; break;
         case Kind::Record:
-        case Kind::Table:
-            text = "a table";
-            break;
-        case Kind::Float:
-            text = "a number that is no integer";
-            break;
-        case Kind::Opaque:
-            text = "a value that handlers can't use";
-            break;
+        case Kind::Table: text = "a table"; break;
+        case Kind::Float: text = "a number that is no integer"; break;
+        case Kind::Opaque: text = "a value that handlers can't use"; break;
     }
     if (t.nilable) text += " or nil";
     return text;
@@ -96,7 +56,10 @@ std::string Builder::describe(const Type& t) {
 std::string Builder::describe(const Value& v) {
     if (v.is(Kind::Opaque) || v.is(Kind::Float)) return v.text;
     if (v.is(Kind::Nil) && !v.text.empty())
-        return "nil ('" + v.text + (v.index == never_defined ? "' is not defined" + meant_by(v.text) : "' is nil where the handler is declared") + ")";
+        return "nil ('" + v.text +
+               (v.index == never_defined ? "' is not defined" + meant_by(v.text)
+                                         : "' is nil where the handler is declared") +
+               ")";
     if (v.is(Kind::Builtin)) return "the function '" + v.text + "' (" + v.text + "() calls it)";
     return describe(v.type);
 }

@@ -26,15 +26,14 @@ struct OpTable {
 OpTable::OpTable() {
     for (Row& row : rows) row.run = &Builder::op_refused;
     set({Op::ISLT, Op::ISGE, Op::ISLE, Op::ISGT}, &Builder::op_compare);
-    set({Op::ISEQV, Op::ISNEV, Op::ISEQS, Op::ISNES, Op::ISEQN, Op::ISNEN, Op::ISEQP, Op::ISNEP},
-        &Builder::op_equal);
+    set({Op::ISEQV, Op::ISNEV, Op::ISEQS, Op::ISNES, Op::ISEQN, Op::ISNEN, Op::ISEQP, Op::ISNEP}, &Builder::op_equal);
     set({Op::ISTC, Op::ISFC, Op::IST, Op::ISF}, &Builder::op_test);
     set({Op::MOV}, &Builder::op_mov);
     set({Op::NOT}, &Builder::op_not);
     set({Op::UNM}, &Builder::op_unm);
     set({Op::LEN}, &Builder::op_len);
-    set({Op::ADDVN, Op::SUBVN, Op::MULVN, Op::DIVVN, Op::MODVN, Op::ADDNV, Op::SUBNV, Op::MULNV, Op::DIVNV,
-         Op::MODNV, Op::ADDVV, Op::SUBVV, Op::MULVV, Op::DIVVV, Op::MODVV},
+    set({Op::ADDVN, Op::SUBVN, Op::MULVN, Op::DIVVN, Op::MODVN, Op::ADDNV, Op::SUBNV, Op::MULNV, Op::DIVNV, Op::MODNV,
+         Op::ADDVV, Op::SUBVV, Op::MULVV, Op::DIVVV, Op::MODVV},
         &Builder::op_arith);
     set({Op::KSTR, Op::KCDATA}, &Builder::op_kgc);
     set({Op::KSHORT}, &Builder::op_kshort);
@@ -80,9 +79,7 @@ const OpTable& table() {
 
 }  // namespace
 
-void Builder::step(const Insn& insn) {
-    (this->*table().rows[static_cast<size_t>(insn.op)].run)(insn);
-}
+void Builder::step(const Insn& insn) { (this->*table().rows[static_cast<size_t>(insn.op)].run)(insn); }
 
 void Builder::op_refused(const Insn& insn) {
     const Err why = table().rows[static_cast<size_t>(insn.op)].refusal;
@@ -141,9 +138,7 @@ Value Builder::captured(const Captured& c, const std::string& name) {
         Value operator()(const MapRef& m) const { return named(Kind::Map, name, m.id); }
         Value operator()(const EventRef& e) const { return named(Kind::Event, name, e.id); }
         Value operator()(const BuiltinRef& f) const { return named(Kind::Builtin, f.name); }
-        Value operator()(const OpaqueRef& o) const {
-            return named(Kind::Opaque, "'" + name + "', which is " + o.type);
-        }
+        Value operator()(const OpaqueRef& o) const { return named(Kind::Opaque, "'" + name + "', which is " + o.type); }
         Value operator()(const std::shared_ptr<const FunctionRef>& f) const {
             Value v = named(Kind::Function, name);
             auto function = std::make_shared<FunctionValue>();
@@ -188,38 +183,22 @@ void Builder::op_mov(const Insn& i) {
     assign(i.a, std::move(v));
 }
 
-void Builder::op_kpri(const Insn& i) {
-    assign(i.a, i.c == 0 ? nil_value() : bool_constant(i.c == 2));
-}
-void Builder::op_kshort(const Insn& i) {
-    assign(i.a, int_constant(i.sd()));
-}
-void Builder::op_knum(const Insn& i) {
-    assign(i.a, number_constant(frame_->proto->num[i.c]));
-}
-void Builder::op_kgc(const Insn& i) {
-    assign(i.a, gc_constant(i.c));
-}
+void Builder::op_kpri(const Insn& i) { assign(i.a, i.c == 0 ? nil_value() : bool_constant(i.c == 2)); }
+void Builder::op_kshort(const Insn& i) { assign(i.a, int_constant(i.sd())); }
+void Builder::op_knum(const Insn& i) { assign(i.a, number_constant(frame_->proto->num[i.c])); }
+void Builder::op_kgc(const Insn& i) { assign(i.a, gc_constant(i.c)); }
 
 void Builder::op_knil(const Insn& i) {
     for (uint32_t n = i.a; n <= i.c; n++) assign(n, nil_value());
 }
 
-void Builder::op_uget(const Insn& i) {
-    assign(i.a, upvalue(i.c));
-}
+void Builder::op_uget(const Insn& i) { assign(i.a, upvalue(i.c)); }
 
-void Builder::op_uset(const Insn& i) {
-    fail(Err::CAPTURED_SET, frame_->proto->upvalues[i.a].name);
-}
+void Builder::op_uset(const Insn& i) { fail(Err::CAPTURED_SET, frame_->proto->upvalues[i.a].name); }
 
-void Builder::op_gget(const Insn& i) {
-    assign(i.a, global(std::get<std::string>(frame_->proto->gc[i.c])));
-}
+void Builder::op_gget(const Insn& i) { assign(i.a, global(std::get<std::string>(frame_->proto->gc[i.c]))); }
 
-void Builder::op_gset(const Insn& i) {
-    fail(Err::GLOBAL_SET, std::get<std::string>(frame_->proto->gc[i.c]));
-}
+void Builder::op_gset(const Insn& i) { fail(Err::GLOBAL_SET, std::get<std::string>(frame_->proto->gc[i.c])); }
 
 // A local function: it may be called, with what it captured as it is now.
 void Builder::op_fnew(const Insn& i) {
@@ -261,12 +240,8 @@ void Builder::op_arith(const Insn& i) {
     assign(i.a, is_nv ? arith(op, c, b) : arith(op, b, c));
 }
 
-void Builder::op_unm(const Insn& i) {
-    assign(i.a, negate(slot(i.c)));
-}
-void Builder::op_len(const Insn& i) {
-    assign(i.a, length(slot(i.c)));
-}
+void Builder::op_unm(const Insn& i) { assign(i.a, negate(slot(i.c))); }
+void Builder::op_len(const Insn& i) { assign(i.a, length(slot(i.c))); }
 
 void Builder::op_not(const Insn& i) {
     std::optional<Condition> c = truth(slot(i.c), slot_name(i.c));

@@ -10,8 +10,7 @@ using namespace ir;
 std::optional<Type> Builder::storable(const Value& v, const std::string& use) {
     switch (v.kind()) {
         case Kind::Undefined:
-        case Kind::Poison:
-            return std::nullopt;
+        case Kind::Poison: return std::nullopt;
         case Kind::Nil:
             if (v.index != never_defined) return v.type;
             fail(Err::NOT_DEFINED, v.text, meant_by(v.text));
@@ -22,32 +21,23 @@ std::optional<Type> Builder::storable(const Value& v, const std::string& use) {
         case Kind::String:
         case Kind::Stack:
         case Kind::List:
-        case Kind::Inet:
-            return v.type;
-        case Kind::Float:
-            fail(Err::FLOAT, v.text);
-            return std::nullopt;
+        case Kind::Inet: return v.type;
+        case Kind::Float: fail(Err::FLOAT, v.text); return std::nullopt;
         case Kind::Memory: {
             const auto t = ask(s_.types.resolve(v.type.ctype));
-            const auto element =
-                t && t->kind == TypeKind::Array ? ask(s_.types.resolve(t->element)) : std::nullopt;
+            const auto element = t && t->kind == TypeKind::Array ? ask(s_.types.resolve(t->element)) : std::nullopt;
             if (element && element->size == 1)
                 fail(Err::STORE_CHARS, v.text.empty() ? "x" : v.text, str_reader(v));
             else
                 fail(Err::STORE_MEMORY, describe(v), use);
             return std::nullopt;
         }
-        case Kind::Record:
-            make_list(v, use);
-            return std::nullopt;
-        default:
-            fail(Err::STORE_KIND, describe(v), use);
-            return std::nullopt;
+        case Kind::Record: make_list(v, use); return std::nullopt;
+        default: fail(Err::STORE_KIND, describe(v), use); return std::nullopt;
     }
 }
 
-bool Builder::store_shape(RecordShape& shape, const std::string& name, const Value& v,
-                          const std::string& use) {
+bool Builder::store_shape(RecordShape& shape, const std::string& name, const Value& v, const std::string& use) {
     const std::optional<Type> type = storable(v, use);
     const auto conflict = shape.store(name, type.value_or(Type{Kind::Poison}), w_.place());
     if (!conflict) return type.has_value();
@@ -67,7 +57,8 @@ std::string Builder::fields_text(const RecordShape& shape) {
 }
 
 // A whole record goes into a shape that may be laid out already.
-bool Builder::store_record(RecordShape& shape, const Named& record, const std::function<std::string(const std::string&)>& use) {
+bool Builder::store_record(RecordShape& shape, const Named& record,
+                           const std::function<std::string(const std::string&)>& use) {
     shape.count_site();
     bool good = true;
     for (const auto& [name, v] : record) good &= store_shape(shape, name, v, use(name));
@@ -109,8 +100,7 @@ std::vector<FieldStore> Builder::field_stores(const Layout& layout, const Named&
     if (layout.presence_offset >= 0) {
         ValueId bits = w_.constant(there);
         if (maybe != no_value) bits = w_.binary(Opcode::Or, maybe, bits);
-        stores.push_back(
-            {.offset = static_cast<uint32_t>(layout.presence_offset), .value = bits, .limit = 0});
+        stores.push_back({.offset = static_cast<uint32_t>(layout.presence_offset), .value = bits, .limit = 0});
     }
     return stores;
 }
@@ -131,7 +121,8 @@ Values Builder::emit_event(const Value& event, const Values& args) {
         return {};
     }
     EventShape& shape = s_.events[event.index];
-    if (!store_record(shape.record, record.fields, [&](const std::string& field) { return name + "." + field; })) return {};
+    if (!store_record(shape.record, record.fields, [&](const std::string& field) { return name + "." + field; }))
+        return {};
     const std::vector<FieldStore> fields = field_stores(shape.layout, record.fields);
     w_.append({.op = Opcode::Emit, .imm = event.index, .size = shape.layout.size, .fields = fields});
     return {};
@@ -154,15 +145,13 @@ bool Builder::check_conversion(char conversion, const Value& v, size_t index) {
         case 'x':
         case 'X':
         case 'o':
-            if (v.is(Kind::Int) || (v.is(Kind::Pointer) && conversion != 'd' && conversion != 'i'))
-                return true;
+            if (v.is(Kind::Int) || (v.is(Kind::Pointer) && conversion != 'd' && conversion != 'i')) return true;
             return bad("an integer");
-        case 'c':
-            return v.is(Kind::Int) || bad("an integer");
-        case 'p':
-            return v.is(Kind::Int) || v.is(Kind::Pointer) || bad("a pointer");
+        case 'c': return v.is(Kind::Int) || bad("an integer");
+        case 'p': return v.is(Kind::Int) || v.is(Kind::Pointer) || bad("a pointer");
         default:
-            if (v.is(Kind::String) || v.is(Kind::Bool) || v.is(Kind::Stack) || v.is(Kind::List) || v.is(Kind::Inet)) return true;
+            if (v.is(Kind::String) || v.is(Kind::Bool) || v.is(Kind::Stack) || v.is(Kind::List) || v.is(Kind::Inet))
+                return true;
             if (v.is(Kind::Int) && (v.type.shows == Shows::Symbol || v.type.shows == Shows::Named)) return true;
             return bad("a string");
     }
@@ -176,8 +165,7 @@ bool Builder::check_format(std::string& format, const Values& values) {
         plain += format[i];
         if (format[i] != '%') continue;
         size_t at = i + 1, digits = 0;
-        while (at < format.size() &&
-               std::string_view("-+ #0.123456789").find(format[at]) != std::string_view::npos) {
+        while (at < format.size() && std::string_view("-+ #0.123456789").find(format[at]) != std::string_view::npos) {
             digits = format[at] >= '0' && format[at] <= '9' ? digits + 1 : 0;
             if (digits > 2) {  // string.format's own limit
                 fail(Err::FORMAT_CONVERSION, "widths and precisions over 99");
@@ -185,8 +173,7 @@ bool Builder::check_format(std::string& format, const Values& values) {
             }
             plain += format[at++];
         }
-        while (at < format.size() && std::string_view("lhzjt").find(format[at]) != std::string_view::npos)
-            at++;
+        while (at < format.size() && std::string_view("lhzjt").find(format[at]) != std::string_view::npos) at++;
         const char conversion = at < format.size() ? format[at] : '\0';
         i = at;
         plain += conversion;
@@ -199,8 +186,7 @@ bool Builder::check_format(std::string& format, const Values& values) {
             fail(Err::FORMAT_FEW, values.size());
             return false;
         }
-        if (!usable(values[next], "printf") || !check_conversion(conversion, values[next], next + 1))
-            return false;
+        if (!usable(values[next], "printf") || !check_conversion(conversion, values[next], next + 1)) return false;
         next++;
     }
     format = plain;
@@ -227,8 +213,7 @@ Values Builder::emit_printf(const std::string& format, bool is_print, const Valu
         named_values[name] = values[i];
     }
     decl.record = make_layout(s_.unit, shapes, Strings::Tail);
-    const uint32_t event =
-        kpl_printf_event + static_cast<uint32_t>(s_.unit.printfs.size() + s_.printfs.size());
+    const uint32_t event = kpl_printf_event + static_cast<uint32_t>(s_.unit.printfs.size() + s_.printfs.size());
     const std::vector<FieldStore> fields = field_stores(decl.record, named_values);
     w_.append({.op = Opcode::Emit, .imm = event, .size = decl.record.size, .fields = fields});
     s_.printfs.push_back(std::move(decl));

@@ -49,8 +49,8 @@ std::optional<Type> widen(const Type& a, const Type& b) {
     }
     Type t = a;
     if (a.kind != b.kind) {
-        const bool numbers = (a.kind == Kind::Int && b.kind == Kind::Pointer) ||
-                             (a.kind == Kind::Pointer && b.kind == Kind::Int);
+        const bool numbers =
+            (a.kind == Kind::Int && b.kind == Kind::Pointer) || (a.kind == Kind::Pointer && b.kind == Kind::Int);
         if (!numbers) return std::nullopt;
         return Type{.kind = Kind::Int, .is_unsigned = true, .shows = Shows::Address};
     }
@@ -190,10 +190,8 @@ UnitState::UnitState(Unit& u, Types& t, const BuildOptions& o) : unit(u), types(
     for (const HandlerDecl& h : unit.handlers) groups = std::max(groups, h.data_group + 1);
     data.resize(static_cast<size_t>(groups));
     for (const HandlerDecl& h : unit.handlers)
-        if (h.data_group >= 0 && h.kind == KPL_PROG_ENTRY)
-            data[static_cast<size_t>(h.data_group)].has_entry = true;
-    for (size_t i = 0; i < data.size() && i < unit.data.size(); i++)
-        data[i].fields.adopt(unit, unit.data[i], {}, true);
+        if (h.data_group >= 0 && h.kind == KPL_PROG_ENTRY) data[static_cast<size_t>(h.data_group)].has_entry = true;
+    for (size_t i = 0; i < data.size() && i < unit.data.size(); i++) data[i].fields.adopt(unit, unit.data[i], {}, true);
 }
 
 void UnitState::begin_round() {

@@ -101,9 +101,9 @@ struct DataShape {
 
 // Tables that turned out to be lists, and what is put into them: known from the round before.
 struct ListSite {
-    Type element;                           // Undefined: nothing yet
+    Type element;                                          // Undefined: nothing yet
     std::map<std::string, std::optional<uint32_t>> grows;  // by place: how often at most
-    uint32_t most() const;                  // elements
+    uint32_t most() const;                                 // elements
     uint32_t bytes() const;
 };
 
@@ -123,10 +123,10 @@ struct UnitState {
     std::vector<MapShape> maps;
     std::vector<EventShape> events;
     std::vector<DataShape> data;
-    std::vector<PrintfDecl> printfs;    // of this round
-    std::map<std::string, Type> hints;  // by place: the type that a variable has at a loop's head
+    std::vector<PrintfDecl> printfs;        // of this round
+    std::map<std::string, Type> hints;      // by place: the type that a variable has at a loop's head
     std::map<std::string, ListSite> lists;  // by place: where the table is made
-    std::set<std::string> extra_heads;  // by place: blocks that a goto makes the head of a loop
+    std::set<std::string> extra_heads;      // by place: blocks that a goto makes the head of a loop
     bool changed = false;
 
     // A captured function's code, decoded once: references to one function come and go.

@@ -59,15 +59,15 @@ enum class Space : uint8_t { Kernel, Unknown, User };
 struct Type {
     Kind kind = Kind::Undefined;
     bool nilable = false;
-    bool is_unsigned = false;    // Int
-    bool user = false;           // Stack: of user space
-    Shows shows = Shows::Plain;  // Int
-    TypeId ctype = 0;            // Pointer: its target; Memory: the type itself
-    Space space = Space::Unknown;  // Pointer, Memory
+    bool is_unsigned = false;        // Int
+    bool user = false;               // Stack: of user space
+    Shows shows = Shows::Plain;      // Int
+    TypeId ctype = 0;                // Pointer: its target; Memory: the type itself
+    Space space = Space::Unknown;    // Pointer, Memory
     uint32_t naming = 0;             // Shows::Named: index in Unit::namings
     Kind element = Kind::Undefined;  // List: what is in it; the other members describe that, but for limit
-    uint32_t limit = 0;          // String, List, Inet: bytes; Stack: frames
-    uint32_t map = 0;            // Snapshot: whose value it is
+    uint32_t limit = 0;              // String, List, Inet: bytes; Stack: frames
+    uint32_t map = 0;                // Snapshot: whose value it is
     bool operator==(const Type&) const = default;
 };
 
@@ -97,14 +97,14 @@ struct FunctionValue {
 
 struct Value {
     Type type{};
-    ir::ValueId id = ir::no_value;  // Bool, Int, Pointer: the number; Memory: the address it is relative to
+    ir::ValueId id = ir::no_value;       // Bool, Int, Pointer: the number; Memory: the address it is relative to
     ir::ValueId present = ir::no_value;  // nil-able: 1 or 0
     std::optional<int64_t> constant{};   // Bool, Int: known while compiling; then `id` is unused
     int64_t offset = 0;                  // Memory: bytes after `id`
     ir::StrRef str{};                    // String, Stack
     bool literal = false;                // String: `text` holds its bytes
-    uint32_t index = 0;  // Map, Cell, Event, Record: which; Snapshot: its slot; Nil, Opaque: a mark below, or 0
-    std::string text{};  // Builtin, Method: name; Float, Opaque: what it is; else the path for messages
+    uint32_t index = 0;   // Map, Cell, Event, Record: which; Snapshot: its slot; Nil, Opaque: a mark below, or 0
+    std::string text{};   // Builtin, Method: name; Float, Opaque: what it is; else the path for messages
     std::string field{};  // nil-able: what State::there says of every read of the same field
     std::shared_ptr<const FunctionValue> function{};
     std::shared_ptr<const TableRef> table{};

@@ -20,17 +20,11 @@ ValueId Writer::append_to(BlockId block, Inst inst) {
     return id;
 }
 
-ValueId Writer::constant_in(BlockId block, int64_t n) {
-    return append_to(block, {.op = Opcode::Const, .imm = n});
-}
+ValueId Writer::constant_in(BlockId block, int64_t n) { return append_to(block, {.op = Opcode::Const, .imm = n}); }
 
-ValueId Writer::unary(Opcode op, ValueId a, int64_t imm) {
-    return append({.op = op, .imm = imm, .args = {a}});
-}
+ValueId Writer::unary(Opcode op, ValueId a, int64_t imm) { return append({.op = op, .imm = imm, .args = {a}}); }
 
-ValueId Writer::binary(Opcode op, ValueId a, ValueId b) {
-    return append({.op = op, .args = {a, b}});
-}
+ValueId Writer::binary(Opcode op, ValueId a, ValueId b) { return append({.op = op, .args = {a, b}}); }
 
 ValueId Writer::compare(Cmp cmp, ValueId a, ValueId b) {
     return append({.op = Opcode::Compare, .cmp = cmp, .args = {a, b}});
@@ -52,9 +46,7 @@ void Writer::store_slot_in(BlockId block, SlotId slot, uint32_t offset, ValueId 
     append_to(block, {.op = Opcode::StoreSlot, .imm = offset, .slot = slot, .args = {value}});
 }
 
-ValueId Writer::load_data(uint32_t offset) {
-    return append({.op = Opcode::LoadData, .imm = offset});
-}
+ValueId Writer::load_data(uint32_t offset) { return append({.op = Opcode::LoadData, .imm = offset}); }
 
 void Writer::store_data(uint32_t offset, ValueId value) {
     append({.op = Opcode::StoreData, .imm = offset, .args = {value}});
@@ -106,8 +98,6 @@ void Writer::branch(Cmp cmp, ValueId a, ValueId b, BlockId yes, BlockId no) {
     f_.blocks[no].preds.push_back(block_);
 }
 
-void Writer::leave(Terminator t, std::string what) {
-    end(block_, t, std::move(what));
-}
+void Writer::leave(Terminator t, std::string what) { end(block_, t, std::move(what)); }
 
 }  // namespace kpl::builder

@@ -26,10 +26,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstring>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -78,7 +78,9 @@ std::regex pattern_of(const std::string& shown) {
             i += 2;
         } else if (std::isdigit(static_cast<unsigned char>(c)) || c == ' ') {
             out += c == ' ' ? " +" : "[0-9]+";
-            while (i + 1 < shown.size() && (c == ' ' ? shown[i + 1] == ' ' : std::isdigit(static_cast<unsigned char>(shown[i + 1])))) i++;
+            while (i + 1 < shown.size() &&
+                   (c == ' ' ? shown[i + 1] == ' ' : std::isdigit(static_cast<unsigned char>(shown[i + 1]))))
+                i++;
         } else {
             if (std::string("\\^$.|?*+()[]{}").find(c) != std::string::npos) out += '\\';
             out += c;
@@ -99,7 +101,11 @@ class Sitter {
         ::fcntl(fd_, F_SETFL, O_NONBLOCK);
         if (options.record.empty()) return;
         record_.open(options.record);
-        record_ << nlohmann::json{{"version", 2}, {"width", options.columns}, {"height", options.rows}, {"env", {{"TERM", "xterm-256color"}}}} << "\n";
+        record_ << nlohmann::json{{"version", 2},
+                                  {"width", options.columns},
+                                  {"height", options.rows},
+                                  {"env", {{"TERM", "xterm-256color"}}}}
+                << "\n";
     }
     ~Sitter() {
         if (child_ > 0) ::kill(child_, SIGKILL), ::waitpid(child_, nullptr, 0);
@@ -117,7 +123,8 @@ class Sitter {
     }
 
     [[noreturn]] void fail(const std::string& why) {
-        std::cout << "FAILED: " << step_ << ": " << why << "\n--- terminal:\n" << screen_.text() << "--- cursor: " << screen_.column() << "\n";
+        std::cout << "FAILED: " << step_ << ": " << why << "\n--- terminal:\n"
+                  << screen_.text() << "--- cursor: " << screen_.column() << "\n";
         std::exit(1);
     }
 
@@ -129,7 +136,8 @@ class Sitter {
         if (what == "leave") return until_prompt(), type("\x04");
         if (what == "type") return type(unescaped(of));
         if (what == "see") return until([this, re = std::regex(of)] { return seen(re); });
-        if (what == "row") return until([this, re = std::regex(of)] { return std::regex_search(screen_.line(screen_.row()), re); });
+        if (what == "row")
+            return until([this, re = std::regex(of)] { return std::regex_search(screen_.line(screen_.row()), re); });
         if (what == "column") return until([this, a] { return static_cast<int>(screen_.column()) == a; });
         if (what == "never") return seen(std::regex(of)) ? fail("it is there") : void();
         if (what == "keys") return keys(a);
@@ -167,7 +175,9 @@ class Sitter {
         screen_.feed(bytes);
         if (!record_.is_open()) return;
         const std::chrono::duration<double> at = Clock::now() - began_;
-        record_ << nlohmann::json{at.count(), "o", std::string(bytes)}.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+        record_ << nlohmann::json{at.count(), "o", std::string(bytes)}.dump(-1, ' ', false,
+                                                                            nlohmann::json::error_handler_t::replace)
+                << "\n";
     }
 
     template <class Condition>
