@@ -14,13 +14,8 @@
 namespace kpl {
 namespace {
 
-const unsigned char kprobe_side[] = {
-#include "kprobe_lua_side.inc"
-};
-const unsigned char events_side[] = {
 #include "events_lua_side.inc"
-};
-constexpr std::span<const unsigned char> lua_sides[] = {kprobe_side, events_side};
+#include "kprobe_lua_side.inc"
 
 // In a program's registry: a table of the values that each joined host keeps, which it does not keep itself.
 constexpr const char* joined_hosts = "kpl.hosts";
@@ -61,7 +56,7 @@ Result<void> load_lua_side(LuaHost::Impl& impl, bool embedded) {
     lua_newtable(L);
     lua_pushvalue(L, -1);
     impl.names = impl.keep(L);
-    for (const auto chunk : lua_sides) TRY(run_side(impl, chunk));
+    for (const LuaSide* side : {&kprobe_side, &events_side}) TRY(run_side(impl, *side));
     for (const char* name : {reg::int64, reg::uint64, reg::cdata_kind, reg::stack_class}) {
         lua_getfield(L, -1, std::strchr(name, '.') + 1);
         lua_setfield(L, LUA_REGISTRYINDEX, name);
@@ -70,7 +65,8 @@ Result<void> load_lua_side(LuaHost::Impl& impl, bool embedded) {
 }
 
 // Opcode numbers are those of the running LuaJIT: its own table gives them their names.
-Result<OpcodeMap> running_opcodes(lua_State* L) {
+Result<OpcodeMap> running_opcodes(LuaHost::Impl& impl) {
+    lua_State* L = impl.L;
     lua_getglobal(L, "require");
     lua_pushliteral(L, "jit.vmdef");
     if (auto ok = protected_call(L, 1, 1); !ok)
@@ -80,7 +76,14 @@ Result<OpcodeMap> running_opcodes(lua_State* L) {
     const char* names = lua_tolstring(L, -1, &size);
     auto map = names ? OpcodeMap::from_vmdef({names, size})
                      : Result<OpcodeMap>(Error{Errc::system, "jit.vmdef has no opcode names"});
-    lua_pop(L, 2);
+    lua_getglobal(L, "jit");
+    if (lua_istable(L, -1) && names) {
+        lua_getfield(L, -1, "version");
+        const char* version = lua_tostring(L, -1);
+        impl.running = version ? version + std::string(names, size) : "";
+        lua_pop(L, 1);
+    }
+    lua_pop(L, 3);
     return map;
 }
 
@@ -117,10 +120,15 @@ Result<void> run_chunk(LuaHost::Impl& impl, const std::string& name, std::span<c
 
 }  // namespace
 
-Result<void> run_side(LuaHost::Impl& impl, std::span<const unsigned char> chunk) {
+// Bytecode is ready at once, and for one LuaJIT alone.
+Result<void> run_side(LuaHost::Impl& impl, const LuaSide& side) {
     lua_State* L = impl.L;
-    if (luaL_loadbuffer(L, reinterpret_cast<const char*>(chunk.data()), chunk.size() - 1, "=kprobe") != 0)
-        return pop_error(L);
+    const auto load = [L](std::span<const unsigned char> chunk) {
+        return luaL_loadbuffer(L, reinterpret_cast<const char*>(chunk.data()), chunk.size(), "=kprobe") == 0;
+    };
+    bool loaded = side.compiled_by == impl.running && load(side.bytecode);
+    if (!loaded && side.compiled_by == impl.running) lua_pop(L, 1);
+    if (!loaded && !load(side.source)) return pop_error(L);
     impl.push_kept(L, impl.core);
     impl.push_kept(L, impl.names);
     return protected_call(L, 2, 0);
@@ -197,7 +205,7 @@ Result<LuaHost> LuaHost::create(ScriptApi& api) {
     if (!impl->L) return Error{Errc::system, "not enough memory for a Lua state"};
     impl->owns_state = true;
     luaL_openlibs(impl->L);
-    impl->opcodes = TRY(running_opcodes(impl->L));
+    impl->opcodes = TRY(running_opcodes(*impl));
     TRY(load_lua_side(*impl, false));
     return LuaHost(std::move(impl));
 }
@@ -208,7 +216,7 @@ Result<LuaHost> LuaHost::join(ScriptApi& api, lua_State* L) {
     add_joined(L, impl.get());
     impl->L = lua_newthread(L);
     impl->thread = impl->keep(L);
-    impl->opcodes = TRY(running_opcodes(impl->L));
+    impl->opcodes = TRY(running_opcodes(*impl));
     TRY(load_lua_side(*impl, true));
     return LuaHost(std::move(impl));
 }

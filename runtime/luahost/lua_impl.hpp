@@ -48,6 +48,7 @@ struct LuaHost::Impl {
     int core = LUA_NOREF;    // the table of native functions
     Impl** box = nullptr;    // what native functions find it by; null in it: closed
     bool in_chunk = false;   // a chunk's main part runs
+    std::string running;     // this LuaJIT, as LuaSide::compiled_by has it
     LuaHost::KeptErrors kept;
 
     Impl() = default;
@@ -135,6 +136,9 @@ int batch_room(lua_State* L);
 int named_number(lua_State* L);
 int inet_name(lua_State* L);
 
+// maps.cpp
+extern const luaL_Reg* const map_functions;
+
 // system.cpp
 int list_probes(lua_State* L);
 int list_blacklist(lua_State* L);
@@ -152,8 +156,13 @@ int prompt_ask(lua_State* L);
 int prompt_declared(lua_State* L);
 int prompt_describe(lua_State* L);
 
-// host.cpp: runs a chunk of lua/ with the native functions and the table of what `reg` names.
-Result<void> run_side(LuaHost::Impl& impl, std::span<const unsigned char> chunk);
+// A file of lua/, as lua/embed.lua writes it. `compiled_by`: LuaJIT's version and the names of its opcodes.
+struct LuaSide {
+    std::span<const unsigned char> source, bytecode;
+    std::string_view compiled_by;
+};
+// host.cpp: runs such a file with the native functions and the table of what `reg` names.
+Result<void> run_side(LuaHost::Impl& impl, const LuaSide& side);
 
 // api.cpp: counts as a table.
 void push_counts(lua_State* L, const kpl_counts& counts);

@@ -11,9 +11,7 @@
 namespace kpl {
 namespace {
 
-const unsigned char prompt_side[] = {
 #include "prompt_lua_side.inc"
-};
 
 constexpr int stop_period = 1000;  // instructions; a pcall in a loop does not outlive it
 
