@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Registers go to those first that gain most by one, so the rest is spilled; spilling makes short registers,
-// and all is done again until every register has a place.
+// and all is done again until every value has a register.
 #include "codegen/allocate.hpp"
 
 #include <algorithm>
@@ -21,11 +21,14 @@ constexpr Reg machine_regs = 9;      // r0 to r8
 constexpr Reg first_saved = 6;       // r6 to r8 survive calls
 constexpr uint32_t saving_cost = 3;  // of the first use of one of them: saved, restored, and moved to
 constexpr int look_ahead = 3;        // copies to follow for a preference
+constexpr int most_followed = 16;    // from one register; what many copies join keeps the search short
 
 // Where a register would like to be, most of all.
 class Preferences {
   public:
-    Preferences(const mir::Function& function, size_t vregs) : partners_(vregs) {
+    using Gains = std::array<uint32_t, machine_regs>;
+
+    Preferences(const mir::Function& function, size_t vregs) : partners_(vregs), direct_(vregs) {
         for (mir::BlockId id : function.layout) {
             const mir::Block& block = function.blocks[id];
             for (const Inst& inst : block.insts) {
@@ -37,36 +40,44 @@ class Preferences {
     }
 
     // For each machine register, what is gained by having it.
-    std::array<uint32_t, machine_regs> gains(Reg reg, const std::vector<Reg>& assigned) const {
-        std::array<uint32_t, machine_regs> result{};
-        add(reg, assigned, look_ahead, 64, result);
+    Gains gains(Reg reg, const std::vector<Reg>& assigned) const {
+        Gains result{};
+        add(reg - mir::first_virtual, assigned, look_ahead, 64, result);
         return result;
+    }
+
+    // `reg` has the machine register `to` now.
+    void settle(Reg reg, Reg to) {
+        for (const Partner& partner : partners_[reg - mir::first_virtual]) direct_[partner.index][to] += partner.weight;
     }
 
   private:
     struct Partner {
-        Reg reg;
+        uint32_t index;  // of a virtual register
         uint32_t weight;
     };
 
     void connect(Reg reg, Reg partner, uint32_t weight) {
-        if (mir::is_virtual(reg) && partner != mir::frame)
-            partners_[reg - mir::first_virtual].push_back({partner, weight});
+        if (!mir::is_virtual(reg)) return;
+        if (mir::is_virtual(partner))
+            partners_[reg - mir::first_virtual].push_back({partner - mir::first_virtual, weight});
+        else if (partner < machine_regs)
+            direct_[reg - mir::first_virtual][partner] += weight;
     }
 
-    void add(Reg reg, const std::vector<Reg>& assigned, int levels, uint32_t scale,
-             std::array<uint32_t, machine_regs>& result) const {
-        for (Partner partner : partners_[reg - mir::first_virtual]) {
-            Reg place = partner.reg;
-            if (mir::is_virtual(place)) place = assigned[place - mir::first_virtual];
-            if (place < machine_regs)
-                result[place] += partner.weight * scale;
-            else if (levels > 1)
-                add(partner.reg, assigned, levels - 1, scale / 4, result);
+    void add(uint32_t index, const std::vector<Reg>& assigned, int levels, uint32_t scale, Gains& result) const {
+        for (Reg reg = 0; reg < machine_regs; reg++) result[reg] += direct_[index][reg] * scale;
+        if (levels == 1) return;
+        int left = most_followed;
+        for (const Partner& partner : partners_[index]) {
+            if (assigned[partner.index] != mir::no_reg) continue;
+            if (left-- == 0) return;
+            add(partner.index, assigned, levels - 1, scale / 4, result);
         }
     }
 
     std::vector<std::vector<Partner>> partners_;
+    std::vector<Gains> direct_;  // by copies from and to registers that have theirs
 };
 
 class Allocator {
@@ -79,13 +90,13 @@ class Allocator {
         std::copy(live_.machine.begin(), live_.machine.end(), taken_.begin());
     }
 
-    // The registers that found no place; none: all have one.
+    // The virtual registers that found no machine register.
     Result<std::vector<Reg>> run() {
         std::vector<Reg> spilled;
         for (uint32_t index : order()) {
             if (live_.ranges[index].empty() || assign(index)) continue;
             if (!function_.vregs[index].spillable)
-                return Error{Errc::system, "register allocation failed: no place for a value that needs one"};
+                return Error{Errc::system, "register allocation failed: no register for a value that needs one"};
             spilled.push_back(index + mir::first_virtual);
         }
         return spilled;
@@ -144,6 +155,7 @@ class Allocator {
         }
         taken_[best].merge(range);
         assigned_[index] = best;
+        preferences_.settle(index + mir::first_virtual, best);
         return true;
     }
 
@@ -153,19 +165,19 @@ class Allocator {
         return reg;
     }
 
-    // Spill slots that are never live together lie in one place.
+    // Spill slots that are never live together share one.
     std::vector<uint32_t> share_slots(mir::Function& function) const {
-        std::vector<LiveRange> places;
+        std::vector<LiveRange> slots;
         std::vector<uint32_t> result(function.spill_slots);
         for (uint32_t slot = 0; slot < function.spill_slots; slot++) {
             const LiveRange& range = live_.ranges[function.vregs.size() + slot];
-            auto place = std::find_if(places.begin(), places.end(),
-                                      [&](const LiveRange& other) { return !other.overlaps(range); });
-            result[slot] = static_cast<uint32_t>(place - places.begin());
-            if (place == places.end()) places.emplace_back();
-            places[result[slot]].merge(range);
+            auto free_slot = std::find_if(slots.begin(), slots.end(),
+                                          [&](const LiveRange& other) { return !other.overlaps(range); });
+            result[slot] = static_cast<uint32_t>(free_slot - slots.begin());
+            if (free_slot == slots.end()) slots.emplace_back();
+            slots[result[slot]].merge(range);
         }
-        function.spill_slots = static_cast<uint32_t>(places.size());
+        function.spill_slots = static_cast<uint32_t>(slots.size());
         return result;
     }
 
@@ -179,7 +191,7 @@ class Allocator {
 
     const mir::Function& function_;
     const Liveness live_;
-    const Preferences preferences_;
+    Preferences preferences_;
     std::vector<Reg> assigned_;  // by virtual register
     std::array<LiveRange, machine_regs> taken_;
 };

@@ -17,6 +17,17 @@ Result<void> check_limit(const ir::Function& function, size_t need, size_t limit
                                    ", the limit is " + std::to_string(limit)};
 }
 
+// Instructions that are there at the end, whatever allocation does: no copies, constants and jumps.
+size_t least_instructions(const mir::Function& function) {
+    using mir::Kind;
+    size_t least = 0;
+    for (mir::BlockId id : function.layout)
+        for (const mir::Inst& inst : function.blocks[id].insts)
+            least += inst.kind == Kind::Alu || inst.kind == Kind::Load || inst.kind == Kind::Store ||
+                     inst.kind == Kind::LoadMap || inst.kind == Kind::Call || inst.kind == Kind::CondMov;
+    return least;
+}
+
 }  // namespace
 
 Result<HandlerProgram> generate(const ir::Function& function) {
@@ -26,6 +37,7 @@ Result<HandlerProgram> generate(const ir::Function& function) {
     TRY(check_limit(function, machine.scratch_size, KPL_MAX_SCRATCH, "bytes of memory for strings and keys"));
     remove_dead(machine);
     coalesce(machine);
+    TRY(check_limit(function, least_instructions(machine), KPL_MAX_INSNS, "instructions and more"));
     TRY(allocate(machine));
     TRY(check_limit(function, machine.areas + 8 * machine.spill_slots, KPL_MAX_STACK, "bytes of stack"));
     remove_redundant_copies(machine);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The machine form of a handler between IR and bytecode: eBPF instructions in blocks, over as many registers
-// as it takes. lower.hpp makes it, allocate.hpp gives each register a place, emit.hpp writes it out.
+// as it takes. lower.hpp makes it, allocate.hpp gives each value a register, emit.hpp writes it out.
 #pragma once
 
 #include <array>
@@ -77,7 +77,7 @@ struct VReg {
     bool spillable = true;
 };
 
-// The place in the script that instructions come from.
+// The line of the script that instructions come from.
 struct Note {
     SourceLoc at;
     std::string what;
@@ -90,7 +90,7 @@ struct Function {
     std::vector<VReg> vregs;      // of register first_virtual + index
     std::vector<Note> notes;
     uint32_t areas = 0;        // bytes at the top of the frame that hold keys and values
-    uint32_t spill_slots = 0;  // of 8 bytes, below the areas; allocation lets them share places
+    uint32_t spill_slots = 0;  // of 8 bytes, below the areas; allocation lets them share memory
     uint32_t scratch_size = 0;
     uint32_t sites = 0;
 

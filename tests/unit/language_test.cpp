@@ -146,6 +146,36 @@ TEST_CASE("a handler of fifty lines is compiled again and again") {
     }
 }
 
+// Milliseconds by the number of statements, for `make bench`: what grows faster than the script is seen here.
+TEST_CASE("how long many statements take", "[.]") {
+    const std::pair<const char*, const char*> shapes[] = {
+        {"pointers followed", "s = s + file.f_inode.i_ino\n"},
+        {"counts", "n:add()\n"},
+        {"counts by key", "m[{{ pid(), {0} }}]:add(count)\n"},
+        {"conditions", "if count > {0} then s = s + {0} end\n"},
+        {"strings compared", "if comm() == 'x{0}' then s = s + 1 end\n"},
+        {"arithmetic", "a, b, c, d = b + {0}, c * 3, bit.bxor(d, a), a - count\n"},
+    };
+    const std::string kernel = kernels().front();
+    std::cout << fmt::format("{:<18}{:>8}{:>8}{:>8}{:>8} statements, ms\n", "", 100, 200, 400, 800);
+    for (const auto& [name, statement] : shapes) {
+        std::cout << fmt::format("{:<18}", name);
+        for (const int many : {100, 200, 400, 800}) {
+            Lab lab(kernel);
+            std::string script =
+                "local n, m, last = count(), sum(), sum()\nkprobe { 'vfs_read', budget = 1000000, pre = function(p, file, buf, count, pos)\n"
+                "local s, a, b, c, d = 0, 1, count, 3, pid()\n";
+            for (int i = 0; i < many; i++) script += fmt::format(fmt::runtime(statement), i);
+            script += "last:add(s + a + b + c + d)\nend }\n";
+            bool whole = true;
+            const double took = lab.compile_time(script, &whole);
+            std::cout << fmt::format("{:>7.1f}{}", took, whole ? ' ' : '*');
+        }
+        std::cout << "\n";
+    }
+    std::cout << "* refused: too large\n";
+}
+
 TEST_CASE("the list of messages is that of the table") {
     const std::string file = KPL_DOCS "/errors.md";
     if (std::getenv("KPL_UPDATE_DOCS")) std::ofstream(file) << list_of_messages();
