@@ -109,14 +109,14 @@ static void kpl_entry_give(struct kpl_hash *map, u32 at)
 /* ----------------------------------------------------------------- operations */
 
 /* What a search found; the bucket is locked. */
-struct kpl_place {
+struct kpl_found {
 	struct kpl_bucket *bucket;
 	u32 *link;		/* what points to the entry, or the end of the chain */
 	struct kpl_entry *entry;	/* NULL: absent */
 	u64 hash;
 };
 
-static bool kpl_find(struct kpl_hash *map, const u64 *key, struct kpl_place *p)
+static bool kpl_find(struct kpl_hash *map, const u64 *key, struct kpl_found *p)
 {
 	u32 steps;
 
@@ -140,7 +140,7 @@ static bool kpl_find(struct kpl_hash *map, const u64 *key, struct kpl_place *p)
 }
 
 /* A new entry at the end of the chain, its value 0; NULL: no room. */
-static struct kpl_entry *kpl_insert(struct kpl_hash *map, const u64 *key, struct kpl_place *p)
+static struct kpl_entry *kpl_insert(struct kpl_hash *map, const u64 *key, struct kpl_found *p)
 {
 	u32 at = *p->link ? 0 : kpl_entry_take(map);
 	struct kpl_entry *entry;
@@ -163,7 +163,7 @@ static struct kpl_entry *kpl_insert(struct kpl_hash *map, const u64 *key, struct
 
 enum kpl_hash_result kpl_hash_read(struct kpl_hash *map, const u64 *key, u64 *value)
 {
-	struct kpl_place p;
+	struct kpl_found p;
 
 	if (!kpl_find(map, key, &p))
 		return KPL_HASH_BUSY;
@@ -175,7 +175,7 @@ enum kpl_hash_result kpl_hash_read(struct kpl_hash *map, const u64 *key, u64 *va
 
 enum kpl_hash_result kpl_hash_write(struct kpl_hash *map, const u64 *key, const u64 *value)
 {
-	struct kpl_place p;
+	struct kpl_found p;
 
 	if (!kpl_find(map, key, &p))
 		return KPL_HASH_BUSY;
@@ -189,7 +189,7 @@ enum kpl_hash_result kpl_hash_write(struct kpl_hash *map, const u64 *key, const 
 
 static enum kpl_hash_result kpl_hash_add(struct kpl_hash *map, const u64 *key, u64 n)
 {
-	struct kpl_place p;
+	struct kpl_found p;
 
 	if (!kpl_find(map, key, &p))
 		return KPL_HASH_BUSY;
@@ -203,7 +203,7 @@ static enum kpl_hash_result kpl_hash_add(struct kpl_hash *map, const u64 *key, u
 
 enum kpl_hash_result kpl_hash_delete(struct kpl_hash *map, const u64 *key)
 {
-	struct kpl_place p;
+	struct kpl_found p;
 	u32 at;
 
 	if (!kpl_find(map, key, &p))

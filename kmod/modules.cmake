@@ -59,6 +59,8 @@ foreach(makefile ${kernel_builds})
   string(REGEX REPLACE "^/lib/modules/(.*)/build/Makefile$" "\\1" release ${makefile})
   add_kernel_module(${release})
   list(APPEND modules ${CMAKE_CURRENT_BINARY_DIR}/${release}/kprobe_lua.ko)
+  install(FILES ${CMAKE_CURRENT_BINARY_DIR}/${release}/kprobe_lua.ko DESTINATION /lib/modules/${release}/extra
+    COMPONENT modules EXCLUDE_FROM_ALL)
   list(APPEND objects ${CMAKE_CURRENT_BINARY_DIR}/${release}/src)
 endforeach()
 set(KPL_MODULE_OBJECTS ${objects} PARENT_SCOPE)

@@ -38,7 +38,7 @@ static bool kpl_link_helpers(struct bpf_insn *insns, u32 nr)
 }
 
 /* Each instruction as a line of its own: the JIT tells where lines begin. */
-static bool kpl_ask_for_places(struct bpf_prog *fp)
+static bool kpl_ask_for_starts(struct bpf_prog *fp)
 {
 	struct bpf_line_info *lines = kvcalloc(fp->len, sizeof(*lines), KPL_GFP);
 	u32 i;
@@ -68,7 +68,7 @@ void kpl_native_free(struct bpf_prog *fp)
 	bpf_prog_free(fp);
 }
 
-struct bpf_prog *kpl_native_make(const struct bpf_insn *insns, u32 nr, u32 stack_depth, bool places)
+struct bpf_prog *kpl_native_make(const struct bpf_insn *insns, u32 nr, u32 stack_depth, bool starts)
 {
 	struct bpf_prog *fp = bpf_prog_alloc(bpf_prog_size(nr), KPL_GFP);
 	int err;
@@ -79,7 +79,7 @@ struct bpf_prog *kpl_native_make(const struct bpf_insn *insns, u32 nr, u32 stack
 	fp->type = BPF_PROG_TYPE_KPROBE;	/* any but "once was classic" */
 	fp->aux->stack_depth = stack_depth;
 	memcpy(fp->insnsi, insns, nr * sizeof(*insns));
-	if ((!places || kpl_ask_for_places(fp)) && kpl_link_helpers(fp->insnsi, nr)) {
+	if ((!starts || kpl_ask_for_starts(fp)) && kpl_link_helpers(fp->insnsi, nr)) {
 		fp = bpf_prog_select_runtime(fp, &err);
 		if (!err && fp->jited)
 			return fp;
@@ -88,7 +88,7 @@ struct bpf_prog *kpl_native_make(const struct bpf_insn *insns, u32 nr, u32 stack
 	return NULL;
 }
 
-u32 *kpl_native_places(struct bpf_prog *fp, u32 *out_pc, u32 nr)
+u32 *kpl_native_starts(struct bpf_prog *fp, u32 *out_pc, u32 nr)
 {
 	void **begins = fp->aux->jited_linfo;
 	u32 pc;

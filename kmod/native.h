@@ -12,9 +12,9 @@ void kpl_native_init(void);
 u64 kpl_native_feature(void);	/* KPL_FEATURE_JIT or 0 */
 
 /* NULL where there is no native code to be had. */
-struct bpf_prog *kpl_native_make(const struct bpf_insn *insns, u32 nr, u32 stack_depth, bool places);
+struct bpf_prog *kpl_native_make(const struct bpf_insn *insns, u32 nr, u32 stack_depth, bool starts);
 void kpl_native_free(struct bpf_prog *fp);
 /* Turns where instructions went in `insns` into offsets in the native code; takes `out_pc`. */
-u32 *kpl_native_places(struct bpf_prog *fp, u32 *out_pc, u32 nr);
+u32 *kpl_native_starts(struct bpf_prog *fp, u32 *out_pc, u32 nr);
 
 #endif

@@ -176,7 +176,7 @@ static void kpl_prog_free(struct kpl_session *s, struct kpl_prog *prog)
 {
 	if (prog->native)
 		kpl_native_free(prog->native);
-	kvfree(prog->places);
+	kvfree(prog->starts);
 	kvfree(prog->code);
 	if (prog->sites)
 		kpl_sites_free(prog->sites);
@@ -215,7 +215,7 @@ static struct kpl_prog *kpl_prog_make(struct kpl_session *s, struct kpl_loading 
 	if (!(l->arg->flags & KPL_PROG_F_INTERPRET))
 		prog->native = kpl_native_make(l->code, l->nr_code, l->v.stack_depth, l->out_pc);
 	if (prog->native) {
-		prog->places = kpl_native_places(prog->native, l->out_pc, prog->nr_insns);
+		prog->starts = kpl_native_starts(prog->native, l->out_pc, prog->nr_insns);
 		l->out_pc = NULL;
 		prog->run = (kpl_run_fn)(void *)prog->native->bpf_func;
 		prog->insns = prog->native->insnsi;
@@ -332,11 +332,11 @@ void kpl_progs_free(struct kpl_session *s)
 
 /* ---------------------------------------------------------- what is told of them */
 
-/* What is copied out: what has room of the code, and the places if they are wanted. */
+/* What is copied out: what has room of the code, and the starts if they are wanted. */
 struct kpl_native_copy {
 	void *code;
 	u32 len;
-	u32 *places;
+	u32 *starts;
 };
 
 static int kpl_native_take(const struct kpl_prog *prog, struct kpl_prog_native *arg,
@@ -344,21 +344,21 @@ static int kpl_native_take(const struct kpl_prog *prog, struct kpl_prog_native *
 {
 	u32 room = arg->size;
 
-	if (!prog || (arg->nr_places && arg->nr_places != prog->nr_insns))
+	if (!prog || (arg->nr_starts && arg->nr_starts != prog->nr_insns))
 		return -EINVAL;
 	arg->size = 0;
 	arg->addr = 0;
 	if (!prog->native)
 		return 0;
-	if (arg->nr_places && !prog->places)
+	if (arg->nr_starts && !prog->starts)
 		return -ENODATA;
 	copy->len = min(room, prog->native->jited_len);
 	copy->code = kvmalloc(copy->len, KPL_GFP);
-	copy->places = kvmalloc_array(arg->nr_places, sizeof(*copy->places), KPL_GFP);
-	if ((copy->len && !copy->code) || (arg->nr_places && !copy->places))
+	copy->starts = kvmalloc_array(arg->nr_starts, sizeof(*copy->starts), KPL_GFP);
+	if ((copy->len && !copy->code) || (arg->nr_starts && !copy->starts))
 		return -ENOMEM;
 	memcpy(copy->code, prog->native->bpf_func, copy->len);
-	memcpy(copy->places, prog->places, arg->nr_places * sizeof(*copy->places));
+	memcpy(copy->starts, prog->starts, arg->nr_starts * sizeof(*copy->starts));
 	arg->size = prog->native->jited_len;
 	arg->addr = (unsigned long)prog->native->bpf_func;
 	return 0;
@@ -380,11 +380,11 @@ int kpl_prog_native(struct kpl_session *s, struct kpl_prog_native *arg)
 	kpl_session_unlock(s);
 	if (!err && arg->size &&
 	    (copy_to_user(u64_to_user_ptr(arg->code), copy.code, copy.len) ||
-	     copy_to_user(u64_to_user_ptr(arg->places), copy.places,
-			  arg->nr_places * sizeof(*copy.places))))
+	     copy_to_user(u64_to_user_ptr(arg->starts), copy.starts,
+			  arg->nr_starts * sizeof(*copy.starts))))
 		err = -EFAULT;
 	kvfree(copy.code);
-	kvfree(copy.places);
+	kvfree(copy.starts);
 	return err;
 }
 

@@ -20,7 +20,7 @@ struct kpl_prog {
 	const struct bpf_insn *insns;
 	struct bpf_prog *native;	/* NULL: interpreted */
 	struct bpf_insn *code;		/* interpreted: ours */
-	u32 *places;			/* of instructions in the native code; NULL: not kept */
+	u32 *starts;			/* of instructions in the native code; NULL: not kept */
 	struct kpl_sites *sites;	/* where it has stopped */
 	u32 kind;
 	u32 nr_insns;			/* as loaded */

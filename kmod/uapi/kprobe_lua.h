@@ -240,14 +240,14 @@ struct kpl_prog_sites {
 
 /*
  * KPL_IOC_PROG_NATIVE: a copy of a program's native code, which holds addresses
- * of the kernel: CAP_SYS_ADMIN.  ENODATA: places are wanted and were not kept.
+ * of the kernel: CAP_SYS_ADMIN.  ENODATA: the starts are wanted and were not kept.
  */
 struct kpl_prog_native {
 	__u32 id;		/* in */
 	__u32 size;		/* in: bytes of room; out: bytes of native code, 0 if interpreted */
 	__u64 code;		/* in: user pointer; what has no room is left out */
-	__u64 places;		/* in: 0, or user pointer to nr_places __u32: offset of each instruction */
-	__u32 nr_places;	/* in: 0, or the program's nr_insns */
+	__u64 starts;		/* in: 0, or user pointer to nr_starts __u32: offset of each instruction */
+	__u32 nr_starts;	/* in: 0, or the program's nr_insns */
 	__u32 reserved;
 	__u64 addr;		/* out: of the native code */
 };

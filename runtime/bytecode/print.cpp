@@ -33,7 +33,7 @@ std::string quoted(std::string_view text) {
 // As Lua prints numbers, but exact.
 std::string number(double value) { return fmt::format("{}", value); }
 
-std::string place(const Proto& f) {
+std::string lines_of(const Proto& f) {
     return fmt::format("{}:{}-{}", f.loc(0).file, f.first_line, f.first_line + f.num_lines);
 }
 
@@ -64,7 +64,7 @@ std::string text_of(const TableTemplate& table) {
 std::string text_of(const GcConst& constant) {
     return std::visit(
         Overloaded{[](const std::string& s) { return quoted(s); },
-                   [](const std::shared_ptr<const Proto>& f) { return place(*f); },
+                   [](const std::shared_ptr<const Proto>& f) { return lines_of(*f); },
                    [](const TableTemplate& t) { return text_of(t); }, [](int64_t i) { return fmt::format("{}LL", i); },
                    [](uint64_t u) { return fmt::format("{}ULL", u); },
                    [](const Complex& c) { return fmt::format("{}+{}i", c.re, c.im); }},
@@ -139,7 +139,7 @@ std::string print(const Proto& f) {
     for (uint32_t pc = 1; pc < f.code.size(); pc++)
         if (op_modes(f.code[pc].op).cd == Mode::Jump) targets.insert(target_of(pc, f.code[pc]));
 
-    std::string out = fmt::format("-- BYTECODE -- {}\n", place(f));
+    std::string out = fmt::format("-- BYTECODE -- {}\n", lines_of(f));
     for (uint32_t pc = 1; pc < f.code.size(); pc++) out += line_of(f, pc, targets.contains(pc));
     for (const GcConst& constant : f.gc)
         if (auto child = std::get_if<std::shared_ptr<const Proto>>(&constant)) out += "\n" + print(**child);

@@ -174,13 +174,13 @@ Result<NativeCode> Device::native(const LoadedProgram& program, size_t insns) co
     NativeCode code;
     if (!program.jited) return code;
     code.bytes.resize(program.native_len);
-    code.places.resize(insns);
+    code.starts.resize(insns);
     kpl_prog_native request{};
     request.id = program.id;
     request.size = program.native_len;
     request.code = reinterpret_cast<uint64_t>(code.bytes.data());
-    request.places = reinterpret_cast<uint64_t>(code.places.data());
-    request.nr_places = static_cast<uint32_t>(insns);
+    request.starts = reinterpret_cast<uint64_t>(code.starts.data());
+    request.nr_starts = static_cast<uint32_t>(insns);
     if (::ioctl(fd(), KPL_IOC_PROG_NATIVE, &request) < 0) return errno_error("reading native code", errno);
     code.address = request.addr;
     return code;

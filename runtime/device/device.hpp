@@ -28,7 +28,7 @@ enum class Attached { Yes, Refused, Interrupted };
 struct NativeCode {
     uint64_t address = 0;
     std::vector<uint8_t> bytes;    // none: it is interpreted
-    std::vector<uint32_t> places;  // offset in `bytes` of each instruction
+    std::vector<uint32_t> starts;  // offset in `bytes` of each instruction
 };
 
 class Device {

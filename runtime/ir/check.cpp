@@ -49,7 +49,7 @@ class Checker {
         check_edges();
         if (!wrong_.empty()) return wrong_;
         idom_ = dominators(f_);
-        place_values();
+        find_positions();
         for (BlockId b = 0; b < f_.blocks.size(); b++) check_block(b);
         return wrong_;
     }
@@ -90,8 +90,8 @@ class Checker {
         if (!f_.blocks[0].preds.empty()) wrong("the entry has predecessors");
     }
 
-    void place_values() {
-        place_.assign(f_.insts.size(), {no_value, 0});
+    void find_positions() {
+        position_.assign(f_.insts.size(), {no_value, 0});
         for (BlockId b = 0; b < f_.blocks.size(); b++)
             for (size_t i = 0; i < f_.blocks[b].insts.size(); i++) {
                 const ValueId id = f_.blocks[b].insts[i];
@@ -99,19 +99,19 @@ class Checker {
                     wrong("b{} lists v{}, which does not exist", b, id);
                     continue;
                 }
-                if (place_[id].first != no_value) wrong("v{} is listed twice", id);
+                if (position_[id].first != no_value) wrong("v{} is listed twice", id);
                 if (f_.insts[id].block != b) wrong("v{} is in b{} but says b{}", id, b, f_.insts[id].block);
-                place_[id] = {b, i};
+                position_[id] = {b, i};
             }
     }
 
     // `v` must be computed before position `at` of block `b`.
     void check_use(ValueId v, BlockId b, size_t at, const std::string& where) {
-        if (v >= f_.insts.size() || place_[v].first == no_value) {
+        if (v >= f_.insts.size() || position_[v].first == no_value) {
             wrong("{} uses v{}, which is nowhere", where, v);
             return;
         }
-        const auto [def, index] = place_[v];
+        const auto [def, index] = position_[v];
         if (def == b ? index >= at : !dominates(idom_, def, b)) wrong("{} uses v{} before it is computed", where, v);
     }
 
@@ -203,7 +203,7 @@ class Checker {
     const Function& f_;
     std::string wrong_;
     std::vector<BlockId> idom_;
-    std::vector<std::pair<BlockId, size_t>> place_;
+    std::vector<std::pair<BlockId, size_t>> position_;
 };
 
 }  // namespace

@@ -48,12 +48,12 @@ std::vector<BlockId> reverse_post_order(size_t count, const Successors& next) {
 // How many loops each block is in: for each backward edge, what reaches its source without passing its
 // target.
 std::vector<std::vector<BlockId>> loops_of(const Function& f, const std::vector<BlockId>& order) {
-    std::vector<size_t> place(f.blocks.size(), SIZE_MAX);
-    for (size_t i = 0; i < order.size(); i++) place[order[i]] = i;
+    std::vector<size_t> position(f.blocks.size(), SIZE_MAX);
+    for (size_t i = 0; i < order.size(); i++) position[order[i]] = i;
     std::vector<std::vector<BlockId>> loops(f.blocks.size());  // heads of the loops that a block is in
     for (BlockId source : order)
         for (BlockId head : successors(f.blocks[source])) {
-            if (place[head] > place[source]) continue;
+            if (position[head] > position[source]) continue;
             std::vector<bool> in(f.blocks.size(), false);
             std::vector<BlockId> work{source};
             in[head] = true;
@@ -63,7 +63,7 @@ std::vector<std::vector<BlockId>> loops_of(const Function& f, const std::vector<
                 if (in[at]) continue;
                 in[at] = true;
                 for (BlockId pred : f.blocks[at].preds)
-                    if (place[pred] != SIZE_MAX) work.push_back(pred);
+                    if (position[pred] != SIZE_MAX) work.push_back(pred);
             }
             for (BlockId b : order)
                 if (in[b] && std::find(loops[b].begin(), loops[b].end(), head) == loops[b].end())

@@ -143,7 +143,7 @@ struct Warning {
 };
 
 // The handlers from Unit::built on to IR, one Function for each, in order, optimized. All type errors of all handlers
-// are in the Error's text, one `file:line: what` each, joined by newlines, in order of place (Error::at is empty then).
+// are in the Error's text, one `file:line: what` each, joined by newlines, in order of line (Error::at is empty then).
 // `unit` may be extended and built again (REPL, probes declared later): what earlier handlers use keeps its layout and
 // only accepts what fits.
 struct BuildResult {

@@ -101,14 +101,14 @@ Result<std::string> print(const HandlerProgram& program, const NativeCode& code,
     for (size_t from = 0, to = 0; from < insns.size(); from = to) {
         const uint64_t at = insns[from].addr - code.address;
         // Lines whose code the JIT left out begin where the next one does.
-        for (; note < program.notes.size() && code.places[program.notes[note].pc] <= at; note++) {
-            const bool last = note + 1 == program.notes.size() || code.places[program.notes[note + 1].pc] > at;
+        for (; note < program.notes.size() && code.starts[program.notes[note].pc] <= at; note++) {
+            const bool last = note + 1 == program.notes.size() || code.starts[program.notes[note + 1].pc] > at;
             const SourceLoc& named = program.notes[note].at;
             if (!last || (named.file == shown.file && named.line == shown.line)) continue;
             out += script_line(sources, named);
             shown = named;
         }
-        const uint64_t next = note < program.notes.size() ? code.places[program.notes[note].pc] : code.bytes.size();
+        const uint64_t next = note < program.notes.size() ? code.starts[program.notes[note].pc] : code.bytes.size();
         while (to < insns.size() && (to == from || insns[to].addr - code.address < next)) to++;
         out += print_native(std::span(insns).subspan(from, to - from), outside);
     }

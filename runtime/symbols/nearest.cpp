@@ -28,9 +28,9 @@ void Nearest::offer(std::string_view candidate) {
     if (edits > limit_) return;
     for (const auto& entry : best_)
         if (entry.second == candidate) return;
-    auto place = std::upper_bound(best_.begin(), best_.end(), edits,
-                                  [](size_t value, const auto& entry) { return value < entry.first; });
-    best_.insert(place, {edits, std::string(candidate)});
+    auto at = std::upper_bound(best_.begin(), best_.end(), edits,
+                               [](size_t value, const auto& entry) { return value < entry.first; });
+    best_.insert(at, {edits, std::string(candidate)});
     if (best_.size() > keep_) best_.pop_back();
     if (best_.size() == keep_) limit_ = best_.back().first - 1;  // only something better changes a full list
 }

@@ -80,13 +80,13 @@ void TypeGraph::load_all_modules() {
     for (const std::string& name : names) (void)load_module(name);
 }
 
-std::optional<TypeGraph::Place> TypeGraph::place(TypeId id) const {
+std::optional<TypeGraph::Entry> TypeGraph::entry(TypeId id) const {
     if (id == 0 || id >= made_first) return std::nullopt;
     for (const auto& part : parts_) {
         const uint32_t own = id - part->first;
         if (id < part->first || own >= part->file.end_id() - part->file.first_id()) continue;
         const uint32_t file_id = part->file.first_id() + own;
-        if (const btf_type* t = part->file.type(file_id)) return Place{part.get(), file_id, t};
+        if (const btf_type* t = part->file.type(file_id)) return Entry{part.get(), file_id, t};
     }
     return std::nullopt;
 }
@@ -98,7 +98,7 @@ TypeId TypeGraph::global(const Part& part, uint32_t id) const {
 Result<Node> TypeGraph::node(TypeId id) const {
     if (id == 0) return Node{};
     if (id >= made_first && id - made_first < made_.size()) return made_[id - made_first];
-    auto at = place(id);
+    auto at = entry(id);
     if (!at) return Error{Errc::system, fmt::format("BTF has no type number {}", id)};
     const btf_type* t = at->type;
     Node n;
@@ -150,7 +150,7 @@ Result<std::pair<TypeId, Node>> TypeGraph::strip(TypeId id) const {
 
 std::vector<Member> TypeGraph::members(TypeId id) const {
     std::vector<Member> out;
-    auto at = place(id);
+    auto at = entry(id);
     if (!at || !btf_is_composite(at->type)) return out;
     const btf_member* m = btf_members(at->type);
     for (uint32_t i = 0; i < btf_vlen(at->type); i++, m++)
@@ -161,7 +161,7 @@ std::vector<Member> TypeGraph::members(TypeId id) const {
 
 std::vector<Param> TypeGraph::params(TypeId id) const {
     std::vector<Param> out;
-    auto at = place(id);
+    auto at = entry(id);
     if (!at || !btf_is_func_proto(at->type)) return out;
     const btf_param* p = btf_params(at->type);
     for (uint32_t i = 0; i < btf_vlen(at->type); i++, p++)
@@ -171,7 +171,7 @@ std::vector<Param> TypeGraph::params(TypeId id) const {
 
 std::vector<Enumerator> TypeGraph::enumerators(TypeId id) const {
     std::vector<Enumerator> out;
-    auto at = place(id);
+    auto at = entry(id);
     if (!at) return out;
     const BtfFile& file = at->part->file;
     const bool is_signed = btf_kflag(at->type);
@@ -209,7 +209,7 @@ std::optional<TypeId> TypeGraph::find_anywhere(std::string_view name, uint32_t k
 }
 
 std::optional<TypeId> TypeGraph::definition(TypeId forward) {
-    auto at = place(forward);
+    auto at = entry(forward);
     if (!at || btf_kind(at->type) != BTF_KIND_FWD) return std::nullopt;
     const std::string name(at->part->file.name(at->type->name_off));
     const uint32_t kinds = btf_kflag(at->type) ? name_union : name_struct;

@@ -103,7 +103,7 @@ class TypeGraph {
         BtfFile file;
         TypeId first = 0;  // the graph's id of the file's first own type
     };
-    struct Place {
+    struct Entry {
         const Part* part;
         uint32_t id;  // within the file
         const btf_type* type;
@@ -111,7 +111,7 @@ class TypeGraph {
     // Types that were made are numbered from here.
     static constexpr TypeId made_first = 1u << 31;
 
-    std::optional<Place> place(TypeId id) const;
+    std::optional<Entry> entry(TypeId id) const;
     TypeId global(const Part& part, uint32_t id) const;
     std::vector<TypeId> find_in(const Part& part, std::string_view name, uint32_t kinds) const;
     TypeId add_made(const Node& node);

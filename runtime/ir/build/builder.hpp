@@ -204,7 +204,7 @@ class Builder {
     // ---- need.cpp: what a use asks of a value; each reports what is wrong and yields false or no_value
     template <class... Args>
     Value fail(Err id, const Args&... args) {
-        s_.diag.error(w_.place(), id, args...);
+        s_.diag.error(w_.line(), id, args...);
         return poison();
     }
     bool usable(const Value& v, const std::string& use);  // neither poison, nil nor nil-able
@@ -215,7 +215,7 @@ class Builder {
     template <class T>
     std::optional<T> ask(Result<T> result) {
         if (result.ok()) return std::move(result).value();
-        s_.diag.add_error(w_.place(), result.error().text);
+        s_.diag.add_error(w_.line(), result.error().text);
         return std::nullopt;
     }
     std::string describe(const Value& v);
@@ -276,11 +276,11 @@ class Builder {
     Value new_record(uint32_t to);
 
     // ---- lists.cpp: tables that gather elements
-    std::string list_place() const;
+    std::string list_site() const;
     Value new_list(const std::string& site, const ListSite& list);
     void make_list(const Value& record, const std::string& into);
     void list_set(const Value& list, const Value& index, const Value& to);
-    void list_grow(const Value& list, const Value& to, const std::string& place);
+    void list_grow(const Value& list, const Value& to, const std::string& at);
     void list_template(const Value& list, std::map<int64_t, Value> constants);
     void grow_by_constants(const Value& list, int64_t next);
     Value list_length(const Value& list);

@@ -69,7 +69,7 @@ std::optional<Condition> Builder::compare_integers(Cmp cmp, const Value& a, cons
     if (a.constant && b.constant) return Condition{.known = holds(cmp, *a.constant, *b.constant)};
     const bool below_zero =
         (is_zero(b) && (cmp == Cmp::ULt || cmp == Cmp::UGe)) || (is_zero(a) && (cmp == Cmp::UGt || cmp == Cmp::ULe));
-    if (below_zero) s_.diag.warn(w_.place(), Warn::UNSIGNED_BELOW_ZERO);
+    if (below_zero) s_.diag.warn(w_.line(), Warn::UNSIGNED_BELOW_ZERO);
     return Condition{.cmp = cmp, .a = num(a), .b = num(b)};
 }
 

@@ -32,22 +32,22 @@ std::string Diagnostics::template_of(const MessageRow& row) {
 }
 
 void Diagnostics::add_error(const SourceLoc& at, std::string text) {
-    errors_.emplace(Place{at.file, at.line}, std::move(text) + about_);
+    errors_.emplace(Line{at.file, at.line}, std::move(text) + about_);
 }
 
 void Diagnostics::add_warning(const SourceLoc& at, std::string text) {
-    warnings_.emplace(Place{at.file, at.line}, std::move(text));
+    warnings_.emplace(Line{at.file, at.line}, std::move(text));
 }
 
 Error Diagnostics::error() const {
     ErrorRound round;
-    for (const auto& [place, text] : errors_) round.add({Errc::script, text, {place.first, place.second}});
+    for (const auto& [line, text] : errors_) round.add({Errc::script, text, {line.first, line.second}});
     return round.error();
 }
 
 std::vector<Warning> Diagnostics::warnings() const {
     std::vector<Warning> all;
-    for (const auto& [place, text] : warnings_) all.push_back({{place.first, place.second}, text});
+    for (const auto& [line, text] : warnings_) all.push_back({{line.first, line.second}, text});
     return all;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Every refusal of the compiler, from one table (errors.def), and the place where they are collected.
+// Every refusal of the compiler, from one table (errors.def), and where they are collected.
 #pragma once
 
 #include <fmt/format.h>
@@ -57,18 +57,18 @@ class Diagnostics {
     void add_error(const SourceLoc& at, std::string text);
 
     bool has_errors() const { return !errors_.empty(); }
-    Error error() const;  // all of them, in order of place
+    Error error() const;  // all of them, in order of line
     std::vector<Warning> warnings() const;
     void clear();
 
   private:
-    using Place = std::pair<std::string, int>;
+    using Line = std::pair<std::string, int>;
     void add_warning(const SourceLoc& at, std::string text);
     static std::string template_of(const MessageRow& row);
 
     std::string about_;
-    std::map<Place, std::string> errors_;
-    std::map<Place, std::string> warnings_;
+    std::map<Line, std::string> errors_;
+    std::map<Line, std::string> warnings_;
 };
 
 }  // namespace kpl::builder

@@ -11,7 +11,7 @@ using namespace ir;
 namespace {
 
 // Names a block of a function that is interpreted at this place, from round to round.
-std::string place_key(const Frame& frame, uint32_t block) { return frame.key + ":" + std::to_string(block); }
+std::string block_key(const Frame& frame, uint32_t block) { return frame.key + ":" + std::to_string(block); }
 
 }  // namespace
 
@@ -21,8 +21,8 @@ void Builder::run_frame(Frame& frame, State entry) {
     frame.entered.assign(cfg.blocks.size(), false);
     Frame* const caller = std::exchange(frame_, &frame);
     const uint32_t caller_pc = pc_;
-    const SourceLoc caller_place = w_.place();
-    frame.incoming[0].push_back({w_.block(), std::move(entry), w_.place()});
+    const SourceLoc caller_line = w_.line();
+    frame.incoming[0].push_back({w_.block(), std::move(entry), w_.line()});
     // One round does, unless a constant condition cut off the way by which a loop is entered first.
     for (bool again = true; again;) {
         again = false;
@@ -34,7 +34,7 @@ void Builder::run_frame(Frame& frame, State entry) {
     }
     frame_ = caller;
     pc_ = caller_pc;
-    w_.set_place(caller_place);
+    w_.set_line(caller_line);
 }
 
 void Builder::run_block(Frame& frame, uint32_t block) {
@@ -42,7 +42,7 @@ void Builder::run_block(Frame& frame, uint32_t block) {
     enter_block(frame, block);
     alive_ = true;
     for (pc_ = b.first; pc_ <= b.last && alive_; pc_++) {
-        w_.set_place(frame.proto->loc(pc_));
+        w_.set_line(frame.proto->loc(pc_));
         step(frame.proto->code[pc_]);
     }
     if (alive_) go_to(b.last + 1, w_.block(), std::move(cur_));
@@ -53,16 +53,16 @@ void Builder::enter_block(Frame& frame, uint32_t block) {
     std::vector<Edge> edges = std::move(frame.incoming[block]);
     frame.incoming[block].clear();
     frame.entered[block] = true;
-    const bool is_head = b.loop_head || s_.extra_heads.contains(place_key(frame, block));
+    const bool is_head = b.loop_head || s_.extra_heads.contains(block_key(frame, block));
     if (!is_head && edges.size() == 1) {
         w_.enter(edges[0].from);
         cur_ = std::move(edges[0].state);
         return;
     }
     // What does not fit together is reported where the last of the ways ends, not at what follows.
-    w_.set_place(edges[0].at);
+    w_.set_line(edges[0].at);
     for (const Edge& e : edges)
-        if (e.at.line > w_.place().line) w_.set_place(e.at);
+        if (e.at.line > w_.line().line) w_.set_line(e.at);
     pc_ = b.first;
     const BlockId into = w_.new_block();
     for (const Edge& e : edges) w_.jump_from(e.from, into);
@@ -89,7 +89,7 @@ State Builder::merge_states(Frame& frame, uint32_t block, std::vector<Edge>& edg
         m.force = head && (!b.loop_head || b.assigned.test(slot));
         const LocalVar* local = frame.proto->local_at(slot, b.first);
         m.name = local ? local->name : "";
-        const auto hint = s_.hints.find(place_key(frame, block) + ":" + std::to_string(slot));
+        const auto hint = s_.hints.find(block_key(frame, block) + ":" + std::to_string(slot));
         m.hint = m.force && hint != s_.hints.end() ? &hint->second : nullptr;
         merged.slots[slot] = merge(m);
         if (m.force) head->vars.push_back({slot, merged.slots[slot], m.values});
@@ -151,7 +151,7 @@ void Builder::go_to(uint32_t pc, BlockId from, State state) {
         if (!live.test(slot)) state.slots[slot] = {};
     state.open.clear();
     if (!frame.entered[block]) {
-        frame.incoming[block].push_back({from, std::move(state), w_.place()});
+        frame.incoming[block].push_back({from, std::move(state), w_.line()});
         return;
     }
     if (frame.heads.contains(block)) {
@@ -160,7 +160,7 @@ void Builder::go_to(uint32_t pc, BlockId from, State state) {
     }
     // A goto into the middle of a loop whose beginning was cut off: next time this block is known to be one's
     // head.
-    s_.extra_heads.insert(place_key(frame, block));
+    s_.extra_heads.insert(block_key(frame, block));
     s_.changed = true;
 }
 
@@ -185,7 +185,7 @@ void Builder::save_strings(const LoopHead& head, BlockId from, State& state) {
 bool Builder::fits_loop(const Frame& frame, uint32_t block, const LoopVar& var, const Value& v) {
     if (var.value.is_poison() || v.is_poison()) return false;
     const LocalVar* local = frame.proto->local_at(var.slot, frame.cfg->blocks[block].first);
-    const std::string key = place_key(frame, block) + ":" + std::to_string(var.slot);
+    const std::string key = block_key(frame, block) + ":" + std::to_string(var.slot);
     const auto hint = s_.hints.find(key);
     std::vector<Value> all = var.entering;
     all.push_back(v);

@@ -26,7 +26,7 @@ Function Builder::run() {
     }
     frame.proto = *proto;
     frame_ = &frame;
-    w_.set_place({frame.proto->loc(1).file, static_cast<int>(frame.proto->first_line)});
+    w_.set_line({frame.proto->loc(1).file, static_cast<int>(frame.proto->first_line)});
     if (frame.proto->vararg) {
         fail(Err::VARARG, "VARG");
         return std::move(fn_);

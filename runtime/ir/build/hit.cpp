@@ -138,8 +138,8 @@ Value Builder::data_load(const std::string& name) {
     }
     // A field that this handler does not change is what the first read found.
     const bool changes = data.stored_by.contains({handler_, name});
-    const std::string place = "p.data." + name;
-    const bool nilable = shape->nilable && !cur_.stored.contains(name) && (changes || !cur_.there.contains(place));
+    const std::string path = "p.data." + name;
+    const bool nilable = shape->nilable && !cur_.stored.contains(name) && (changes || !cur_.there.contains(path));
     const auto [f, index] = laid_out(data.layout, name, type);
     ValueId present = no_value, value = no_value;
     StrRef str{.where = StrRef::Where::Data, .index = f.offset, .limit = string_bytes(type)};
@@ -160,8 +160,8 @@ Value Builder::data_load(const std::string& name) {
         copy_string_in(w_.block(), str, copy);
     }
     Value v = stored_field(type, value, str, present);
-    v.text = place;
-    if (!changes) v.field = place;
+    v.text = path;
+    if (!changes) v.field = path;
     return v;
 }
 

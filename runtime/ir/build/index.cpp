@@ -151,13 +151,13 @@ void Builder::set_indexed(const Value& target, const Value& index, const Value& 
 // ---- tables under construction
 
 Value Builder::new_record(uint32_t to) {
-    const std::string site = list_place();
+    const std::string site = list_site();
     if (const auto list = s_.lists.find(site); list != s_.lists.end()) return new_list(site, list->second);
     const uint32_t id = next_record_++;
-    cur_.records[id].at = w_.place();
+    cur_.records[id].at = w_.line();
     cur_.records[id].site = site;
     const LocalVar* local = frame_->proto->local_at(to, pc_ + 1);
-    records_made_[id] = {w_.place(), local && !local->name.starts_with('(') ? local->name : std::string()};
+    records_made_[id] = {w_.line(), local && !local->name.starts_with('(') ? local->name : std::string()};
     return named(Kind::Record, {}, id);
 }
 

@@ -18,7 +18,7 @@ constexpr int64_t count_shift = 32, most_shift = 48, count_mask = 0xffff;
 
 }  // namespace
 
-std::string Builder::list_place() const { return frame_->key + "#" + std::to_string(pc_); }
+std::string Builder::list_site() const { return frame_->key + "#" + std::to_string(pc_); }
 
 Value Builder::new_list(const std::string& site, const ListSite& list) {
     Value v;
@@ -90,7 +90,7 @@ void Builder::list_set(const Value& list, const Value& index, const Value& to) {
     const ValueId open = w_.compare(Cmp::ULt, count, w_.binary(Opcode::Shr, header, w_.constant(most_shift)));
     const ValueId elsewhere = w_.compare(Cmp::Ne, w_.binary(Opcode::Sub, num(index), w_.constant(1)), count);
     stop_if(Cmp::Ne, w_.binary(Opcode::And, open, elsewhere), w_.constant(0), KPL_STOP_LIST, list.text);
-    list_grow(list, to, list_place());
+    list_grow(list, to, list_site());
     if (index.constant) grow_by_constants(list, *index.constant + 1);
 }
 
@@ -100,16 +100,16 @@ void Builder::grow_by_constants(const Value& list, int64_t next) {
     for (auto it = waiting.find(next); it != waiting.end(); it = waiting.find(++next)) {
         const Value constant = it->second;
         waiting.erase(it);
-        list_grow(list, constant, fmt::format("{}#{}", list_place(), next));
+        list_grow(list, constant, fmt::format("{}#{}", list_site(), next));
     }
 }
 
 void Builder::list_template(const Value& list, std::map<int64_t, Value> constants) {
-    list_constants_[list.field] = {w_.place(), std::move(constants)};
+    list_constants_[list.field] = {w_.line(), std::move(constants)};
     grow_by_constants(list, 1);
 }
 
-void Builder::list_grow(const Value& list, const Value& to, const std::string& place) {
+void Builder::list_grow(const Value& list, const Value& to, const std::string& at) {
     if (!usable(to, "a list's element")) return;
     if (to.is(Kind::Record)) {
         records_used_.insert(to.index);
@@ -129,7 +129,7 @@ void Builder::list_grow(const Value& list, const Value& to, const std::string& p
         return;
     }
     const std::optional<uint32_t> times = times_here();
-    auto [grows, added] = site.grows.try_emplace(place, times);
+    auto [grows, added] = site.grows.try_emplace(at, times);
     if (!(*wide == site.element) || added || grows->second != times) s_.changed = true;
     grows->second = times;
     site.element = *wide;

@@ -14,7 +14,7 @@ std::string Builder::map_name(uint32_t map) const {
 
 bool Builder::set_form(Form& form, bool table, Err conflict, uint32_t map) {
     if (!form.table) {
-        form = {table, w_.place()};
+        form = {table, w_.line()};
         return true;
     }
     if (*form.table == table) return true;
@@ -119,8 +119,8 @@ Value Builder::snapshot_field(const Value& snapshot, const std::string& name) {
             index = static_cast<int64_t>(i);
         }
     ValueId present = no_value;
-    const std::string place = fmt::format("{}.{}", snapshot.index, name);
-    if (field->nilable && !cur_.there.contains(place))
+    const std::string path = fmt::format("{}.{}", snapshot.index, name);
+    if (field->nilable && !cur_.there.contains(path))
         present = w_.binary(Opcode::And, w_.binary(Opcode::Shr, w_.load_slot(snapshot.index, 0), w_.constant(index)),
                             w_.constant(1));
     const Type type = field->type;
@@ -128,7 +128,7 @@ Value Builder::snapshot_field(const Value& snapshot, const std::string& name) {
     Value v = stored_field(type, is_string ? no_value : w_.load_slot(snapshot.index, offset),
                            {.index = snapshot.index, .limit = string_bytes(type), .offset = offset}, present);
     v.text = snapshot.text + "." + name;
-    v.field = place;
+    v.field = path;
     return v;
 }
 
@@ -185,7 +185,7 @@ void Builder::map_set(const Value& map, const Value& key, const Value& value) {
     };
     if (!store_record(shape.value, fields, use)) return;
     if (!table && reads_map(value.constant ? no_value : value.id, id, 0))
-        s_.diag.warn(w_.place(), Warn::NOT_ATOMIC, s_.unit.maps[id].name.empty() ? "m" : s_.unit.maps[id].name);
+        s_.diag.warn(w_.line(), Warn::NOT_ATOMIC, s_.unit.maps[id].name.empty() ? "m" : s_.unit.maps[id].name);
     inst.fields = field_stores(shape.key_layout, *elements);
     inst.value_fields = field_stores(shape.value_layout, fields);
     inst.value_size = shape.value_layout.size;

@@ -286,7 +286,7 @@ void Builder::do_return(Values values) {
     state.records = std::move(cur_.records);
     state.stored = std::move(cur_.stored);
     state.there = std::move(cur_.there);
-    frame_->returns.push_back({w_.block(), std::move(state), std::move(values), w_.place()});
+    frame_->returns.push_back({w_.block(), std::move(state), std::move(values), w_.line()});
 }
 
 }  // namespace kpl::builder

@@ -39,14 +39,14 @@ std::optional<Type> Builder::storable(const Value& v, const std::string& use) {
 
 bool Builder::store_shape(RecordShape& shape, const std::string& name, const Value& v, const std::string& use) {
     const std::optional<Type> type = storable(v, use);
-    const auto conflict = shape.store(name, type.value_or(Type{Kind::Poison}), w_.place());
+    const auto conflict = shape.store(name, type.value_or(Type{Kind::Poison}), w_.line());
     if (!conflict) return type.has_value();
     if (conflict->before.kind == Kind::Undefined)
         fail(Err::SHAPE_FIXED, use, fields_text(shape));
     else
         fail(Err::SHAPE_CONFLICT, use, describe(v), describe(conflict->before),
-             conflict->at.file == w_.place().file ? "line " + std::to_string(conflict->at.line)
-                                                  : Error{Errc::script, "", conflict->at}.message());
+             conflict->at.file == w_.line().file ? "line " + std::to_string(conflict->at.line)
+                                                 : Error{Errc::script, "", conflict->at}.message());
     return false;
 }
 
@@ -197,7 +197,7 @@ bool Builder::check_format(std::string& format, const Values& values) {
 
 Values Builder::emit_printf(const std::string& format, bool is_print, const Values& values) {
     if (!side_effect(is_print ? "print" : "printf")) return {};
-    PrintfDecl decl{.format = format, .is_print = is_print, .at = w_.place(), .record = {}};
+    PrintfDecl decl{.format = format, .is_print = is_print, .at = w_.line(), .record = {}};
     for (const Value& v : values)
         if (v.is_poison()) return {};
     if (!is_print && !check_format(decl.format, values)) return {};

@@ -68,7 +68,7 @@ std::optional<Type> widen(const Type& a, const Type& b) {
 uint32_t ListSite::most() const {
     constexpr uint32_t unless_known = 32, limit = 4096;
     uint32_t sum = 0;
-    for (const auto& [place, times] : grows) {
+    for (const auto& [at, times] : grows) {
         if (!times) return unless_known;
         sum = std::min(sum + *times, limit);
     }

@@ -72,7 +72,7 @@ class RecordShape {
     bool fixed_ = false;
 };
 
-// Whether keys and values are tables or single values, and the place that said so first.
+// Whether keys and values are tables or single values, and the line that said so first.
 struct Form {
     std::optional<bool> table;
     SourceLoc at;
@@ -102,7 +102,7 @@ struct DataShape {
 // Tables that turned out to be lists, and what is put into them: known from the round before.
 struct ListSite {
     Type element;                                          // Undefined: nothing yet
-    std::map<std::string, std::optional<uint32_t>> grows;  // by place: how often at most
+    std::map<std::string, std::optional<uint32_t>> grows;  // by site: how often at most
     uint32_t most() const;                                 // elements
     uint32_t bytes() const;
 };
@@ -124,9 +124,9 @@ struct UnitState {
     std::vector<EventShape> events;
     std::vector<DataShape> data;
     std::vector<PrintfDecl> printfs;        // of this round
-    std::map<std::string, Type> hints;      // by place: the type that a variable has at a loop's head
-    std::map<std::string, ListSite> lists;  // by place: where the table is made
-    std::set<std::string> extra_heads;      // by place: blocks that a goto makes the head of a loop
+    std::map<std::string, Type> hints;      // by block: the type that a variable has at a loop's head
+    std::map<std::string, ListSite> lists;  // by site: where the table is made
+    std::set<std::string> extra_heads;      // by block: those that a goto makes the head of a loop
     bool changed = false;
 
     // A captured function's code, decoded once: references to one function come and go.

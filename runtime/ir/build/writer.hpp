@@ -17,9 +17,9 @@ class Writer {
     ir::BlockId new_block();
     ir::BlockId block() const { return block_; }
     void enter(ir::BlockId block) { block_ = block; }
-    // The place and the expression that what follows stands for.
-    void set_place(SourceLoc at) { at_ = std::move(at); }
-    const SourceLoc& place() const { return at_; }
+    // The line and the expression that what follows stands for.
+    void set_line(SourceLoc at) { at_ = std::move(at); }
+    const SourceLoc& line() const { return at_; }
 
     ir::ValueId append(ir::Inst inst) { return append_to(block_, std::move(inst)); }
     ir::ValueId append_to(ir::BlockId block, ir::Inst inst);

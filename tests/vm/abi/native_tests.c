@@ -23,12 +23,12 @@ static int load_marked(int fd, unsigned flags, struct kpl_prog_load *load)
 static void native_code(void)
 {
 	unsigned char code[4096];
-	uint32_t places[NR_MARKED], mark = MARK;
+	uint32_t starts[NR_MARKED], mark = MARK;
 	struct kpl_prog_load load;
 	int fd = session(), id = load_marked(fd, KPL_PROG_F_PLACES, &load);
 	struct kpl_prog_native native = {
 		.id = id, .size = sizeof(code), .code = (uintptr_t)code,
-		.places = (uintptr_t)places, .nr_places = NR_MARKED,
+		.starts = (uintptr_t)starts, .nr_starts = NR_MARKED,
 	};
 	int i;
 
@@ -37,16 +37,16 @@ static void native_code(void)
 	EQ(native.size, load.native_len);
 	OK(native.addr > (uint64_t)INT64_MAX);
 	for (i = 1; i < NR_MARKED; i++)
-		OK(places[i] > places[i - 1] && places[i] < native.size);
+		OK(starts[i] > starts[i - 1] && starts[i] < native.size);
 	/* The fifth instruction's immediate is in its code, and nowhere before. */
-	OK(memmem(code + places[4], places[5] - places[4], &mark, sizeof(mark)));
-	OK(!memmem(code, places[4], &mark, sizeof(mark)));
+	OK(memmem(code + starts[4], starts[5] - starts[4], &mark, sizeof(mark)));
+	OK(!memmem(code, starts[4], &mark, sizeof(mark)));
 }
 
 static void native_code_refused(void)
 {
 	unsigned char code[8] = { 0 };
-	uint32_t places[NR_MARKED];
+	uint32_t starts[NR_MARKED];
 	struct kpl_prog_load load;
 	int fd = session(), plain = load_marked(fd, 0, &load);
 	int slow = load_marked(fd, KPL_PROG_F_INTERPRET | KPL_PROG_F_PLACES, &load);
@@ -56,10 +56,10 @@ static void native_code_refused(void)
 	EQ(ioctl(fd, KPL_IOC_PROG_NATIVE, &native), 0);
 	OK(native.size > 4);
 	EQ(code[4] | code[5] | code[6] | code[7], 0);
-	native.places = (uintptr_t)places;
-	native.nr_places = NR_MARKED;
+	native.starts = (uintptr_t)starts;
+	native.nr_starts = NR_MARKED;
 	FAILS(ENODATA, ioctl(fd, KPL_IOC_PROG_NATIVE, &native));
-	native.nr_places = NR_MARKED - 1;
+	native.nr_starts = NR_MARKED - 1;
 	FAILS(EINVAL, ioctl(fd, KPL_IOC_PROG_NATIVE, &native));
 	native = (struct kpl_prog_native) { .id = slow, .size = 4, .code = (uintptr_t)code };
 	EQ(ioctl(fd, KPL_IOC_PROG_NATIVE, &native), 0);
