@@ -28,18 +28,22 @@ local function targets_of(probe)
   return table.concat(names, ", ")
 end
 
--- "ftrace, armed": how it is armed, and whether.
-local function state_of(row)
+local paths = {} -- by probe: how it was armed when last seen; a disabled one has no path of its own
+
+-- "ftrace, armed": how it is armed, or was, and whether.
+local function state_of(id, row)
   local state = row.state
-  if state == "disabled" or state == "gone" or state == "detached" then return state end
-  return (row.follows_calls and "return" or state) .. ", armed"
+  if state == "gone" or state == "detached" then return state end
+  if state == "disabled" then return paths[id] and paths[id] .. ", disabled" or state end
+  paths[id] = row.follows_calls and "return" or state
+  return paths[id] .. ", armed"
 end
 
 Probe.__tostring = function(probe)
   local row = core.describe(probe.id)
   local targets = targets_of(probe)
   local name = row.places > 1 and string.format("%s (%d places)", targets, row.places) or targets
-  return string.format("probe %d: %s, %s", probe.id + 1, name, state_of(row))
+  return string.format("probe %d: %s, %s", probe.id + 1, name, state_of(probe.id, row))
 end
 function Probe:cost() return asked("cost", self.id) end
 function Probe:asm() return asked("asm", self.id) end
@@ -87,7 +91,7 @@ local function probes_text()
     local probe = objects[id + 1]
     local row = probe and core.describe(id)
     if row and row.places > 0 then
-      local path, state = state_of(row):match "^(.-), (.*)$"
+      local path, state = state_of(id, row):match "^(.-), (.*)$"
       local counts = counts_of(row)
       rows[#rows + 1] = {
         tostring(id + 1), targets_of(probe), path or "", state or row.state, text_of(counts.hits), text_of(counts.handled),
@@ -306,7 +310,8 @@ function registry.prompt_names(path)
   local value = path:find "^{" and (registry.options[path:sub(2)] or {}) or _G
   for name in (path:gsub("^{.*", "")):gmatch "[^.]+" do
     if type(value) ~= "table" then return "" end
-    value = rawget(value, name)
+    local index = tonumber(name:match "^%[(%d+)%]$")
+    value = rawget(value == prompt.probes and objects or value, index or name)
   end
   local names = {}
   for name in next, fields_of(value) do names[#names + 1] = name end

@@ -36,6 +36,8 @@ struct GuestSpec {
     bool keyboard = false;           // instead: our terminal, byte by byte, which is the program's
     std::string module_dir;          // holds <release>/kprobe_lua.ko, loaded before the program; "" is no module
     std::vector<std::string> fetch;  // files that it writes and the host wants, at the same path (`-o FILE`)
+    // Takes such a file, whose bytes the guest chose; false: it is written.
+    std::function<bool(const std::string& path, const std::string& bytes)> take_file;
 
     int cpus = 2;
     int memory_mib = 1024;

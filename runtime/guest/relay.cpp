@@ -268,6 +268,7 @@ void Relay::take_file_bytes() {
     const std::string bytes = std::exchange(file_bytes_, {});
     // Only what was asked for is written: the guest does not choose the host's files.
     if (std::find(spec_.fetch.begin(), spec_.fetch.end(), path) == spec_.fetch.end()) return;
+    if (spec_.take_file && spec_.take_file(path, bytes)) return;
     std::ofstream out(path, std::ios::binary | std::ios::trunc);
     out << bytes;
     out.close();

@@ -11,6 +11,7 @@
 #include "arch/disasm.hpp"
 #include "guest/guest.hpp"
 #include "main/tools.hpp"
+#include "main/vm_prompt.hpp"
 #include "repl/editor.hpp"
 
 namespace kpl {
@@ -48,7 +49,9 @@ std::string terminfo_entry() {
 
 std::string module_directory() {
     if (const char* dir = std::getenv("KPROBE_LUA_MODULE_DIR")) return dir;
-    return own_path().parent_path() / "kmod";
+    std::error_code error;
+    const fs::path built = own_path().parent_path() / "kmod";
+    return fs::is_directory(built, error) ? built.string() : "/lib/modules";
 }
 
 // The tools, the modules that they share, and the library that reads their options.
@@ -70,6 +73,7 @@ Result<int> run_in_vm(const CommandLine& line) {
     if (options.prompt) {
         if (const std::string entry = terminfo_entry(); !entry.empty()) spec.files.push_back(entry);
         spec.files.push_back(line_editing_library());
+        keep_prompts_work(spec);
     }
     spec.program = command_alone ? fs::path("/bin/sh") : own_path();
     spec.argv = command_alone ? std::vector<std::string>{"-c", *options.command} : line.vm_argv;

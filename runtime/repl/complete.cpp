@@ -158,6 +158,11 @@ std::optional<TypeId> Completer::type_of(const InputContext& context) {
     std::optional<TypeId> type = first_type(context, used);
     for (size_t i = used; type; i++) {
         auto info = kernel_.types.resolve(*type);
+        if (info && i < context.path.size() && context.path[i].starts_with('[')) {
+            const bool indexed = info->kind == TypeKind::Pointer || info->kind == TypeKind::Array;
+            type = indexed ? std::optional(info->element) : std::nullopt;
+            continue;
+        }
         if (info && (info->kind == TypeKind::Pointer || info->kind == TypeKind::Array))
             info = kernel_.types.resolve(info->element);
         if (!info) return std::nullopt;

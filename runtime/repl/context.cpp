@@ -82,14 +82,20 @@ struct Frame {
     std::string first_string{};
     bool first = true;  // no ',' yet
 };
+// local NAME = …
+struct Local {
+    std::string name;
+    size_t value;  // its first token
+};
 struct Block {
     std::optional<InputContext::Handler> handler{};
+    std::vector<Local> locals{};
 };
 
 struct Reader {
     const std::vector<Token>& tokens;
     std::vector<Frame> frames{};
-    std::vector<Block> blocks{};
+    std::vector<Block> blocks{1};  // the first is the input itself
     bool in_params = false;
 
     const std::string& back(size_t i, size_t n) const {
@@ -132,9 +138,22 @@ struct Reader {
         const std::string& word = tokens[i].text;
         if (word == "function") return begin_function(i);
         if (word == "if" || word == "do" || word == "repeat") blocks.push_back({});
-        if ((word == "end" || word == "until") && !blocks.empty()) blocks.pop_back();
-        if (in_params && !blocks.empty() && blocks.back().handler && !frames.empty() && frames.back().open == '(')
+        if ((word == "end" || word == "until") && blocks.size() > 1) blocks.pop_back();
+        if (word == "local" && i + 2 < tokens.size() && tokens[i + 2].text == "=")
+            blocks.back().locals.push_back({tokens[i + 1].text, i + 3});
+        if (in_params && blocks.back().handler && !frames.empty() && frames.back().open == '(')
             blocks.back().handler->params.push_back(word);
+    }
+    // The innermost, of those declared before the token `before`.
+    const Local* find_local(const std::string& name, size_t before) const {
+        for (auto block = blocks.rbegin(); block != blocks.rend(); ++block) {
+            for (auto local = block->locals.rbegin(); local != block->locals.rend(); ++local)
+                if (local->name == name && local->value < before) return &*local;
+            if (!block->handler) continue;
+            const auto& params = block->handler->params;
+            if (std::find(params.begin(), params.end(), name) != params.end()) return nullptr;
+        }
+        return nullptr;
     }
     void read() {
         for (size_t i = 0; i < tokens.size(); i++) {
@@ -146,14 +165,36 @@ struct Reader {
     }
 };
 
-// Where the bracket before `i` was opened; npos: nowhere.
+bool is_sign(const Token& token, const char* sign) { return token.type == Token::Type::Sign && token.text == sign; }
+
+// Where the bracket that closes at `i` was opened; npos: nowhere.
 size_t opening(const std::vector<Token>& tokens, size_t i) {
+    const char *const close = is_sign(tokens[i], ")") ? ")" : "]", *const open = is_sign(tokens[i], ")") ? "(" : "[";
     int depth = 0;
     for (size_t at = i + 1; at-- > 0;) {
-        if (tokens[at].text == ")") depth++;
-        if (tokens[at].text == "(" && --depth == 0) return at;
+        if (is_sign(tokens[at], close)) depth++;
+        if (is_sign(tokens[at], open) && --depth == 0) return at;
     }
     return std::string::npos;
+}
+
+// Behind the path that begins at `i`: names, indices and calls.
+size_t path_end(const std::vector<Token>& tokens, size_t i) {
+    int depth = 0;
+    for (bool wanted = true; i < tokens.size(); i++) {
+        const Token& token = tokens[i];
+        if (is_sign(token, "(") || is_sign(token, "[")) {
+            if (wanted && !depth) return i;
+            depth++;
+        } else if (is_sign(token, ")") || is_sign(token, "]")) {
+            if (!depth) return i;
+            depth--;
+        } else if (!depth) {
+            if (wanted ? token.type != Token::Type::Name : !is_sign(token, ".")) return i;
+            wanted = !wanted;
+        }
+    }
+    return i;
 }
 
 // The names before the '.' at `dot`, the first one first.
@@ -164,7 +205,16 @@ std::vector<std::string> path_before(const std::vector<Token>& tokens, size_t do
         size_t begin = at - 1;
         if (token.type == Token::Type::Name) {
             path.insert(path.begin(), token.text);
-        } else if (token.text == ")") {
+        } else if (is_sign(token, "]")) {
+            at = opening(tokens, begin);
+            if (at == std::string::npos) return {};
+            const bool one = at + 2 == begin;
+            if (one && tokens[at + 1].type == Token::Type::String)
+                path.insert(path.begin(), tokens[at + 1].text);
+            else
+                path.insert(path.begin(), "[" + (one ? tokens[at + 1].text : "") + "]");
+            continue;
+        } else if (is_sign(token, ")")) {
             const size_t open = opening(tokens, at - 1);
             if (open == std::string::npos || open == 0 || tokens[open - 1].type != Token::Type::Name) return {};
             begin = open - 1;
@@ -176,10 +226,25 @@ std::vector<std::string> path_before(const std::vector<Token>& tokens, size_t do
         } else {
             return {};
         }
-        if (begin == 0 || tokens[begin - 1].text != ".") return path;
+        if (begin == 0 || !is_sign(tokens[begin - 1], ".")) return path;
         at = begin - 1;
     }
     return {};
+}
+
+// A path that begins with a local variable begins with what that was made of.
+std::vector<std::string> without_locals(const Reader& reader, std::vector<std::string> path) {
+    size_t before = reader.tokens.size();
+    while (!path.empty()) {
+        const Local* const local = reader.find_local(path.front(), before);
+        if (!local) break;
+        std::vector<std::string> value = path_before(reader.tokens, path_end(reader.tokens, local->value));
+        if (value.empty()) break;
+        value.insert(value.end(), path.begin() + 1, path.end());
+        path = std::move(value);
+        before = local->value;
+    }
+    return path;
 }
 
 InputContext::Kind string_kind(const std::string& callee, bool first) {
@@ -217,7 +282,7 @@ InputContext context_of(std::string_view text) {
     const std::string sign = before ? tokens[before - 1].text : "";
     context.kind = InputContext::Kind::Name;
     if (before && (sign == "." || sign == ":") && tokens[before - 1].type == Token::Type::Sign) {
-        context.path = path_before(tokens, before - 1);
+        context.path = without_locals(reader, path_before(tokens, before - 1));
         context.method = sign == ":";
         if (context.path.empty()) context.kind = InputContext::Kind::Nothing;
     } else if (!reader.frames.empty() && reader.frames.back().open == '{' &&

@@ -29,7 +29,7 @@ struct InputContext {
 
     Kind kind = Kind::Nothing;
     std::string word;               // that is to be completed
-    std::vector<std::string> path;  // "ffi"; "task()"; "(struct file *)" for a cast; empty: none
+    std::vector<std::string> path;  // "ffi"; "task()"; "(struct file *)" for a cast; "[1]" for an index; empty: none
     bool method = false;            // behind ':'
     std::string callee;             // of the table or string that the cursor is in
     std::optional<Handler> handler;

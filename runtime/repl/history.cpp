@@ -27,23 +27,6 @@ std::string escaped(const std::string& input) {
     return line + "\n";
 }
 
-std::vector<std::string> inputs_of(const std::string& text) {
-    std::vector<std::string> inputs;
-    std::string input;
-    for (size_t i = 0; i < text.size(); i++) {
-        if (text[i] == '\n') {
-            if (!input.empty()) inputs.push_back(std::move(input));
-            input.clear();
-        } else if (text[i] == '\\' && i + 1 < text.size()) {
-            i++;
-            input += text[i] == 'n' ? '\n' : text[i];
-        } else {
-            input += text[i];
-        }
-    }
-    return inputs;
-}
-
 Error failed(const std::string& path) { return {Errc::system, "the history " + path + ": " + std::strerror(errno)}; }
 
 // Locked until it is closed.
@@ -71,6 +54,23 @@ std::string History::usual_path() {
     const char *state = std::getenv("XDG_STATE_HOME"), *home = std::getenv("HOME");
     if (state && *state == '/') return std::string(state) + "/kprobe-lua/history";
     return home && *home ? std::string(home) + "/.local/state/kprobe-lua/history" : std::string();
+}
+
+std::vector<std::string> History::inputs_of(std::string_view text) {
+    std::vector<std::string> inputs;
+    std::string input;
+    for (size_t i = 0; i < text.size(); i++) {
+        if (text[i] == '\n') {
+            if (!input.empty()) inputs.push_back(std::move(input));
+            input.clear();
+        } else if (text[i] == '\\' && i + 1 < text.size()) {
+            i++;
+            input += text[i] == 'n' ? '\n' : text[i];
+        } else {
+            input += text[i];
+        }
+    }
+    return inputs;
 }
 
 Result<std::vector<std::string>> History::load() const {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.hpp"
@@ -13,6 +14,8 @@ class History {
   public:
     // $XDG_STATE_HOME/kprobe-lua/history, or below ~/.local/state; empty without a home.
     static std::string usual_path();
+    // The inputs in a file's text, the oldest first.
+    static std::vector<std::string> inputs_of(std::string_view text);
     // Nothing is read or written yet. An empty path: nothing is kept.
     explicit History(std::string path) : path_(std::move(path)) {}
 

@@ -5,10 +5,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 
+#include "base/json_line.hpp"
 #include "repl/repl.hpp"
 
 namespace kpl {
@@ -84,6 +87,12 @@ Result<std::string> Repl::save(const std::string& path) const {
     file << saved_.script(states);
     file.close();
     if (!file) return Error{Errc::system, path + ": " + std::strerror(errno)};
+    if (const char* outside = std::getenv(saved_scripts_variable)) {
+        std::ifstream written(path);
+        const std::string text(std::istreambuf_iterator<char>(written), {});
+        std::ofstream(outside, std::ios::app)
+            << json_line("saved", {{"path", std::filesystem::absolute(path).string()}, {"text", text}});
+    }
     return fmt::format("{} inputs are in {}", saved_.size(), path);
 }
 

@@ -12,10 +12,6 @@
 namespace kpl {
 namespace {
 
-// What a script does not have.
-const std::regex prompts_own(R"((^|[^\w.:"'])(probes|pause|resume|help|save|detach_all|_)\b)");
-const std::regex has_local(R"(\blocal\b)");
-
 // Before inputs whose probes are not all on: it declares those that are, in the order in which they were declared.
 constexpr const char* picker = R"(
 -- Stands in for what declares probes where not all of them were on: "on", "off" or "gone".
@@ -60,6 +56,9 @@ std::string commented(const std::string& text) {
 
 std::string Saved::script(const std::vector<State>& states) const {
     constexpr const char* names[] = {"on", "off", "gone"};
+    // What a script does not have.
+    const std::regex prompts_own(R"((^|[^\w.:"'])(probes|pause|resume|help|save|detach_all|_)\b)");
+    const std::regex has_local(R"(\blocal\b)");
     std::string body;
     bool picks = false;
     for (const Input& input : inputs_) {

@@ -8,6 +8,10 @@
 
 namespace kpl {
 
+// In the environment, the name of a file: each saved script is appended to it, too, as a line of JSON. Who
+// runs a prompt in a VM takes the scripts from there.
+inline constexpr const char* saved_scripts_variable = "KPROBE_LUA_SAVED_SCRIPTS";
+
 class Saved {
   public:
     enum class State { On, Off, Gone };  // of a probe, now

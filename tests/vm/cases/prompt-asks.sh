@@ -56,7 +56,7 @@ see replaces probe 1$
 see ^probe 3:
 > c:disable()
 > probes
-see ^3 +vfs_open +disabled
+see ^3 +vfs_open +ftrace +disabled
 > save "saved.lua"
 see inputs are in saved.lua$
 leave

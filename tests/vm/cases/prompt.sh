@@ -65,7 +65,7 @@ see up to [0-9]+ a hit
 see call map_add|call agg
 > p:disable()
 > p
-see ^probe 3: kpl_t_plain, disabled$
+see ^probe 3: kpl_t_plain, (int3|optimized|ftrace), disabled$
 > probes[3]:enable()
 > probes()[1].kind
 see ^k(ret)?probe$|^ftrace$

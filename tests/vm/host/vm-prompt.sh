@@ -14,6 +14,8 @@ size 30 50
 see ^30 50$
 > "\27[31mred"
 see ^red$
+> save "investigation.lua"
+see inputs are in investigation.lua$
 leave
 end 0
 EOS
@@ -22,9 +24,17 @@ see ^vm: booting
 type \x03
 end 130
 EOS
+# History and saved scripts outlive the VM; a file that is there is left as it is.
+export XDG_STATE_HOME="$PWD/state"
+mkdir -p state/kprobe-lua
+echo 'of_another_day = 1' > state/kprobe-lua/history
 for version in 6.1 6.12; do
     run terminal steps kprobe-lua --vm=$version -i
     status 0
 done
+[ "$(head -1 state/kprobe-lua/history)" = 'of_another_day = 1' ] || fail "the history has lost its begin"
+[ "$(grep -c '^6 \* 7$' state/kprobe-lua/history)" = 2 ] || fail "the history: $(cat state/kprobe-lua/history)"
+grep -q '^p = kprobe("vfs_read"' investigation.lua || fail "what was saved: $(cat investigation.lua)"
+cmp investigation.lua investigation.lua.1 || fail "the second one that was saved"
 run terminal boot kprobe-lua -v --vm -i
 status 0
