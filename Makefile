@@ -6,7 +6,7 @@ KERNEL ?= newest
 
 workload = for file in /etc/hostname /nonexistent /etc/passwd /no/such/file; do cat $$file; sleep 0.3; done >/dev/null 2>&1
 
-.PHONY: all packages configure demo check lint sanitize threads bench soak fuzz sweep install clean
+.PHONY: all packages configure demo check lint sanitize threads bench soak fuzz sweep install modules_install clean
 
 all: configure
 	@echo "==> building kprobe-lua, its tests, and the module for each kernel whose headers are installed"
@@ -80,6 +80,11 @@ PREFIX ?= /usr/local
 
 install: all
 	@DESTDIR=$(DESTDIR) cmake --install $(BUILD) --prefix $(PREFIX)
+
+# The modules, below DESTDIR/lib/modules: modprobe and --vm find them there.
+modules_install: all
+	@DESTDIR=$(DESTDIR) cmake --install $(BUILD) --component modules
+	@[ -n "$(DESTDIR)" ] || for kernel in $(BUILD)/kmod/*/kprobe_lua.ko; do depmod "$$(basename "$${kernel%/*}")"; done
 
 clean:
 	rm -rf $(BUILD)

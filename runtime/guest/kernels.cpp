@@ -90,6 +90,15 @@ bool kernel_older(std::string_view a, std::string_view b) {
     return a.size() < b.size();
 }
 
+std::string module_for(const std::string& module_dir, const std::string& release) {
+    std::error_code error;
+    for (const char* below : {"extra/", "updates/", "updates/dkms/"})
+        if (std::string file = fmt::format("{}/{}/{}kprobe_lua.ko", module_dir, release, below);
+            fs::exists(file, error))
+            return file;
+    return fmt::format("{}/{}/kprobe_lua.ko", module_dir, release);
+}
+
 Result<GuestKernel> pick_kernel(const std::string& wanted, const std::string& module_dir, const std::string& boot_dir) {
     const std::vector<std::string> present = releases_in(boot_dir);
     std::optional<std::string> without_module, unreadable;
@@ -97,7 +106,7 @@ Result<GuestKernel> pick_kernel(const std::string& wanted, const std::string& mo
         if (!kernel_matches(release, wanted)) continue;
         GuestKernel kernel{release, fmt::format("{}/{}{}", boot_dir, image_prefix, release), ""};
         if (!module_dir.empty()) {
-            kernel.module = fmt::format("{}/{}/kprobe_lua.ko", module_dir, release);
+            kernel.module = module_for(module_dir, release);
             if (!fs::exists(kernel.module)) {
                 if (!without_module) without_module = release;
                 continue;

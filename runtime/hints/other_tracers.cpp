@@ -51,6 +51,10 @@ constexpr const char* at_end = "write at_exit(function() … end)";
 constexpr const char* system_call = "a system call is a function of its own: ";
 
 const TargetRow targets[] = {
+    {R"(p:(?!hz:|s:|ms:|us:)(?:[^:]*:)?([A-Za-z_]\w*).*)", entry},
+    {R"(r\d*:(?:[^:]*:)?([A-Za-z_]\w*).*)", at_return},
+    {R"(fbt:[^:]*:([A-Za-z_]\w*):entry)", entry},
+    {R"(fbt:[^:]*:([A-Za-z_]\w*):return)", at_return},
     {R"((?:k|kprobe|kfunc|fentry|fprobe):(?:vmlinux:)?(.+))", entry},
     {R"((?:kr|kretprobe|kretfunc|fexit):(?:vmlinux:)?(.+))", at_return},
     {R"((?:t|tracepoint):syscalls:sys_enter_(\w+))", by_registers},
@@ -80,6 +84,16 @@ const TargetRow targets[] = {
     {R"(@(\w*).*)", "@ is no part of a name here: a local variable holds a count(), a hist() or a map()"},
 };
 
+constexpr std::pair<const char*, const char*> commands[] = {
+    {"record", "kprobe-lua -o FILE records what a script or tool prints; kprobe-lua tools lists the tools"},
+    {"probe", "kprobe-lua -e 'kprobe(\"f\", function(p) … end)' probes f, kprobe-lua trace f prints its calls"},
+    {"stat", "kprobe-lua funccount f counts the calls of f"},
+    {"top", "kprobe-lua funccount --interval 1 f counts the calls of f, each second"},
+    {"ftrace", "kprobe-lua trace f prints the calls of f, kprobe-lua stackcount f the ways to it"},
+    {"function", "kprobe-lua trace f prints the calls of f"},
+    {"report", "kprobe-lua prints what it saw at the end of a run"},
+};
+
 constexpr std::pair<const char*, const char*> operators[] = {
     {R"(!=)", "`~=` is Lua's `!=`"},
     {R"(\+\+|\+=|-=)", "Lua writes `x = x + 1`; what handlers count is n[key]:add()"},
@@ -95,12 +109,23 @@ constexpr std::pair<const char*, const char*> operators[] = {
 };
 
 // Who wrote it: what a script of theirs begins with, comments left out.
-constexpr std::pair<const char*, const char*> beginnings[] = {
+struct Beginning {
+    const char* tracer;
+    const char* shape;
+    const char* document;
+};
+constexpr Beginning beginnings[] = {
     {"bpftrace",
      R"(^\s*((config|#include)\b[^\n]*\n\s*)*(BEGIN|END|(k|kr|t|rt|u|ur|U|p|i|h|s|w|kprobe|kretprobe|kfunc|kretfunc|fentry|fexit|)"
      R"(tracepoint|rawtracepoint|uprobe|uretprobe|usdt|profile|interval|hardware|software|watchpoint|iter)\s*:[^\s{]+)"
-     R"((\s*,\s*[a-z]+:[^\s{]+)*)\s*(/[^{]*/)?\s*\{)"},
-    {"SystemTap", R"(^\s*((global|function|private|%\{)[^\n]*\n\s*)*(probe\s+[a-z]|global\s+\w+))"},
+     R"((\s*,\s*[a-z]+:[^\s{]+)*)\s*(/[^{]*/)?\s*\{)",
+     "docs/from-bpftrace.md"},
+    {"SystemTap", R"(^\s*((global|function|private|%\{)[^\n]*\n\s*)*(probe\s+[a-z]|global\s+\w+))",
+     "docs/from-systemtap.md"},
+    {"DTrace",
+     R"(^\s*(#pragma D[^\n]*\n\s*)*(\w*:[\w*]*:[\w*]*:[\w*]*)(\s*,\s*\w*:[\w*]*:[\w*]*:[\w*]*)*\s*(/[^{]*/)?\s*\{)",
+     "docs/from-bpftrace.md, whose language is near to DTrace's"},
+    {"a C compiler", R"((^|\n)\s*(#\s*include\s*[<"]|SEC\(|module_init\(|MODULE_LICENSE\())", "docs/language.md"},
 };
 
 std::string without_comments(std::string_view code) {
@@ -128,6 +153,12 @@ std::optional<std::string> foreign_target(std::string_view target) {
     return std::nullopt;
 }
 
+std::optional<std::string> foreign_command(std::string_view word) {
+    for (const auto& [theirs, answer] : commands)
+        if (word == theirs) return answer;
+    return std::nullopt;
+}
+
 std::optional<std::string> foreign_operator(std::string_view line) {
     // Not in a literal.
     const std::string text = std::regex_replace(std::string(line), std::regex(R"("[^"]*"|'[^']*'|--.*)"), "\"\"");
@@ -138,15 +169,17 @@ std::optional<std::string> foreign_operator(std::string_view line) {
 
 std::optional<std::string> foreign_script(std::string_view code) {
     const std::string text = without_comments(code.substr(0, 64 << 10));
-    for (const auto& [tracer, beginning] : beginnings) {
-        if (!contains(text, beginning)) continue;
-        std::string answer = fmt::format("this is written for {}; here scripts are Lua, and this is", tracer);
-        for (const TracerHint& hint : hints)
-            if (hint.tracer == tracer && !hint.ours.empty() && hint.theirs != hint.ours &&
-                contains(text, std::string(hint.shape)))
-                answer += fmt::format("\n  {:<40} {}", hint.theirs, hint.ours);
-        return answer +
-               fmt::format("\n  (docs/from-{}.md)", tracer == std::string_view("bpftrace") ? "bpftrace" : "systemtap");
+    for (const auto& [tracer, shape, document] : beginnings) {
+        if (!contains(text, shape)) continue;
+        std::string answer = fmt::format("this is written for {}; here scripts are Lua", tracer);
+        bool any = false;
+        for (const TracerHint& hint : hints) {
+            if (hint.tracer != tracer || hint.ours.empty() || hint.theirs == hint.ours) continue;
+            if (!contains(text, std::string(hint.shape))) continue;
+            answer += fmt::format("{}\n  {:<40} {}", any ? "" : ", and this is", hint.theirs, hint.ours);
+            any = true;
+        }
+        return answer + fmt::format("{}({})", any ? "\n  " : " ", document);
     }
     return std::nullopt;
 }

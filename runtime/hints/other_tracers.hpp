@@ -22,6 +22,9 @@ std::optional<std::string> foreign_name(std::string_view name);
 // "/bin/bash:readline", "sys_open".
 std::optional<std::string> foreign_target(std::string_view target);
 
+// What to write in place of another tool's command: "record", as perf has it.
+std::optional<std::string> foreign_command(std::string_view word);
+
 // What Lua has in place of an operator of C's that a line contains.
 std::optional<std::string> foreign_operator(std::string_view line);
 

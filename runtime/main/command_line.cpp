@@ -13,6 +13,7 @@
 #include "main/commands.hpp"
 #include "main/tools.hpp"
 #include "session/option_table.hpp"
+#include "symbols/nearest.hpp"
 
 namespace kpl {
 namespace {
@@ -172,6 +173,23 @@ bool is_file(const std::string& name) {
     return name == "-" || std::filesystem::is_regular_file(name, error);
 }
 
+bool exists(const std::string& name) {
+    std::error_code error;
+    return name == "-" || std::filesystem::exists(name, error);
+}
+
+// " (did you mean --check?)" for the first word that is no option.
+std::string near_option(const std::vector<std::string>& words) {
+    for (const std::string& word : words) {
+        if (!word.starts_with('-')) continue;
+        Nearest nearest(word);
+        for (const OptionHelp& option : options_help())
+            for (const std::string& name : option.names) nearest.offer(name);
+        return did_you_mean(nearest.names());
+    }
+    return {};
+}
+
 // What is shown in place of a script that runs. A script that is named as a command goes before it.
 bool take_command(CommandLine& line, Parsed& p) {
     auto& rest = p.positionals;
@@ -219,6 +237,8 @@ void settle(const CLI::App& app, CommandLine& line, Parsed& p, int argc, char** 
             o.search_dirs.insert(o.search_dirs.begin(),
                                  std::filesystem::path(*tool).parent_path());  // modules beside it
             line.tool = true;
+        } else if (!shows && o.script.find('/') == o.script.npos && !o.script.ends_with(".lua") && !exists(o.script)) {
+            return fail(line, unknown_word(o.script));
         }
     }
     // Modules that tools share, for tools of whatever folder.
@@ -270,6 +290,9 @@ CommandLine parse_command_line(int argc, char** argv) {
     } catch (const CLI::CallForHelp&) {
         line.action = CommandLine::Action::Help;
         line.text = app.help();
+        return line;
+    } catch (const CLI::ExtrasError& e) {
+        fail(line, e.what() + near_option(app.remaining()));
         return line;
     } catch (const CLI::ParseError& e) {
         fail(line, e.what());

@@ -10,6 +10,7 @@
 #include <iterator>
 
 #include "device/device.hpp"
+#include "guest/kernels.hpp"
 #include "inspect/kernel_config.hpp"
 #include "inspect/kernel_rules.hpp"
 #include "main/vm.hpp"
@@ -160,13 +161,15 @@ bool in_path(const Machine& m, const std::string& program) {
 bool has_vm_kernel(const Machine& m) {
     std::error_code error;
     for (const auto& entry : fs::directory_iterator(m.root + m.modules, error))
-        if (fs::exists(entry.path() / "kprobe_lua.ko", error) &&
+        if (fs::exists(module_for(m.root + m.modules, entry.path().filename()), error) &&
             m.exists("/boot/vmlinuz-" + entry.path().filename().string()))
             return true;
     return false;
 }
 
 }  // namespace
+
+std::string Machine::module_file() const { return module_for(root + modules, release).substr(root.size()); }
 
 Machine Machine::here() {
     Machine machine;

@@ -21,7 +21,7 @@ struct Machine {
     std::string read(const std::string& path) const;  // without the last newline; empty if it can't be read
     bool exists(const std::string& path) const;
     bool is_root() const;
-    std::string module_file() const { return modules + "/" + release + "/kprobe_lua.ko"; }
+    std::string module_file() const;
 };
 
 enum class Health {

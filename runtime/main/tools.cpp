@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: MIT
 #include "main/tools.hpp"
 
+#include <fmt/format.h>
+
 #include <cstdlib>
 #include <filesystem>
 #include <sstream>
+
+#include "hints/other_tracers.hpp"
+#include "main/commands.hpp"
+#include "symbols/nearest.hpp"
 
 namespace kpl {
 
@@ -36,6 +42,23 @@ std::optional<std::string> find_tool(std::string_view word) {
         if (const fs::path file = fs::path(dir) / (std::string(word) + ".lua"); fs::is_regular_file(file, error))
             return file;
     return {};
+}
+
+std::string unknown_word(std::string_view word) {
+    const std::string text = fmt::format("there is no script or tool '{}'", word);
+    if (const auto theirs = foreign_command(word)) return text + ": " + *theirs;
+    if (const auto theirs = foreign_target(word)) return fmt::format("{}: {}, in -e or a script", text, *theirs);
+    if (word.find_first_of("*?") != word.npos)
+        return fmt::format("{}: kprobe-lua -l '{}' lists functions, kprobe-lua funccount '{}' counts their calls", text,
+                           word, word);
+    Nearest nearest{std::string(word)};
+    for (const std::string_view command : command_names()) nearest.offer(command);
+    std::error_code error;
+    for (const std::string& dir : tool_directories())
+        for (const auto& entry : fs::directory_iterator(dir, error))
+            if (entry.path().extension() == ".lua") nearest.offer(entry.path().stem().string());
+    const std::string near = did_you_mean(nearest.names());
+    return text + (near.empty() ? "; kprobe-lua tools lists the tools, -e takes a script in one line" : near);
 }
 
 std::optional<std::string> called_tool(const char* argv0) {

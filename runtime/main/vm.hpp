@@ -10,7 +10,7 @@ namespace kpl {
 // The exit status of the run inside.
 Result<int> run_in_vm(const CommandLine& line);
 
-// Where the modules built for each kernel lie: KPROBE_LUA_MODULE_DIR, or kmod/ beside this program.
+// Where the modules for each kernel lie: KPROBE_LUA_MODULE_DIR, kmod/ beside this program, or /lib/modules.
 std::string module_directory();
 
 }  // namespace kpl

@@ -106,8 +106,9 @@ Error unknown(const std::string& text, const TargetText& spec, Kallsyms& symbols
     if (const auto why = why_not_in_module(spec.module, spec.symbol, symbols))
         return {Errc::script, fmt::format("'{}': {}", text, *why)};
     std::string message = fmt::format("no function '{}' in this kernel", text);
-    if (auto near = symbols.near(spec.symbol); near && !near->empty())
-        message += fmt::format("; near to it: {}", fmt::join(*near, ", "));
+    auto near = symbols.near(spec.symbol);
+    message += near && !near->empty() ? fmt::format("; near to it: {}", fmt::join(*near, ", "))
+                                      : "; if its source has one, the compiler inlined it: probe what calls it";
     return {Errc::script, message};
 }
 

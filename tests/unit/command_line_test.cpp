@@ -52,7 +52,7 @@ TEST_CASE("a tool's name is the tool, a path is the file") {
     CHECK(line.tool);
     CHECK(line.options.script == dir + "/mine.lua");
     CHECK(line.options.args == Strings{"-x", "1"});
-    for (const std::string path : {"./mine", "mine.lua", "other"}) {
+    for (const std::string path : {"./mine", "mine.lua", "other.lua"}) {
         CHECK_FALSE(parse({path}).tool);
         CHECK(parse({path}).options.script == path);
     }
@@ -151,6 +151,28 @@ TEST_CASE("wrong usage says what is wrong") {
     }
 }
 
+TEST_CASE("what is no script, tool, command or option is answered with what was meant") {
+    const std::pair<Strings, const char*> rows[] = {
+        {{"opensnop"}, "there is no script or tool 'opensnop' (did you mean opensnoop?)"},
+        {{"docter"}, "there is no script or tool 'docter' (did you mean doctor?)"},
+        {{"xyzzy"},
+         "there is no script or tool 'xyzzy'; kprobe-lua tools lists the tools, -e takes a script in one line"},
+        {{"vfs_*"},
+         "there is no script or tool 'vfs_*': kprobe-lua -l 'vfs_*' lists functions, kprobe-lua funccount 'vfs_*' counts their calls"},
+        {{"p::vfs_read"},
+         "there is no script or tool 'p::vfs_read': write kprobe(\"vfs_read\", function(p) … end), in -e or a script"},
+        {{"stat", "-e", "x"}, "there is no script or tool 'stat': kprobe-lua funccount f counts the calls of f"},
+        {{"--chek", "s.lua"}, "The following argument was not expected: --chek (did you mean --check?)"},
+    };
+    ::setenv("KPROBE_LUA_TOOLS", KPL_SOURCE "/lua/tools", 1);
+    for (const auto& [args, expected] : rows) {
+        INFO(args.front());
+        CHECK(parse(args).bad_usage);
+        CHECK(parse(args).text == expected);
+    }
+    ::unsetenv("KPROBE_LUA_TOOLS");
+}
+
 TEST_CASE("help ends with examples; version and doctor") {
     CHECK(parse({"-h"}).action == Action::Help);
     CHECK(parse({"-h"}).text.find("Examples:") != std::string::npos);
@@ -179,7 +201,7 @@ TEST_CASE("commands that show the system") {
     CHECK(parse({"--vm", "-l"}).vm_argv == Strings{"-l"});
     // Code goes before them: what follows are its arguments.
     CHECK(parse({"-e", "x = 1", "list"}).action == Action::Run);
-    CHECK(parse({"unknown"}).action == Action::Run);
+    CHECK(parse({"./unknown"}).action == Action::Run);
 }
 
 TEST_CASE("rings, wake-ups and formats") {

@@ -120,6 +120,10 @@ TEST_CASE("picking a kernel") {
         CHECK(pick("", modules.path())->release == "6.1.0-9-cloud-amd64");
         CHECK(pick("6.1", modules.path())->module == modules / "6.1.0-9-cloud-amd64/kprobe_lua.ko");
     }
+    SECTION("a module that was installed") {
+        modules.write("6.12.1-cloud-amd64/extra/kprobe_lua.ko", "module");
+        CHECK(pick("", modules.path())->module == modules / "6.12.1-cloud-amd64/extra/kprobe_lua.ko");
+    }
     SECTION("no module") {
         const auto picked = pick("6.12", modules.path());
         REQUIRE_FALSE(picked.ok());

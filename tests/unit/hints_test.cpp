@@ -114,6 +114,9 @@ TEST_CASE("targets of other tracers") {
         {"kernel.function(\"vfs_read\")", "write kprobe(\"vfs_read\", function(p) … end)"},
         {"syscall.open.return",
          "a system call is a function of its own: kretprobe(\"__x64_sys_open\", function(p, ret) … end)"},
+        {"p:vfs_read", "write kprobe(\"vfs_read\", function(p) … end)"},
+        {"r::vfs_read", "write kretprobe(\"vfs_read\", function(p, ret) … end)"},
+        {"fbt::vfs_read:entry", "write kprobe(\"vfs_read\", function(p) … end)"},
         {"@x", "@ is no part of a name here: a local variable holds a count(), a hist() or a map()"},
     };
     for (const auto& [target, expected] : rows) {
@@ -168,12 +171,16 @@ TEST_CASE("scripts of other tracers") {
     CHECK(says("probe kernel.function(\"vfs_read\") { println(execname()) }", "this is written for SystemTap"));
     CHECK(says("#!/usr/bin/stap\nglobal n\nprobe kernel.function(\"vfs_read\").return { n[execname()] <<< $return }",
                "n[comm()]:add(size)"));
+    CHECK(says("fbt::vfs_read:entry\n/execname == \"cat\"/\n{ @n = count(); }",
+               "this is written for DTrace; here scripts are Lua"));
+    CHECK(says("#include <linux/module.h>\nint init_module(void) { return 0; }", "this is written for a C compiler"));
     const char* lua[] = {
         "kprobe('vfs_read', function() end)",
         "local n = count()\nkprobe { 'vfs_read', pre = function() n:add() end }",
         "BEGIN = 1\nkprobe('x', print)",
         "-- kprobe:vfs_read { }\nprint(1",
         "global = 1",
+        "-- MODULE_LICENSE and #include\nprint(1",
         "probe = kprobe('x', print)",
     };
     for (const char* code : lua) {
