@@ -8,7 +8,10 @@ namespace {
 
 uint64_t stopped(const kpl_counts& counts) { return counts.faults + counts.errors + counts.overruns; }
 
-bool only_handled(const kpl_counts& counts) { return counts.hits == counts.handled; }
+// What `when` refuses is what was asked for, unless it refuses everything.
+bool as_asked(const kpl_counts& counts) {
+    return counts.hits == counts.handled + counts.skipped && (counts.handled || !counts.skipped);
+}
 
 // "vfs_read: 12 hits = 10 handled + 2 stopped (2 faults) + 0 skipped + 0 missed"
 std::string counts_line(const std::string& name, const kpl_counts& counts) {
@@ -22,10 +25,10 @@ std::string counts_line(const std::string& name, const kpl_counts& counts) {
 void add_probe(AccountText& text, const Account::Probe& probe, bool all) {
     const ProbeStatus& status = probe.status;
     text.lost |= stopped(status.first) || stopped(status.second) || status.first.missed || status.second.missed;
-    if (!only_handled(status.first) || (all && probe.has_first))
+    if (!as_asked(status.first) || (all && probe.has_first))
         text.lines.push_back(counts_line(probe.name, status.first) +
                              (status.dropped ? fmt::format(", {} returns dropped", status.dropped) : ""));
-    if (!status.second_name.empty() && (!only_handled(status.second) || all))
+    if (!status.second_name.empty() && (!as_asked(status.second) || all))
         text.lines.push_back(counts_line(probe.name + " " + status.second_name, status.second) +
                              (status.follows_calls ? fmt::format(", {} outstanding", status.outstanding) : ""));
     if (status.truncated)

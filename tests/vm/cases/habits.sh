@@ -50,6 +50,5 @@ for row in 'if 1 != 2 then end|`~=` is Lua' 'n[a, b] = 1|n\[\{ a, b \}\]' 'x += 
     err "${row##*|}"
 done
 run kprobe-lua kprobe:vfs_read
-status 1
-one_error
+status 2
 err 'write kprobe\("vfs_read"'
