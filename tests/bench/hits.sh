@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Runs in the VM: what each job adds to one read(2) of one byte, measured against its own boot's base.
-# usage: hits.sh KPROBE_LUA READS MODULE JOB…
+# usage: hits.sh KPROBE_LUA READS MODULE JOB…     without the jobs of MODULE by hand, if it is -
 kprobe_lua=$1 reads=$2 module=$3
 shift 3
 calls=40000
@@ -12,8 +12,9 @@ row() { awk -v name="$1" -v with="$2" -v base="$base" 'BEGIN { printf "%-26s %6.
 sleep 5
 : > /tmp/err
 base=$("$reads" $calls)
+echo "release $(uname -r)"
 echo "base $base"
-for job in ftrace empty count offset post return latency; do
+[ "$module" = - ] || for job in ftrace empty count offset post return latency; do
     insmod "$module" job=$job
     sleep 1
     row "by-hand-$job" "$("$reads" $calls)"
