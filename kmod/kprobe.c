@@ -21,6 +21,10 @@
  * Return probes on what returns as another task than it was called by.  The
  * kernel has a list of these, but compares the symbol's address with that of
  * the probe, which stands behind the landing pad.
+ *
+ * Return probes on what the kernel's return probes call on their way back,
+ * inlined into functions that it forbids unless the compiler chose otherwise:
+ * each return would be one more call of it.
  */
 noinline_for_stack int kpl_check_place(u64 addr, bool returns)
 {
@@ -29,13 +33,14 @@ noinline_for_stack int kpl_check_place(u64 addr, bool returns)
 		"ftrace_regs_caller", "ftrace_regs_caller_op_ptr", "ftrace_regs_call",
 		"ftrace_regs_caller_jmp", "ftrace_regs_caller_end",
 	};
-	static const char * const switching[] = { "__switch_to" };
+	static const char * const no_return[] = { "__switch_to", "objpool_pop", "objpool_push" };
 	char name[KSYM_SYMBOL_LEN];
 
 	sprint_symbol_no_offset(name, addr);
 	if (strstarts(name, "__SCT__") || match_string(copied, ARRAY_SIZE(copied), name) >= 0)
 		return -EINVAL;
-	if (returns && match_string(switching, ARRAY_SIZE(switching), name) >= 0)
+	name[strcspn(name, ".")] = '\0';	/* also what the compiler made of it */
+	if (returns && match_string(no_return, ARRAY_SIZE(no_return), name) >= 0)
 		return -EINVAL;
 	return 0;
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <tuple>
+#include <utility>
 
 #include "symbols/target_text.hpp"
 
@@ -19,7 +20,18 @@ bool is_trampoline(std::string_view name) {
     return is_static_call(name) || std::find(std::begin(copied), std::end(copied), name) != std::end(copied);
 }
 
-bool switches_tasks(std::string_view name) { return name == "__switch_to"; }
+std::string_view why_no_return(std::string_view name) {
+    constexpr std::string_view own = "the kernel's own return probes call it on their way back";
+    constexpr std::pair<std::string_view, std::string_view> rows[] = {
+        // The kernel has it on a list, and misses it behind a landing pad.
+        {"__switch_to", "it returns as another task than it was called by; probe its entry, or finish_task_switch"},
+        {"objpool_pop", own},
+        {"objpool_push", own},
+    };
+    for (const auto& [function, why] : rows)
+        if (name.substr(0, name.find('.')) == function) return why;
+    return {};
+}
 
 bool is_part_of_function(std::string_view name) {
     return name.starts_with("__pfx_") || name.starts_with("__cfi_") || is_trampoline(name) || name.starts_with('.') ||

@@ -32,9 +32,9 @@ Result<std::vector<Symbol>> variants_of(Kallsyms& symbols, const std::string& na
 bool is_static_call(std::string_view name);
 bool is_trampoline(std::string_view name);
 
-// Functions that return as another task than they were called by: the kernel's own list of what no return probe may
-// stand on misses them behind a landing pad, and it dies of the probe. The module refuses these too.
-bool switches_tasks(std::string_view name);
+// Why no return probe may stand on a function where the kernel lets it, and dies of it; empty: it may. The module
+// refuses these too.
+std::string_view why_no_return(std::string_view name);
 
 // As a target names it: "vfs_read", "ext4:ext4_sync_fs".
 std::string target_name(const Symbol& symbol);

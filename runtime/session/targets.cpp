@@ -61,11 +61,9 @@ struct Resolver {
 
     // What the kernel, or ftrace, would not refuse, and no probe may stand in all the same.
     Result<void> check_probeable(const Symbol& symbol) {
-        if (probe_kind(probe.kind).follows_calls && switches_tasks(symbol.name))
-            return Error{Errc::script,
-                         fmt::format("can't probe the return of {}: it returns as another task than it was called by; "
-                                     "probe its entry, or finish_task_switch",
-                                     symbol.name)};
+        const std::string_view no_return = why_no_return(symbol.name);
+        if (probe_kind(probe.kind).follows_calls && !no_return.empty())
+            return Error{Errc::script, fmt::format("can't probe the return of {}: {}", symbol.name, no_return)};
         const Blacklist* list = is_variant(symbol.name) ? blacklist.get() : nullptr;
         const bool forbidden = list && TRY(is_forbidden(symbols, *list, symbol, symbol.addr));
         if (!forbidden && !is_trampoline(symbol.name)) return {};
