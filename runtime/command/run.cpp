@@ -10,6 +10,7 @@
 #include <cstdio>
 
 #include "command/account.hpp"
+#include "inspect/knobs.hpp"
 #include "output/color.hpp"
 #include "output/format.hpp"
 
@@ -34,6 +35,9 @@ Result<int> Run::main() {
         if (options_.check) return 0;
         running_ = true;
         sink_.write(options_.format->attached(session_->probes()));
+        if (session_->probes() && !options_.dry_run)
+            if (const std::string silent = silencing_knobs(); !silent.empty())
+                note(Note::Warning, "warning: " + silent);
         if (!session_->ended() && !options_.dry_run) TRY(events());
     }
     TRY(finish());

@@ -9,6 +9,7 @@
 #include "hints/other_tracers.hpp"
 #include "inspect/functions.hpp"
 #include "inspect/inspector.hpp"
+#include "inspect/knobs.hpp"
 #include "inspect/print_function.hpp"
 #include "inspect/print_lists.hpp"
 #include "inspect/system_probes.hpp"
@@ -16,6 +17,7 @@
 #include "repl/help.hpp"
 #include "session/session.hpp"
 #include "symbols/glob.hpp"
+#include "symbols/nearest.hpp"
 
 namespace kpl {
 namespace {
@@ -89,6 +91,23 @@ Result<int> list(Context& c) {
 Result<int> doctor(Context&) { return kpl::doctor(); }
 Result<int> info(Context&) { return kpl::info(); }
 
+Result<int> knobs(Context& c) {
+    if (c.args.empty()) {
+        put(c.json() ? json_knobs() : print_knobs());
+        return 0;
+    }
+    const Knob* const knob = find_knob(c.args[0]);
+    if (!knob) {
+        Nearest nearest(c.args[0]);
+        for (const Knob& one : kpl::knobs()) nearest.offer(one.name);
+        return Error{Errc::usage, fmt::format("there is no knob '{}'{}; kprobe-lua knobs lists them", c.args[0],
+                                              did_you_mean(nearest.names()))};
+    }
+    if (c.args.size() == 2) TRY(set_knob(*knob, c.args[1]));
+    put(print_knob(*knob));
+    return 0;
+}
+
 // What the prompt's ?NAME shows.
 Result<int> help(Context& c) {
     constexpr size_t columns = 80;
@@ -111,6 +130,7 @@ constexpr CommandRow commands[] = {
     {"list", 2, list},
     {"doctor", 0, doctor},
     {"help", 1, help},
+    {"knobs", 2, knobs},
     // Options, not words: parse_command_line() leads here.
     {"-l", 1, list_functions},
     {"--info", 0, info},

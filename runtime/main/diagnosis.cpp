@@ -13,6 +13,7 @@
 #include "guest/kernels.hpp"
 #include "inspect/kernel_config.hpp"
 #include "inspect/kernel_rules.hpp"
+#include "inspect/knobs.hpp"
 #include "main/vm.hpp"
 
 namespace kpl {
@@ -124,33 +125,15 @@ void file_systems(const Machine& m, Findings& out) {
         "mount -t tracefs none /sys/kernel/tracing");
 }
 
-struct Switch {
-    const char *path, *good, *what, *wrong, *mend;  // `good`: the values that are, one character each
-    Health otherwise;
-};
-constexpr Switch switches[] = {
-    {"/sys/kernel/debug/kprobes/enabled", "1", "kprobes are enabled", "kprobes are switched off: none is hit",
-     "echo 1 > /sys/kernel/debug/kprobes/enabled", Health::bad},
-    {"/proc/sys/kernel/ftrace_enabled", "1", "ftrace is enabled",
-     "ftrace is switched off: probes on functions are not hit", "sysctl -w kernel.ftrace_enabled=1", Health::bad},
-    {"/proc/sys/debug/kprobes-optimization", "1", "jump optimization is on",
-     "jump optimization is off: a probe within a function costs a breakpoint", "sysctl -w debug.kprobes-optimization=1",
-     Health::poor},
-    {"/proc/sys/net/core/bpf_jit_enable", "12", "JIT is on", "JIT is off: handlers are interpreted",
-     "sysctl -w net.core.bpf_jit_enable=1", Health::poor},
-    {"/proc/sys/kernel/kptr_restrict", "01", "addresses are shown",
-     "kernel.kptr_restrict hides addresses, from root, too", "sysctl -w kernel.kptr_restrict=1", Health::bad},
-    {"/proc/sys/kernel/modules_disabled", "0", "modules may be loaded",
-     "kernel.modules_disabled is set: no module can be loaded until the next boot", "boot again without it",
-     Health::bad},
-};
-
 void settings(const Machine& m, Findings& out) {
-    for (const Switch& s : switches) {
-        const std::string value = m.read(s.path);
-        const bool moot = std::string_view(s.path).ends_with("modules_disabled") && m.exists("/sys/module/kprobe_lua");
-        if (value.empty() || moot) continue;  // the kernel has no such switch, or we may not see it
-        add(out, std::string_view(s.good).find(value) != std::string_view::npos, s.what, s.otherwise, s.wrong, s.mend);
+    for (const Knob& knob : knobs()) {
+        const auto now = read_knob(knob, m.root);
+        const KnobValue* const value = now ? knob.find(*now) : nullptr;
+        const bool moot = knob.name == "modules" && m.exists("/sys/module/kprobe_lua");
+        if (!value || moot) continue;
+        const bool slower = value->effect == KnobValue::Effect::Slower;
+        add(out, value->effect == KnobValue::Effect::Fine, std::string(value->meaning),
+            slower ? Health::poor : Health::bad, std::string(value->meaning), knob.command(knob.values.front().value));
     }
 }
 
