@@ -2,10 +2,10 @@
 # test_kernel_module(NAME SOURCE…): <current build dir>/<release>/NAME.ko for every kernel whose headers are installed,
 # all of them the target NAME_modules; `NAME_files` in the caller's scope is the list. A Kbuild is among the sources.
 function(test_kernel_module name)
-  file(GLOB kernel_builds CONFIGURE_DEPENDS /lib/modules/*/build/Makefile)
+  file(GLOB kernel_builds CONFIGURE_DEPENDS ${KPL_KERNELS}/*/build/Makefile)
   set(files)
   foreach(makefile ${kernel_builds})
-    string(REGEX REPLACE "^/lib/modules/(.*)/build/Makefile$" "\\1" release ${makefile})
+    string(REGEX REPLACE "^.*/([^/]*)/build/Makefile$" "\\1" release ${makefile})
     set(dir ${CMAKE_CURRENT_BINARY_DIR}/${release})
     # kbuild writes beside the sources
     add_custom_command(
@@ -13,9 +13,9 @@ function(test_kernel_module name)
       COMMAND ${CMAKE_COMMAND} -E make_directory ${dir}
       COMMAND ${CMAKE_COMMAND} -E copy_if_different ${ARGN} ${dir}
       COMMAND ${CMAKE_COMMAND} -E env --unset=MAKEFLAGS --unset=MFLAGS --unset=MAKELEVEL
-              make -s -C /lib/modules/${release}/build M=${dir} CONFIG_DEBUG_INFO_BTF_MODULES= modules
+              make -s -C ${KPL_KERNELS}/${release}/build M=${dir} CONFIG_DEBUG_INFO_BTF_MODULES= modules
       COMMAND objcopy --strip-debug ${dir}/${name}.ko
-      DEPENDS ${ARGN} /lib/modules/${release}/build/Module.symvers
+      DEPENDS ${ARGN} ${KPL_KERNELS}/${release}/build/Module.symvers
       WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}
       COMMENT "Building ${name} for ${release}"
       VERBATIM)

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstdlib>
 #include <filesystem>
 #include <optional>
 
@@ -88,6 +89,11 @@ bool kernel_older(std::string_view a, std::string_view b) {
         }
     }
     return a.size() < b.size();
+}
+
+std::string usual_boot_dir() {
+    const char* dir = std::getenv("KPROBE_LUA_BOOT_DIR");
+    return dir && *dir ? dir : "/boot";
 }
 
 std::string module_for(const std::string& module_dir, const std::string& release) {

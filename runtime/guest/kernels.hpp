@@ -24,6 +24,9 @@ bool kernel_matches(std::string_view release, std::string_view wanted);
 // Orders releases by the numbers in them: 6.1.0-9 < 6.1.0-56 < 6.12.
 bool kernel_older(std::string_view a, std::string_view b);
 
+// KPROBE_LUA_BOOT_DIR, or /boot.
+std::string usual_boot_dir();
+
 // The module below `module_dir` for that release: as the build has it, <release>/kprobe_lua.ko, or as module trees
 // have what was added, <release>/extra/kprobe_lua.ko. The former, if there is none.
 std::string module_for(const std::string& module_dir, const std::string& release);
@@ -31,6 +34,6 @@ std::string module_for(const std::string& module_dir, const std::string& release
 // The newest kernel in `boot_dir` that matches and has a module in `module_dir` (any matching kernel when `module_dir`
 // is empty). Errors name what to do.
 Result<GuestKernel> pick_kernel(const std::string& wanted, const std::string& module_dir,
-                                const std::string& boot_dir = "/boot");
+                                const std::string& boot_dir = usual_boot_dir());
 
 }  // namespace kpl

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <utility>
 #include <vector>
 
@@ -52,7 +53,9 @@ bool is_both_ways(Port port, const VmConfig& config) {
 }
 
 std::vector<std::string> command_line(const VmConfig& config, int initramfs, const int (&ports)[port_count]) {
-    std::vector<std::string> argv{qemu_program, "-M", "pc", "-cpu", "max", "-nodefaults", "-no-user-config"};
+    const char* cpu = std::getenv("KPROBE_LUA_VM_CPU");  // as QEMU's -cpu takes it
+    std::vector<std::string> argv{qemu_program,     "-M", "pc", "-cpu", cpu ? cpu : "max", "-nodefaults",
+                                  "-no-user-config"};
     const auto add = [&argv](std::initializer_list<std::string> more) { argv.insert(argv.end(), more); };
     for (auto& word : accelerator(config)) argv.push_back(std::move(word));
     add({"-display", "none", "-no-reboot", "-nic", "none"});
