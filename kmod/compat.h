@@ -84,6 +84,47 @@ static __always_inline unsigned long kpl_kprobe_ip(unsigned long site)
 #define KPL_TRACE_REGS		0ull
 #endif
 
+/*
+ * Calls of a function by way of a stub of ours, for all functions of an
+ * ftrace_ops.  An ops that was taken away is used no more: its filter is freed.
+ */
+#if defined(KPL_TRACES) && defined(CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS) && \
+	defined(CONFIG_HAVE_STATIC_CALL_INLINE) && \
+	(defined(KPL_HAVE_FTRACE_DIRECT_OPS) || defined(KPL_HAVE_FTRACE_DIRECT_MULTI))
+#define KPL_DIRECT_CALLS
+
+static inline int kpl_direct_on(struct ftrace_ops *ops, unsigned long stub)
+{
+#ifdef KPL_HAVE_FTRACE_DIRECT_OPS
+	return register_ftrace_direct(ops, stub);
+#else
+	return register_ftrace_direct_multi(ops, stub);
+#endif
+}
+
+/* Afterwards nobody is on the way from a site to the stub, nor in the stub before it calls the function. */
+static inline int kpl_direct_off(struct ftrace_ops *ops, unsigned long stub)
+{
+#ifdef KPL_HAVE_FTRACE_DIRECT_OPS
+	return unregister_ftrace_direct(ops, stub, true);
+#else
+	int err = unregister_ftrace_direct_multi(ops, stub);
+
+	if (!err)
+		ftrace_free_filter(ops);
+	return err;
+#endif
+}
+
+/* The registers that a stub's frame has for an entry handler, and for a return handler. */
+#define KPL_CALL_REGS \
+	(KPL_TRACE_REG(di) | KPL_TRACE_REG(si) | KPL_TRACE_REG(dx) | KPL_TRACE_REG(cx) | \
+	 KPL_TRACE_REG(r8) | KPL_TRACE_REG(r9))
+#define KPL_RETURN_REGS	(KPL_TRACE_REG(ax) | KPL_TRACE_REG(dx))
+/* Those that are put there if a handler reads them. */
+#define KPL_FRAME_REGS	(KPL_TRACE_REG(bp) | KPL_TRACE_REG(sp) | KPL_TRACE_REG(ip))
+#endif
+
 /* The innermost return instance of this task: it changes when one is hooked. */
 static __always_inline const void *kpl_top_return(void)
 {

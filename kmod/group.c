@@ -7,6 +7,7 @@
 #include <linux/slab.h>
 
 #include "area.h"
+#include "direct.h"
 #include "ftrace.h"
 #include "group.h"
 #include "guard.h"
@@ -17,6 +18,7 @@ static const struct kpl_probe_ops *const kpl_probe_kinds[KPL_PROBE_KINDS] = {
 	[KPL_PROBE_KPROBE] = &kpl_kprobe_ops,
 	[KPL_PROBE_KRETPROBE] = &kpl_kretprobe_ops,
 	[KPL_PROBE_FTRACE] = &kpl_ftrace_ops,
+	[KPL_PROBE_DIRECT] = &kpl_direct_ops,
 };
 
 const struct kpl_probe_ops *kpl_probe_kind(u32 kind)
@@ -63,7 +65,7 @@ struct kpl_group kpl_group_of(struct kpl_session *s)
 	return (struct kpl_group) { .prs = s->room, .some = s->room + s->room_nr };
 }
 
-/* Kind by kind: ftrace first, which may leave some to kprobes. */
+/* Kind by kind: first those that may leave some to kprobes. */
 void kpl_group_run(struct kpl_group *g, enum kpl_probe_op op,
 		   bool (*test)(const struct kpl_probe *pr))
 {

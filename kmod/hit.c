@@ -5,33 +5,17 @@
  * sleep.  What a hit costs is measured in instructions: keep it short.
  */
 #include <linux/sched.h>
-#include <linux/static_call.h>
 #include <linux/string.h>
 
 #include "compat.h"
 #include "helpers.h"
 #include "hit.h"
-#include "overload.h"
-#include "stop.h"
+#include "run.h"
 #include "trace.h"
-
-/* The kernel's own handler at the entry of a function with a return probe: called directly. */
-DEFINE_STATIC_CALL_NULL(kpl_hook_return, kpl_hit_call);
-
-void kpl_hook_return_set(kprobe_pre_handler_t hook)
-{
-	if (static_call_query(kpl_hook_return) != hook)
-		static_call_update(kpl_hook_return, hook);
-}
-
-static __always_inline const struct kpl_probe *kpl_probe_of(struct kprobe *kp)
-{
-	return container_of(kp, struct kpl_probe, rp.kp);
-}
 
 /* ------------------------------------------------------------------- filter */
 
-static noinline bool kpl_when_fails(const struct kpl_when *when)
+noinline bool kpl_when_fails(const struct kpl_when *when)
 {
 	u32 mask = when->mask;
 
@@ -49,50 +33,6 @@ static noinline bool kpl_when_fails(const struct kpl_when *when)
 }
 
 /* -------------------------------------------------------------------- running */
-
-/*
- * After exit() nothing is delivered, nor counted; nor of a probe that took too
- * much.  A plain load makes for a shorter test.
- */
-static __always_inline bool kpl_over(const struct kpl_probe *pr)
-{
-	return unlikely(!data_race(*pr->origin.live));
-}
-
-/* Refused by `when`; only for probes that have one. */
-static __always_inline bool kpl_skipped(const struct kpl_probe *pr)
-{
-	if (!kpl_when_fails(&pr->when))
-		return false;
-	kpl_count(&pr->origin, KPL_SIDE_FIRST, KPL_C_SKIPPED);
-	return true;
-}
-
-/* Takes the guard; false: the hit is counted as missed. */
-static __always_inline bool kpl_begin(struct kpl_ctx *ctx, const struct kpl_probe *pr,
-				      enum kpl_side side)
-{
-	if (unlikely(ctx->busy)) {
-		kpl_count(&pr->origin, side, KPL_C_MISSED);
-		return false;
-	}
-	ctx->begun = 1;
-	barrier();
-	return true;
-}
-
-static __always_inline void kpl_end(void)
-{
-	barrier();
-	__this_cpu_write(kpl_ctx.busy, 0);
-}
-
-/* A handler ended otherwise than well: how to count it. */
-static enum kpl_count kpl_ended(const struct kpl_ctx *ctx, const struct kpl_handler *handler,
-				u64 result)
-{
-	return kpl_stop(ctx, handler->origin->session, handler->prog->sites, result);
-}
 
 /* A pre or post handler stopped: the fault handler, if there is one, runs instead. */
 static noinline void kpl_stopped(const struct kpl_probe *pr, enum kpl_side side, u64 result)
@@ -297,171 +237,3 @@ void kpl_hit_trace_many(unsigned long ip, unsigned long parent, struct ftrace_op
 	preempt_enable_notrace();
 }
 #endif
-
-/* ----------------------------------------------------------------- kretprobes */
-
-/*
- * A function with a return probe is entered.  This stands before the kernel's
- * own handler, which counts a missing instance without care for other CPUs.
- * That there was one shows in the task's list of them ...
- */
-int kpl_hit_call(struct kprobe *kp, struct pt_regs *regs)
-{
-	const struct kpl_probe *pr = kpl_probe_of(kp);
-	const void *top = kpl_top_return();
-
-	static_call(kpl_hook_return)(kp, regs);
-	if (likely(top != kpl_top_return()))
-		kpl_count(&pr->origin, KPL_SIDE_FIRST, KPL_C_HANDLED);
-	else
-		kpl_count(&pr->origin, KPL_SIDE_FIRST, KPL_C_MISSED);
-	return 0;
-}
-
-/* ... or in the entry handler's having been called. */
-int kpl_hit_call_entry(struct kprobe *kp, struct pt_regs *regs)
-{
-	const struct kpl_probe *pr = kpl_probe_of(kp);
-
-	__this_cpu_write(kpl_ctx.entered, 0);
-	static_call(kpl_hook_return)(kp, regs);
-	if (unlikely(!__this_cpu_read(kpl_ctx.entered)))
-		kpl_count(&pr->origin, KPL_SIDE_FIRST, KPL_C_MISSED);
-	return 0;
-}
-
-/* A call that `when` refuses takes no instance. */
-int kpl_hit_call_when(struct kprobe *kp, struct pt_regs *regs)
-{
-	const struct kpl_probe *pr = kpl_probe_of(kp);
-
-	if (kpl_skipped(pr))
-		return 0;
-	return pr->rp.entry_handler ? kpl_hit_call_entry(kp, regs) : kpl_hit_call(kp, regs);
-}
-
-/* The entry handler ended otherwise than well: no return handler for this call. */
-static noinline void kpl_entry_ended(const struct kpl_probe *pr, u64 result)
-{
-	struct kpl_ctx *ctx = kpl_ctx_here();
-	enum kpl_count counter = kpl_ended(ctx, &pr->handler[KPL_SIDE_FIRST], result);
-
-	kpl_count(&pr->origin, KPL_SIDE_FIRST, counter);
-	if (counter == KPL_C_DECLINED)
-		kpl_count(&pr->origin, KPL_SIDE_FIRST, KPL_C_HANDLED);
-}
-
-/*
- * Known before the context is: the compiler puts that where `ri` came in, and
- * would keep a copy of `ri`.
- */
-static __always_inline u64 kpl_data_of(struct kretprobe_instance *ri)
-{
-	u64 data = (unsigned long)ri->data;
-
-	OPTIMIZER_HIDE_VAR(data);
-	return data;
-}
-
-static __always_inline void kpl_look_at_call(struct kpl_ctx *ctx, u64 data, struct pt_regs *regs,
-					     enum kpl_looks looks)
-{
-	if (looks == KPL_LOOKS_NOWHERE)
-		return;
-	ctx->hit.regs = (unsigned long)regs;
-	ctx->hit.data = data;
-}
-
-/* Non-zero: the instance is given back. */
-static __always_inline int kpl_entered(struct kretprobe_instance *ri, struct pt_regs *regs,
-				       enum kpl_looks looks)
-{
-	const struct kpl_probe *pr = container_of(get_kretprobe(ri), struct kpl_probe, rp);
-	u64 data = kpl_data_of(ri);
-	struct kpl_ctx *ctx = kpl_ctx_here();
-	u64 result;
-
-	__this_cpu_write(kpl_ctx.entered, 1);
-	if (kpl_over(pr) || !kpl_begin(ctx, pr, KPL_SIDE_FIRST))
-		return 1;
-	kpl_look_at_call(ctx, data, regs, looks);
-	if (looks == KPL_LOOKS_AT_ALL) {
-		kpl_look(ctx, &pr->origin);
-		ctx->hit.ret_addr = kpl_return_address(regs);
-	}
-	result = kpl_run(ctx, &pr->handler[KPL_SIDE_FIRST]);
-	if (likely(result == KPL_RET_DONE))
-		kpl_count(&pr->origin, KPL_SIDE_FIRST, KPL_C_HANDLED);
-	else
-		kpl_entry_ended(pr, result);
-	kpl_end();
-	return result != KPL_RET_DONE || !pr->handler[KPL_SIDE_SECOND].run;
-}
-
-static noinline void kpl_return_ended(const struct kpl_probe *pr, u64 result)
-{
-	struct kpl_ctx *ctx = kpl_ctx_here();
-
-	kpl_count(&pr->origin, KPL_SIDE_SECOND,
-		  kpl_ended(ctx, &pr->handler[KPL_SIDE_SECOND], result));
-}
-
-/* A call that came after exit(), of a probe that has no entry handler to tell, was skipped. */
-static __always_inline int kpl_returned(struct kretprobe_instance *ri, struct pt_regs *regs,
-					enum kpl_looks looks)
-{
-	const struct kpl_probe *pr = container_of(get_kretprobe(ri), struct kpl_probe, rp);
-	u64 data = kpl_data_of(ri);
-	struct kpl_ctx *ctx = kpl_ctx_here();
-	u64 result;
-
-	if (kpl_over(pr)) {
-		kpl_count(&pr->origin, KPL_SIDE_SECOND, KPL_C_SKIPPED);
-		return 0;
-	}
-	if (!kpl_begin(ctx, pr, KPL_SIDE_SECOND))
-		return 0;
-	kpl_look_at_call(ctx, data, regs, looks);
-	if (looks == KPL_LOOKS_AT_ALL) {
-		kpl_look(ctx, &pr->origin);
-		ctx->hit.ret = regs_return_value(regs);
-		ctx->hit.ret_addr = instruction_pointer(regs);
-	}
-	result = kpl_run(ctx, &pr->handler[KPL_SIDE_SECOND]);
-	if (likely(result == KPL_RET_DONE))
-		kpl_count(&pr->origin, KPL_SIDE_SECOND, KPL_C_HANDLED);
-	else
-		kpl_return_ended(pr, result);
-	kpl_end();
-	return 0;
-}
-
-/* A function for each side and for how much its handler looks at. */
-#define KPL_RETURN_HITS(name, looks)							\
-	static int kpl_entered_##name(struct kretprobe_instance *ri, struct pt_regs *regs)	\
-	{										\
-		return kpl_entered(ri, regs, looks);					\
-	}										\
-	static int kpl_returned_##name(struct kretprobe_instance *ri, struct pt_regs *regs)	\
-	{										\
-		return kpl_returned(ri, regs, looks);					\
-	}
-
-KPL_RETURN_HITS(plain, KPL_LOOKS_NOWHERE)
-KPL_RETURN_HITS(call, KPL_LOOKS_AT_CALL)
-KPL_RETURN_HITS(all, KPL_LOOKS_AT_ALL)
-
-void kpl_hit_handlers(struct kpl_probe *pr)
-{
-	static const kretprobe_handler_t entered[] = {
-		kpl_entered_plain, kpl_entered_call, kpl_entered_all,
-	};
-	static const kretprobe_handler_t returned[] = {
-		kpl_returned_plain, kpl_returned_call, kpl_returned_all,
-	};
-
-	if (pr->handler[KPL_SIDE_FIRST].run)
-		pr->rp.entry_handler = entered[pr->handler[KPL_SIDE_FIRST].looks];
-	/* Without a handler of ours it is never called: no entry handler keeps the instance. */
-	pr->rp.handler = returned[pr->handler[KPL_SIDE_SECOND].looks];
-}

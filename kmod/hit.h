@@ -13,9 +13,6 @@ int kpl_hit_pre_when(struct kprobe *kp, struct pt_regs *regs);
 void kpl_hit_post(struct kprobe *kp, struct pt_regs *regs, unsigned long flags);
 int kpl_hit_around(struct kprobe *kp, struct pt_regs *regs);
 int kpl_hit_nothing(struct kprobe *kp, struct pt_regs *regs);
-int kpl_hit_call(struct kprobe *kp, struct pt_regs *regs);
-int kpl_hit_call_entry(struct kprobe *kp, struct pt_regs *regs);
-int kpl_hit_call_when(struct kprobe *kp, struct pt_regs *regs);
 
 #ifdef KPL_TRACES
 /* Preemption may be on. */
@@ -24,11 +21,5 @@ void kpl_hit_trace_one(unsigned long ip, unsigned long parent, struct ftrace_ops
 void kpl_hit_trace_many(unsigned long ip, unsigned long parent, struct ftrace_ops *ops,
 			struct ftrace_regs *fregs);
 #endif
-
-/* Chooses a return probe's functions: those that prepare no more than its handlers look at. */
-void kpl_hit_handlers(struct kpl_probe *pr);
-
-/* Process context; before the first probe that calls it is armed. */
-void kpl_hook_return_set(kprobe_pre_handler_t hook);
 
 #endif

@@ -25,9 +25,14 @@ struct kpl_probe {
 	struct kpl_trace *trace;
 	struct kpl_probe *same;	/* the next armed one at this function in the same trace */
 	unsigned long site;	/* where ftrace calls from */
-	u32 trace_at;		/* place in the trace's list */
+	u32 trace_at;		/* place in the trace's list, or that of `direct` */
 	bool armed;		/* hits find it */
 	bool gone;		/* with the code that it stood in */
+
+	/* A return probe's by direct calls; `site` and `gone`, too. */
+	struct kpl_direct *direct;
+	u32 stack_args;		/* words of arguments that lie on the stack */
+	enum kpl_why why;	/* not by direct calls, but a kretprobe */
 
 	/* A kprobe's or return probe's. */
 	kprobe_pre_handler_t hook;	/* what the kernel calls while it is armed */
@@ -37,7 +42,7 @@ struct kpl_probe {
 	const struct kpl_probe_ops *ops;
 	bool added;		/* registered with the kernel */
 	bool hold;		/* not to be armed when attached */
-	bool else_kprobe;	/* is one where ftrace has no site */
+	bool else_kprobe;	/* is a kprobe, or a kretprobe, where ftrace will not do */
 	bool listed;		/* in the group of the operation under way */
 	u32 maxactive;
 	u64 charged;

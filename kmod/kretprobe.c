@@ -9,7 +9,7 @@
  */
 #include <linux/build_bug.h>
 
-#include "hit.h"
+#include "call.h"
 #include "kprobe.h"
 #include "kretprobe.h"
 #include "stats.h"
@@ -78,7 +78,7 @@ static void kpl_kretprobe_remove(struct kpl_probe **prs, u32 nr)
 }
 
 /* The return is read first: it never seems to be ahead of the entry. */
-static void kpl_kretprobe_stats(struct kpl_probe *pr, struct kpl_probe_stats *out)
+void kpl_kretprobe_stats(struct kpl_probe *pr, struct kpl_probe_stats *out)
 {
 	struct kpl_counts *entry = &out->entry;
 	u64 hooked;
@@ -93,13 +93,32 @@ static void kpl_kretprobe_stats(struct kpl_probe *pr, struct kpl_probe_stats *ou
 	out->outstanding = hooked > out->ret.hits ? hooked - out->ret.hits : 0;
 }
 
+static u64 kpl_instances_memory(u32 maxactive, u32 data_size)
+{
+	u32 nr = maxactive ?: max(10u, 2 * num_possible_cpus());
+
+	return (u64)nr * (sizeof(struct kretprobe_instance) + data_size);
+}
+
 static u64 kpl_kretprobe_memory(const struct kpl_attach *a, const struct kpl_prog **progs)
 {
-	u32 nr = a->maxactive ?: max(10u, 2 * num_possible_cpus());
+	return kpl_instances_memory(a->maxactive, max(kpl_data_size(progs[KPL_SIDE_FIRST]),
+						      kpl_data_size(progs[KPL_SIDE_SECOND])));
+}
 
-	return (u64)nr * (sizeof(struct kretprobe_instance) +
-			  max(kpl_data_size(progs[KPL_SIDE_FIRST]),
-			      kpl_data_size(progs[KPL_SIDE_SECOND])));
+int kpl_kretprobe_take(struct kpl_probe *pr)
+{
+	const struct kpl_handler *handler = pr->handler;
+	u64 memory = kpl_instances_memory(pr->maxactive,
+					  max(kpl_data_size(handler[KPL_SIDE_FIRST].prog),
+					      kpl_data_size(handler[KPL_SIDE_SECOND].prog)));
+	int err = kpl_charge(pr->origin.session, memory);
+
+	if (err)
+		return err;
+	pr->charged += memory;
+	pr->ops = &kpl_kretprobe_ops;
+	return 0;
 }
 
 const struct kpl_probe_ops kpl_kretprobe_ops = {

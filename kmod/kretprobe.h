@@ -7,4 +7,10 @@
 
 extern const struct kpl_probe_ops kpl_kretprobe_ops;
 
+/* Makes a return probe of another kind one of this kind, not added yet; an error leaves it as it is. */
+int kpl_kretprobe_take(struct kpl_probe *pr);
+
+/* Of any return probe. */
+void kpl_kretprobe_stats(struct kpl_probe *pr, struct kpl_probe_stats *out);
+
 #endif

@@ -5,6 +5,7 @@
 #include <linux/module.h>
 #include <linux/uaccess.h>
 
+#include "direct.h"
 #include "dry.h"
 #include "ftrace.h"
 #include "guard.h"
@@ -178,6 +179,9 @@ static int __init kpl_module_init(void)
 	err = kpl_ftrace_init();
 	if (err)
 		return err;
+	err = kpl_direct_init();
+	if (err)
+		goto fail_direct;
 	err = kpl_life_init();
 	if (err)
 		goto fail_life;
@@ -189,6 +193,8 @@ static int __init kpl_module_init(void)
 fail_device:
 	kpl_life_exit();
 fail_life:
+	kpl_direct_exit();
+fail_direct:
 	kpl_ftrace_exit();
 	return err;
 }
@@ -197,6 +203,7 @@ static void __exit kpl_module_exit(void)
 {
 	misc_deregister(&kpl_device);
 	kpl_life_exit();
+	kpl_direct_exit();
 	kpl_ftrace_exit();
 }
 

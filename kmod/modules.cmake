@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-# build/kmod/<release>/kprobe_lua.ko for every kernel whose headers are installed. kbuild wants to write beside the
-# sources, so each kernel gets a directory of links to them; kbuild itself knows what has changed.
+# build/kmod/<release>/kprobe_lua.ko, and kprobe_lua_stubs.ko where the kernel has what that needs, for every kernel whose
+# headers are installed. kbuild wants to write beside the sources, so each kernel gets a directory of links to them; kbuild
+# itself knows what has changed.
 
 set(KPL_KERNELS /lib/modules CACHE PATH "where RELEASE/build is what modules for that kernel are built with")
 file(GLOB kernel_builds CONFIGURE_DEPENDS ${KPL_KERNELS}/*/build/Makefile)
@@ -45,9 +46,11 @@ function(add_kernel_module release)
   list(TRANSFORM sources PREPEND ${module_source_dir}/)
   add_custom_command(
     OUTPUT ${dir}/kprobe_lua.ko
+    BYPRODUCTS ${dir}/kprobe_lua_stubs.ko
     # not a child of a make that may stand above: its job server is not for us
     COMMAND ${CMAKE_COMMAND} -E env --unset=MAKEFLAGS --unset=MFLAGS --unset=MAKELEVEL
             make -s -j${processors} -C ${kernel} M=${dir}/src CONFIG_DEBUG_INFO_BTF_MODULES= ${test_rows} modules
+    COMMAND sh -c "! [ -e $0/src/kprobe_lua_stubs.ko ] || objcopy --strip-debug $0/src/kprobe_lua_stubs.ko $0/kprobe_lua_stubs.ko" ${dir}
     COMMAND objcopy --strip-debug ${dir}/src/kprobe_lua.ko ${dir}/kprobe_lua.ko
     DEPENDS ${sources} ${kernel}/Module.symvers
     COMMENT "Building the module for ${release}"
@@ -62,6 +65,8 @@ foreach(makefile ${kernel_builds})
   list(APPEND modules ${CMAKE_CURRENT_BINARY_DIR}/${release}/kprobe_lua.ko)
   install(FILES ${CMAKE_CURRENT_BINARY_DIR}/${release}/kprobe_lua.ko DESTINATION /lib/modules/${release}/extra
     COMPONENT modules EXCLUDE_FROM_ALL)
+  install(FILES ${CMAKE_CURRENT_BINARY_DIR}/${release}/kprobe_lua_stubs.ko DESTINATION /lib/modules/${release}/extra
+    COMPONENT modules EXCLUDE_FROM_ALL OPTIONAL)
   list(APPEND objects ${CMAKE_CURRENT_BINARY_DIR}/${release}/src)
 endforeach()
 set(KPL_MODULE_OBJECTS ${objects} PARENT_SCOPE)

@@ -91,6 +91,8 @@ static struct kpl_probe *kpl_probe_create(struct kpl_session *s, const struct kp
 		return ERR_PTR(-EINVAL);
 	if (a->flags & ~(KPL_ATTACH_F_ALL | ops->flags))
 		return ERR_PTR(-EINVAL);
+	if (a->stack_args && a->kind != KPL_PROBE_DIRECT)
+		return ERR_PTR(-EINVAL);
 	if (a->maxactive > ops->maxactive)
 		return ERR_PTR(ops->maxactive ? -E2BIG : -EINVAL);
 	err = kpl_probe_progs(s, ops, a, progs);
@@ -106,6 +108,7 @@ static struct kpl_probe *kpl_probe_create(struct kpl_session *s, const struct kp
 	pr->when = a->when;
 	pr->ops = ops;
 	pr->maxactive = a->maxactive;
+	pr->stack_args = a->stack_args;
 	pr->hold = a->flags & KPL_ATTACH_F_DISABLED;
 	pr->else_kprobe = a->flags & KPL_ATTACH_F_ELSE_KPROBE;
 	return pr;
@@ -196,9 +199,22 @@ static int kpl_batch_publish(struct kpl_session *s, struct kpl_group *g, struct 
 		if (err)
 			return err;
 		list[i].id = (*next_id)++;
-		list[i].kind = g->prs[i]->ops->kind;
 	}
 	return 0;
+}
+
+/* What each has become. */
+static void kpl_batch_tell(struct kpl_group *g, struct kpl_attach *list)
+{
+	u32 i;
+
+	for (i = 0; i < g->nr; i++) {
+		if (!g->prs[i])
+			continue;
+		list[i].kind = g->prs[i]->ops->kind;
+		if (!list[i].why)
+			list[i].why = g->prs[i]->why;
+	}
 }
 
 /* None: everything is as it was before. */
@@ -235,6 +251,7 @@ static int kpl_batch_attach(struct kpl_session *s, struct kpl_attach *list,
 	WRITE_ONCE(s->work_total, 2 * g.nr);	/* added, armed */
 	kpl_batch_create(s, &g, list);
 	kpl_group_run(&g, KPL_OP_ADD, kpl_is_any);
+	kpl_batch_tell(&g, list);
 	err = kpl_batch_errors(&g, list, &arg->failed);
 	if (err)
 		goto undo;
@@ -244,6 +261,7 @@ static int kpl_batch_attach(struct kpl_session *s, struct kpl_attach *list,
 		goto undo;
 	kpl_overload_watch();
 	kpl_group_run(&g, KPL_OP_ARM, kpl_is_to_arm);
+	kpl_batch_tell(&g, list);
 	err = kpl_batch_errors(&g, list, &arg->failed);
 	if (err)
 		goto undo;

@@ -204,6 +204,7 @@ static struct kpl_prog *kpl_prog_make(struct kpl_session *s, struct kpl_loading 
 	prog->nr_insns = l->arg->nr_insns;
 	prog->data_size = l->arg->data_size;
 	bitmap_copy(prog->maps, l->uses, KPL_MAX_MAPS);
+	prog->regs_read = l->v.regs_read;
 	prog->full_regs = l->v.regs_read & ~KPL_TRACE_REGS;
 	prog->reads_ip = l->v.regs_read & KPL_TRACE_REG(ip);
 	prog->looks = l->v.looks;

@@ -27,6 +27,7 @@ struct kpl_prog {
 	u32 data_size;
 	bool full_regs;			/* reads others than those that ftrace always keeps */
 	bool reads_ip;
+	u64 regs_read;			/* as in struct kpl_verify */
 	enum kpl_looks looks;
 	DECLARE_BITMAP(maps, KPL_MAX_MAPS);	/* that its code names, by id */
 	u64 charged;

@@ -84,6 +84,8 @@ local checks = {
   table = { function(v) return type(v) == "table" end, "a table" },
   any = { function() return true end, "" },
   via = { function(v) return v == "auto" or v == "ftrace" or v == "kprobe" end, '"auto", "ftrace" or "kprobe"' },
+  via_return = { function(v) return v == "auto" or v == "direct" or v == "kretprobe" end,
+    '"auto", "direct" or "kretprobe"' },
 }
 
 local common = { when = "table", enabled = "boolean", optional = "boolean", budget = "budget", via = "via" }
@@ -93,6 +95,7 @@ for _, kind in ipairs(core.probe_kinds) do -- runtime/ir/probe_kinds.hpp
   for name, check in pairs(common) do own[name] = check end
   for _, handler in ipairs(kind.handlers) do own[handler] = "handler" end
   if kind.follows_calls then own.maxactive, own.data = "maxactive", "data" end
+  if kind.by_direct then own.via = "via_return" end
   options[kind.name] = own
 end
 registry.options = options
@@ -160,9 +163,6 @@ local function declare(kind, spec)
   local when = {}
   for name, value in next, spec.when or {} do when[name] = value end  -- as it is, without metamethods
   check_options(what .. ": when", when, when_options)
-  if spec.via == "ftrace" and not kind.by_ftrace then
-    fail('via = "ftrace" is for entries, not for a %s: leave via out', what)
-  end
   local file, line = caller()
   local given = {
     kind = kind.number, targets = targets, file = file, line = line, when = when,

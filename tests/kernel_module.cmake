@@ -14,8 +14,9 @@ function(test_kernel_module name)
       COMMAND ${CMAKE_COMMAND} -E copy_if_different ${ARGN} ${dir}
       COMMAND ${CMAKE_COMMAND} -E env --unset=MAKEFLAGS --unset=MFLAGS --unset=MAKELEVEL
               make -s -C ${KPL_KERNELS}/${release}/build M=${dir} CONFIG_DEBUG_INFO_BTF_MODULES= modules
+      COMMAND ${PROJECT_SOURCE_DIR}/tests/module-types ${dir}/${name}.ko ${release} ${PROJECT_BINARY_DIR}/kernel-btf
       COMMAND objcopy --strip-debug ${dir}/${name}.ko
-      DEPENDS ${ARGN} ${KPL_KERNELS}/${release}/build/Module.symvers
+      DEPENDS ${ARGN} ${PROJECT_SOURCE_DIR}/tests/module-types ${KPL_KERNELS}/${release}/build/Module.symvers
       WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}
       COMMENT "Building ${name} for ${release}"
       VERBATIM)

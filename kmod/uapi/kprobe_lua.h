@@ -424,6 +424,7 @@ enum kpl_probe_kind {
 	KPL_PROBE_KPROBE = 0,
 	KPL_PROBE_KRETPROBE = 1,
 	KPL_PROBE_FTRACE = 2,
+	KPL_PROBE_DIRECT = 3,	/* a return probe, by direct calls of a stub */
 	KPL_PROBE_KINDS
 };
 
@@ -451,15 +452,26 @@ struct kpl_attach {
 	__u64 func;		/* in: what the hit's `func` shows */
 	__u32 kind;		/* in: enum kpl_probe_kind; out: what it has become */
 	__u32 flags;		/* in: KPL_ATTACH_F_* */
-	__u32 prog[3];		/* in: KRETPROBE: entry, ret, none; others: pre, post, fault; or KPL_NO_PROG */
+	__u32 prog[3];		/* in: KRETPROBE, DIRECT: entry, ret, none; others: pre, post, fault; or KPL_NO_PROG */
 	__u32 maxactive;	/* in: KRETPROBE: 0 is the kernel's default */
 	struct kpl_when when;	/* in */
+	__u32 stack_args;	/* in: DIRECT: words of arguments that the caller puts on the stack */
+	__u32 why;		/* out: enum kpl_why: not by direct calls; what came in stays */
 	__u32 id;		/* out */
 	__s32 error;		/* out: 0 or the negative errno of this element */
 };
 #define KPL_ATTACH_F_DISABLED	1u	/* registered, not armed */
 #define KPL_ATTACH_F_OPTIONAL	2u	/* its failure fails nothing else */
-#define KPL_ATTACH_F_ELSE_KPROBE	4u	/* FTRACE: a kprobe where ftrace has no site */
+#define KPL_ATTACH_F_ELSE_KPROBE	4u	/* FTRACE: a kprobe where ftrace has no site; DIRECT: a KRETPROBE */
+
+/* Why a return probe can't be by direct calls.  Without ELSE_KPROBE, EOPNOTSUPP. */
+enum kpl_why {
+	KPL_WHY_NONE = 0,
+#define WHY(name, text) KPL_WHY_##name,
+#include "whys.def"
+#undef WHY
+	KPL_WHY_END_
+};
 
 /*
  * KPL_IOC_ATTACH: registers all elements or, when one that is not optional
@@ -494,6 +506,7 @@ enum kpl_probe_state {
 	KPL_STATE_GONE = 4,
 	KPL_STATE_DETACHED = 5,
 	KPL_STATE_OVERLOAD = 6,	/* disabled: it took too much of a CPU; ENABLE gives it a new start */
+	KPL_STATE_DIRECT = 7,
 };
 
 /* Sums over CPUs.  hits = handled + faults + errors + overruns + skipped + missed. */
@@ -567,6 +580,7 @@ struct kpl_info {
 #define KPL_FEATURE_JIT		1ull
 #define KPL_FEATURE_KRETPROBE	2ull
 #define KPL_FEATURE_FTRACE	4ull
+#define KPL_FEATURE_DIRECT	8ull
 
 #define KPL_IOC_INFO		_IOR('K', 0x00, struct kpl_info)
 #define KPL_IOC_RING_SETUP	_IOWR('K', 0x01, struct kpl_ring_setup)

@@ -104,6 +104,12 @@ void configure_streams(const GuestSpec& spec, GuestImage& image) {
 Result<std::string> build_image(const GuestSpec& spec, const GuestKernel& kernel) {
     GuestImage image = TRY(GuestImage::create());
     const std::string program = TRY(find_host_file(spec.program));
+    // Loaded first, so that it is unloaded last.
+    for (const std::string& module : kernel.other_modules) {
+        TRY(image.add_host(fs::absolute(module)));
+        image.configure(KPL_KEY_MODULE, fs::absolute(module).string());
+        image.note(module);
+    }
     if (!kernel.module.empty()) {
         TRY(image.add_host(fs::absolute(kernel.module)));
         image.configure(KPL_KEY_MODULE, fs::absolute(kernel.module).string());

@@ -455,7 +455,7 @@ static void unload_modules(const struct config* c) {
         module_name(c->modules[i].path, name, sizeof(name));
         int tries = 0;
         while (loaded(name) && syscall(SYS_delete_module, name, O_NONBLOCK) < 0) {
-            if (++tries == 20) {
+            if (++tries == 100) {  // what was called through stubs may have to return first
                 say(KPL_SAY_LEFT, "the module %s can't be unloaded: %s", name, strerror(errno));
                 break;
             }

@@ -110,13 +110,15 @@ Result<GuestKernel> pick_kernel(const std::string& wanted, const std::string& mo
     std::optional<std::string> without_module, unreadable;
     for (const auto& release : present) {
         if (!kernel_matches(release, wanted)) continue;
-        GuestKernel kernel{release, fmt::format("{}/{}{}", boot_dir, image_prefix, release), ""};
+        GuestKernel kernel{release, fmt::format("{}/{}{}", boot_dir, image_prefix, release), "", {}};
         if (!module_dir.empty()) {
             kernel.module = module_for(module_dir, release);
             if (!fs::exists(kernel.module)) {
                 if (!without_module) without_module = release;
                 continue;
             }
+            const fs::path stubs = fs::path(kernel.module).replace_filename("kprobe_lua_stubs.ko");
+            if (fs::exists(stubs)) kernel.other_modules.push_back(stubs);
         }
         if (access(kernel.image.c_str(), R_OK) == 0) return kernel;
         if (!unreadable) unreadable = kernel.image;

@@ -11,9 +11,10 @@
 namespace kpl {
 
 struct GuestKernel {
-    std::string release;  // as `uname -r` says inside
-    std::string image;    // the bootable file
-    std::string module;   // the module built for it; empty when none was asked for
+    std::string release;                       // as `uname -r` says inside
+    std::string image;                         // the bootable file
+    std::string module;                        // the module built for it; empty when none was asked for
+    std::vector<std::string> other_modules{};  // that it makes use of, where they were built
 };
 
 // Whether `release` is what `wanted` names: "" any; "6.1" 6.1.x and never 6.12; "6.1-rt" its PREEMPT_RT

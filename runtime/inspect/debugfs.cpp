@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
+#include <sstream>
 
 #include "base/unique_fd.hpp"
 
@@ -83,6 +84,25 @@ std::optional<ListedProbe> parse_probe_line(std::string_view line) {
     return probe;
 }
 
+namespace {
+
+// "kpl_hit+0x0/0x1b0 [kprobe_lua]"
+void read_function(std::string_view text, std::string& function, std::string& module) {
+    function = text.substr(0, text.find_first_of("+ \t"));
+    const size_t open = text.find('['), close = text.find(']');
+    if (open != text.npos && close != text.npos && open < close) module = text.substr(open + 1, close - open - 1);
+}
+
+}  // namespace
+
+bool parse_direct_line(std::string_view line, TracedFunction& traced) {
+    constexpr std::string_view mark = "direct-->";
+    const size_t begin = line.find_first_not_of(" \t");
+    if (begin == line.npos || !line.substr(begin).starts_with(mark)) return false;
+    read_function(line.substr(begin + mark.size()), traced.direct, traced.direct_module);
+    return true;
+}
+
 std::optional<TracedFunction> parse_traced_line(std::string_view line) {
     TracedFunction traced;
     traced.name = word(line);
@@ -96,11 +116,7 @@ std::optional<TracedFunction> parse_traced_line(std::string_view line) {
         return std::nullopt;
     const size_t arrow = line.rfind("->");
     if (arrow == line.npos || traced.users != 1) return traced;
-    line.remove_prefix(arrow + 2);
-    traced.callback = line.substr(0, line.find_first_of("+ \t"));
-    const size_t open = line.find('['), close = line.find(']');
-    if (open != line.npos && close != line.npos && open < close)
-        traced.callback_module = line.substr(open + 1, close - open - 1);
+    read_function(line.substr(arrow + 2), traced.callback, traced.callback_module);
     return traced;
 }
 
@@ -121,7 +137,14 @@ Result<std::vector<TracedFunction>> read_traced(const std::string& dir) {
     const std::string usual = "/sys/kernel/tracing";
     for (const std::string& place :
          dir.empty() ? std::vector{usual, std::string("/sys/kernel/debug/tracing")} : std::vector{dir})
-        if (const auto text = read_all(place + "/enabled_functions")) return parse_lines(*text, parse_traced_line);
+        if (const auto text = read_all(place + "/enabled_functions")) {
+            std::vector<TracedFunction> all;
+            std::istringstream lines(*text);
+            for (std::string line; std::getline(lines, line);)
+                if (all.empty() || !parse_direct_line(line, all.back()))
+                    if (auto one = parse_traced_line(line)) all.push_back(std::move(*one));
+            return all;
+        }
     return unreadable((dir.empty() ? usual : dir) + "/enabled_functions", "tracefs", "/sys/kernel/tracing");
 }
 

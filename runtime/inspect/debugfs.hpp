@@ -27,6 +27,7 @@ struct TracedFunction {
     std::string name, module;
     unsigned users = 0;
     std::string callback, callback_module;  // of the only user; empty if there are more, or it is not told
+    std::string direct, direct_module;      // what calls the function without ftrace's callbacks: one of the users
 };
 
 // The errors say what is not mounted or not allowed, and the command that mends it.
@@ -42,5 +43,7 @@ std::map<std::string, std::vector<uint64_t>> read_nameless_sites(const std::stri
 
 std::optional<ListedProbe> parse_probe_line(std::string_view line);
 std::optional<TracedFunction> parse_traced_line(std::string_view line);
+// A line that adds to the one before it; false: it does not.
+bool parse_direct_line(std::string_view line, TracedFunction& traced);
 
 }  // namespace kpl

@@ -53,6 +53,20 @@ std::string json_probes(const std::vector<SystemProbe>& probes) {
     return out;
 }
 
+std::string print_calls(const std::vector<CallUnderWay>& calls) {
+    if (calls.empty()) return {};
+    std::string out = "\nUnder way, and to return through kprobe_lua_stubs:\n";
+    for (const CallUnderWay& call : calls) out += fmt::format("    {} ({} {})\n", call.function, call.pid, call.comm);
+    return out;
+}
+
+std::string json_calls(const std::vector<CallUnderWay>& calls) {
+    std::string out;
+    for (const CallUnderWay& call : calls)
+        out += json_line("call", {{"function", call.function}, {"pid", call.pid}, {"comm", call.comm}});
+    return out;
+}
+
 std::string print_blacklist(const std::vector<BlacklistRange>& ranges) {
     std::string out;
     for (const BlacklistRange& range : ranges)

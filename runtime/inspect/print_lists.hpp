@@ -14,6 +14,8 @@ namespace kpl {
 
 std::string print_probes(const std::vector<SystemProbe>& probes);
 std::string json_probes(const std::vector<SystemProbe>& probes);
+std::string print_calls(const std::vector<CallUnderWay>& calls);
+std::string json_calls(const std::vector<CallUnderWay>& calls);
 std::string print_blacklist(const std::vector<BlacklistRange>& ranges);
 std::string json_blacklist(const std::vector<BlacklistRange>& ranges);
 // With `types` each function's C declaration stands below it, where BTF has one.

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
+#include <fstream>
 #include <map>
 
 #include "inspect/kprobe_table.hpp"
@@ -14,6 +15,7 @@ namespace kpl {
 namespace {
 
 constexpr const char* own_module = "kprobe_lua";
+constexpr const char* own_stubs = "kprobe_lua_stubs";
 constexpr const char* own_device = "/dev/kprobe-lua";
 
 // Whose handler it is: a module's, or a part of the kernel by the function that it registers.
@@ -73,10 +75,24 @@ void add_traced(std::vector<SystemProbe>& probes, Kallsyms& symbols) {
         SystemProbe probe;
         const auto found = symbols.find(one.name, one.module.empty() ? "vmlinux" : one.module);
         if (found && found->size() == 1) probe.addr = found->front().addr;
-        probe.kind = probe.state = "ftrace";
         probe.place = qualified(one.module, one.name);
+        if (!one.direct.empty()) {
+            probe.kind = probe.state = "direct";
+            probe.owner = one.direct_module == own_stubs   ? own_module
+                          : one.direct.starts_with("bpf_") ? "bpf"
+                                                           : owner_of({one.direct, one.direct_module});
+            probes.push_back(probe);
+            // What ftrace calls there beside may be for a kprobe.
+            const auto served = [&](const SystemProbe& other) {
+                return other.addr == probe.addr && other.state == "ftrace";
+            };
+            if (one.users < 2 || (one.users == 2 && std::any_of(probes.begin(), probes.end(), served))) continue;
+        }
+        const unsigned users = one.users - !one.direct.empty();
+        probe.kind = probe.state = "ftrace";
+        probe.owner.clear();
         if (one.users > 1)
-            probe.owner = fmt::format("{} users", one.users);
+            probe.owner = fmt::format("{} user{}", users, users == 1 ? "" : "s");
         else if (!one.callback.empty())
             probe.owner = owner_of({one.callback, one.callback_module});
         probes.push_back(std::move(probe));
@@ -101,6 +117,14 @@ std::vector<int> session_pids(const std::string& proc) {
     }
     std::sort(pids.begin(), pids.end());
     return pids;
+}
+
+std::vector<CallUnderWay> calls_under_way(const std::string& path) {
+    std::vector<CallUnderWay> calls;
+    std::ifstream file(path);
+    CallUnderWay call;
+    while (file >> call.pid >> call.function && std::getline(file >> std::ws, call.comm)) calls.push_back(call);
+    return calls;
 }
 
 Result<std::vector<SystemProbe>> system_probes(Kallsyms& symbols, Types& types) {

@@ -30,6 +30,7 @@ struct ProbeKindRow {
     bool mirrors;                          // handlers take the function's own parameters, without `p`
     bool inside;                           // may stand behind a function's first instruction
     bool by_ftrace;                        // ftrace may serve it at an entry
+    bool by_direct;                        // direct calls of a stub may serve it
 };
 
 // In the order of ProbeKind.
@@ -42,7 +43,8 @@ inline constexpr ProbeKindRow probe_kinds[] = {
      .follows_calls = false,
      .mirrors = false,
      .inside = true,
-     .by_ftrace = true},
+     .by_ftrace = true,
+     .by_direct = false},
     {.name = "kretprobe",
      .placed = KPL_PROBE_KRETPROBE,
      .handlers = {{"entry", KPL_PROG_ENTRY}, {"ret", KPL_PROG_RET}, {}},
@@ -51,7 +53,8 @@ inline constexpr ProbeKindRow probe_kinds[] = {
      .follows_calls = true,
      .mirrors = false,
      .inside = false,
-     .by_ftrace = false},
+     .by_ftrace = false,
+     .by_direct = true},
     {.name = "jprobe",
      .placed = KPL_PROBE_KPROBE,
      .handlers = {{"handler", KPL_PROG_PRE}, {}, {}},
@@ -60,7 +63,8 @@ inline constexpr ProbeKindRow probe_kinds[] = {
      .follows_calls = false,
      .mirrors = true,
      .inside = false,
-     .by_ftrace = true},
+     .by_ftrace = true,
+     .by_direct = false},
 };
 
 constexpr const ProbeKindRow& probe_kind(ProbeKind kind) { return probe_kinds[static_cast<size_t>(kind)]; }

@@ -359,7 +359,7 @@ void push_probe_kinds(lua_State* L) {
     lua_newtable(L);
     for (size_t i = 0; i < std::size(probe_kinds); i++) {
         const ProbeKindRow& kind = probe_kinds[i];
-        lua_createtable(L, 0, 6);
+        lua_createtable(L, 0, 7);
         lua_pushstring(L, kind.name);
         lua_setfield(L, -2, "name");
         push_uint(L, i);
@@ -370,6 +370,8 @@ void push_probe_kinds(lua_State* L) {
         lua_setfield(L, -2, "follows_calls");
         lua_pushboolean(L, kind.by_ftrace);
         lua_setfield(L, -2, "by_ftrace");
+        lua_pushboolean(L, kind.by_direct);
+        lua_setfield(L, -2, "by_direct");
         lua_newtable(L);
         int n = 0;
         for (const ProbeHandler& handler : kind.handlers) {

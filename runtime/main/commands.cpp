@@ -51,6 +51,8 @@ Result<int> disasm(Context& c) {
 Result<int> list_probes(Context& c) {
     const auto probes = TRY(system_probes(c.symbols, c.types));
     put(c.json() ? json_probes(probes) : print_probes(probes));
+    const auto calls = calls_under_way();
+    put(c.json() ? json_calls(calls) : print_calls(calls));
     return 0;
 }
 

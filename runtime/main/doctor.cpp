@@ -40,8 +40,10 @@ std::string distribution(const Machine& machine) {
 }
 
 std::string features(uint64_t bits) {
-    static constexpr std::pair<uint64_t, const char*> names[] = {
-        {KPL_FEATURE_JIT, "jit"}, {KPL_FEATURE_KRETPROBE, "kretprobe"}, {KPL_FEATURE_FTRACE, "ftrace"}};
+    static constexpr std::pair<uint64_t, const char*> names[] = {{KPL_FEATURE_JIT, "jit"},
+                                                                 {KPL_FEATURE_KRETPROBE, "kretprobe"},
+                                                                 {KPL_FEATURE_FTRACE, "ftrace"},
+                                                                 {KPL_FEATURE_DIRECT, "direct"}};
     std::string out;
     for (const auto& [bit, name] : names)
         if (bits & bit) out += fmt::format("{}{}", out.empty() ? "" : " ", name);

@@ -27,6 +27,7 @@ Result<std::unique_ptr<Armed>> Armed::open(Parts parts) {
     const Device& device = armed->device_;
     TRY(device.set_share(parts.options.cpu_share));
     parts.paths.ftrace = (device.features() & KPL_FEATURE_FTRACE) != 0;
+    parts.paths.direct = (device.features() & KPL_FEATURE_DIRECT) != 0;
     if (parts.options.pid) {
         armed->pid_ = TRY(device.initial_pid(*parts.options.pid));
         if (!*armed->pid_) return Error{Errc::system, fmt::format("no process {}", *parts.options.pid)};

@@ -16,7 +16,8 @@ namespace kpl {
 namespace {
 
 const char* state_name(uint32_t state) {
-    static constexpr const char* names[] = {"int3", "optimized", "ftrace", "disabled", "gone", "detached", "overload"};
+    static constexpr const char* names[] = {"int3", "optimized", "ftrace",   "disabled",
+                                            "gone", "detached",  "overload", "direct"};
     return state < std::size(names) ? names[state] : "unknown";
 }
 
@@ -77,7 +78,8 @@ std::string Armed::attach_errors(const std::vector<PlannedProbe>& planned, const
         const ProbeDecl& probe = parts_.declared.probes()[plan.declaration];
         if (plan.place.by_glob && is_about_place(requests[i])) {
             LeftOut& left = ranges_[plan.declaration].left_out;
-            (requests[i].kind == KPL_PROBE_FTRACE ? left.untraceable : left.refused)++;
+            (requests[i].kind == KPL_PROBE_FTRACE || requests[i].kind == KPL_PROBE_DIRECT ? left.untraceable
+                                                                                          : left.refused)++;
             continue;
         }
         const bool freed = is_about_place(requests[i]) && start_up.has(requests[i].addr);
@@ -138,11 +140,14 @@ Result<Armed::Outcome> Armed::attach(std::vector<PlannedProbe> planned, size_t f
     if (*attached == Attached::Interrupted) return Outcome::Interrupted;
     const double seconds = seconds_since(began);
     const std::string errors = attach_errors(planned, requests);
+    const auto not_direct = not_direct_text(requests, planned);
     if (*attached == Attached::Refused)
         return Error{Errc::script, errors.empty() ? "the kernel refused the probes" : errors};
     take_attached(std::move(planned), requests);
     if (!errors.empty()) return Error{Errc::script, errors};  // what could not be excused after all: none
     TRY(report_left_out(first));
+    if (parts_.options.verbose)
+        for (const std::string& line : not_direct) parts_.client.note(Note::Detail, line);
     if (parts_.options.verbose)
         parts_.client.note(Note::Detail, fmt::format("armed in {:.3f} s: {}", seconds, attached_text(requests)));
     return Outcome::Armed;

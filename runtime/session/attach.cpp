@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <map>
 #include <utility>
 
 #include "inspect/functions.hpp"
@@ -48,7 +49,17 @@ Result<void> check_ftrace(const ProbeDecl& probe, const std::vector<KernelPlace>
     return {};
 }
 
+// As far as it is known before the module is asked.
+kpl_why why_not_direct(const PlannedProbe& plan, const Paths& paths) {
+    if (!paths.blacklist.get() || blacklisted(paths, plan.place.address)) return KPL_WHY_BLACKLIST;
+    return plan.direct.why;
+}
+
 }  // namespace
+
+bool wants_direct(const ProbeDecl& probe, const Paths& paths) {
+    return probe_kind(probe.kind).by_direct && (probe.via == "direct" || (probe.via == "auto" && paths.direct));
+}
 
 Result<void> check_attachable(const ProbeDecl& probe, const std::vector<KernelPlace>& places, const Paths& paths,
                               std::optional<uint32_t> pid) {
@@ -84,6 +95,14 @@ kpl_attach attach_request(const ProbeDecl& probe, const PlannedProbe& plan, cons
         request.kind = KPL_PROBE_FTRACE;
         if (probe.via == "auto") request.flags |= KPL_ATTACH_F_ELSE_KPROBE;
     }
+    if (wants_direct(probe, paths)) {
+        request.why = why_not_direct(plan, paths);
+        if (!request.why || probe.via == "direct") {
+            request.kind = KPL_PROBE_DIRECT;
+            request.stack_args = request.why ? UINT32_MAX : plan.direct.stack_args;
+        }
+        if (request.kind == KPL_PROBE_DIRECT && probe.via == "auto") request.flags |= KPL_ATTACH_F_ELSE_KPROBE;
+    }
     for (int i = 0; i < 3; i++)
         request.prog[i] =
             plan.handlers[i] < 0 ? KPL_NO_PROG : programs[static_cast<size_t>(plan.handlers[i])].loaded.id;
@@ -109,6 +128,8 @@ bool is_about_place(const kpl_attach& request) {
 std::string attach_reason(const kpl_attach& request, const Paths& paths) {
     if (blacklisted(paths, request.addr) && is_about_place(request))
         return "the kernel's blacklist forbids it: code that runs in probes, traps or the entry to the kernel itself";
+    if (request.kind == KPL_PROBE_DIRECT && request.error == -EOPNOTSUPP)
+        return fmt::format("via = \"direct\": {}; leave via out for a kretprobe", why_text(request.why));
     switch (-request.error) {
         case EINVAL:
             if (request.kind == KPL_PROBE_FTRACE)
@@ -130,14 +151,35 @@ std::string attach_reason(const kpl_attach& request, const Paths& paths) {
 }
 
 std::string attached_text(std::span<const kpl_attach> requests) {
-    static constexpr const char* names[KPL_PROBE_KINDS] = {"kprobe", "kretprobe", "ftrace"};
+    static constexpr const char* names[KPL_PROBE_KINDS] = {"kprobe", "kretprobe", "ftrace", "direct calls"};
     size_t counts[KPL_PROBE_KINDS] = {};
     for (const kpl_attach& request : requests)
         if (request.error == 0) counts[request.kind]++;
     std::string text;
-    for (const int kind : {KPL_PROBE_FTRACE, KPL_PROBE_KPROBE, KPL_PROBE_KRETPROBE})
+    for (const int kind : {KPL_PROBE_FTRACE, KPL_PROBE_DIRECT, KPL_PROBE_KPROBE, KPL_PROBE_KRETPROBE})
         if (counts[kind]) text += fmt::format("{}{} by {}", text.empty() ? "" : ", ", counts[kind], names[kind]);
     return text;
+}
+
+std::vector<std::string> not_direct_text(std::span<const kpl_attach> requests, std::span<const PlannedProbe> planned) {
+    struct Reason {
+        std::string first;
+        size_t others = 0;
+    };
+    std::map<uint32_t, Reason> reasons;
+    for (size_t i = 0; i < requests.size(); i++) {
+        if (requests[i].error || requests[i].kind != KPL_PROBE_KRETPROBE || !requests[i].why) continue;
+        Reason& reason = reasons[requests[i].why];
+        if (reason.first.empty())
+            reason.first = planned[i].place.text();
+        else
+            reason.others++;
+    }
+    std::vector<std::string> lines;
+    for (const auto& [why, reason] : reasons)
+        lines.push_back(fmt::format("kretprobe, not direct: {}{}: {}", reason.first,
+                                    reason.others ? fmt::format(" and {} more", reason.others) : "", why_text(why)));
+    return lines;
 }
 
 }  // namespace kpl

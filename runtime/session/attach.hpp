@@ -20,7 +20,11 @@ namespace kpl {
 struct Paths {
     bool ftrace = false;          // the module has that path in this kernel
     BlacklistOnDemand blacklist;  // where it can't be read, kprobes, which know it, must decide
+    bool direct = false;          // it has direct calls
 };
+
+// Whether direct calls are to be tried for its returns.
+bool wants_direct(const ProbeDecl& probe, const Paths& paths);
 
 // What of a declaration can't be had whatever the kernel says. `pid`: of -p, in the initial namespace.
 Result<void> check_attachable(const ProbeDecl& probe, const std::vector<KernelPlace>& places, const Paths& paths,
@@ -39,5 +43,8 @@ std::string attach_reason(const kpl_attach& request, const Paths& paths);
 
 // "990 by ftrace, 10 by kprobe": how those without an error were attached.
 std::string attached_text(std::span<const kpl_attach> requests);
+
+// A line for each reason that return probes are kretprobes for: "kretprobe, not direct: printk and 3 more: it takes …".
+std::vector<std::string> not_direct_text(std::span<const kpl_attach> requests, std::span<const PlannedProbe> planned);
 
 }  // namespace kpl

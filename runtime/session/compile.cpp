@@ -180,7 +180,7 @@ Result<std::vector<PlannedProbe>> plan_probe(const ProbeDecl& probe, uint32_t nu
         const std::string key = typed ? parameter_list(signature, place) : parameter_list({}, place);
         auto [at, fresh] = grouping.sets.try_emplace(key);
         if (fresh) at->second = add_handlers(grouping, place, signature);
-        PlannedProbe one{number, std::move(place), {}};
+        PlannedProbe one{number, std::move(place), {}, {}};
         std::copy(at->second.begin(), at->second.end(), one.handlers);
         planned.push_back(std::move(one));
     }

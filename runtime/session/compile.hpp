@@ -8,6 +8,7 @@
 
 #include "codegen/program.hpp"
 #include "ir/unit.hpp"
+#include "session/direct.hpp"
 #include "session/options.hpp"
 #include "session/targets.hpp"
 
@@ -18,6 +19,7 @@ struct PlannedProbe {
     uint32_t declaration = 0;
     KernelPlace place;
     int handlers[3] = {-1, -1, -1};
+    DirectCall direct{};  // of a return probe
 };
 
 // Adds the handlers of a declaration to the unit: one set for each distinct parameter list among its places.

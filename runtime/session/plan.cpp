@@ -28,7 +28,10 @@ Result<std::vector<PlannedProbe>> plan_one(const Planning& planning, Declared& d
     for (const KernelPlace& place : found.places)
         if (!place.by_glob) planning.kernel.symbols.prefer(place.function_address, place.function);
     left_out = found.left_out;
-    return plan_probe(probe, number, std::move(found.places), declared.unit(), planning.kernel.types);
+    auto planned = TRY(plan_probe(probe, number, std::move(found.places), declared.unit(), planning.kernel.types));
+    if (!options.check && wants_direct(probe, planning.paths))
+        for (PlannedProbe& one : planned) one.direct = TRY(direct_call(planning.kernel.types, one.place));
+    return planned;
 }
 
 }  // namespace

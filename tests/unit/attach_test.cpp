@@ -102,6 +102,52 @@ TEST_CASE("attach: filters and flags") {
     CHECK_FALSE(check_attachable(probe, {}, paths(false, false), 8));
 }
 
+TEST_CASE("attach: returns by direct calls") {
+    ProbeDecl probe;
+    probe.kind = ProbeKind::Kretprobe;
+    PlannedProbe plan = plan_at(0x2000);
+    plan.direct.stack_args = 3;
+    Paths way = paths(true, true);
+    way.direct = true;
+    kpl_attach request = attach_request(probe, plan, programs, way, {});
+    CHECK(request.kind == KPL_PROBE_DIRECT);
+    CHECK(request.flags == fallback);
+    CHECK(request.stack_args == 3);
+    CHECK(request.why == KPL_WHY_NONE);
+
+    probe.via = "kretprobe";
+    CHECK(attach_request(probe, plan, programs, way, {}).kind == KPL_PROBE_KRETPROBE);
+    CHECK(attach_request(probe, plan, programs, way, {}).stack_args == 0);
+
+    // what is known to stand against it; asked for all the same, the module refuses it
+    plan.direct = {KPL_WHY_VARARGS, 0};
+    for (const char* via : {"auto", "direct"}) {
+        probe.via = via;
+        request = attach_request(probe, plan, programs, way, {});
+        CHECK(request.kind == (probe.via == "auto" ? KPL_PROBE_KRETPROBE : KPL_PROBE_DIRECT));
+        CHECK(request.flags == 0);
+        CHECK(request.why == KPL_WHY_VARARGS);
+    }
+    request.error = -EOPNOTSUPP;
+    CHECK(attach_reason(request, way).find("variable number of arguments; leave via out") != std::string::npos);
+    probe.via = "auto";
+    plan.direct = {};
+    CHECK(attach_request(probe, plan_at(0x1000), programs, way, {}).why == KPL_WHY_BLACKLIST);
+    Paths blind = paths(true, false);
+    blind.direct = true;
+    CHECK(attach_request(probe, plan, programs, blind, {}).why == KPL_WHY_BLACKLIST);
+    way.direct = false;
+    CHECK(attach_request(probe, plan, programs, way, {}).kind == KPL_PROBE_KRETPROBE);
+
+    std::vector<PlannedProbe> planned(3, plan);
+    std::vector<kpl_attach> requests(3, kpl_attach{});
+    for (kpl_attach& one : requests) one.kind = KPL_PROBE_KRETPROBE;
+    requests[0].why = requests[2].why = KPL_WHY_BUSY;
+    const auto lines = not_direct_text(requests, planned);
+    REQUIRE(lines.size() == 1);
+    CHECK(lines[0].starts_with("kretprobe, not direct: f and 1 more: somebody else"));
+}
+
 TEST_CASE("attach: ftrace or nothing") {
     ProbeDecl probe;
     probe.via = "ftrace";

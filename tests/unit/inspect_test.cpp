@@ -68,6 +68,33 @@ TEST_CASE("a line of the traced functions") {
     CHECK_FALSE(parse_traced_line("vfs_read"));
 }
 
+TEST_CASE("functions that are called directly") {
+    TempDir directory;
+    directory.write(
+        "enabled_functions",
+        "vfs_read (1) R   D   \n\tdirect-->kpl_stub_3+0x0/0xb0 [kprobe_lua_stubs]\n"
+        "vfs_write (2) R   D   \t->arch_ftrace_ops_list_func+0x0/0x1e0\n\tdirect-->bpf_trampoline_642+0x0/0x1000\n"
+        "vfs_open (1)   \t->kpl_hit+0x0/0x1b0 [kprobe_lua]\n");
+    const auto traced = read_traced(directory.path());
+    REQUIRE(traced);
+    REQUIRE(traced->size() == 3);
+    CHECK((*traced)[0].direct == "kpl_stub_3");
+    CHECK((*traced)[0].direct_module == "kprobe_lua_stubs");
+    CHECK((*traced)[1].users == 2);
+    CHECK((*traced)[1].direct == "bpf_trampoline_642");
+    CHECK((*traced)[2].direct.empty());
+
+    directory.write("calls", "87 do_wait sh\n88 kpl_t_sleep a b\n");
+    const auto calls = calls_under_way(directory.path() + "/calls");
+    REQUIRE(calls.size() == 2);
+    CHECK(calls[1].pid == 88);
+    CHECK(calls[1].function == "kpl_t_sleep");
+    CHECK(calls[1].comm == "a b");
+    CHECK(print_calls(calls).find("    do_wait (87 sh)\n") != std::string::npos);
+    CHECK(print_calls({}).empty());
+    CHECK(calls_under_way("/nonexistent").empty());
+}
+
 TEST_CASE("sites of functions without a symbol") {
     TempDir directory;
     directory.write("available_filter_functions",

@@ -98,6 +98,7 @@ int main(int argc, char **argv)
 	failed += run_group(native_tests, only, &ran);
 	failed += run_group(free_tests, only, &ran);
 	failed += run_group(together_tests, only, &ran);
+	failed += run_group(direct_tests, only, &ran);
 	printf("%d tests, %d failed\n", ran, failed);
 	return failed || !ran;
 }

@@ -52,7 +52,7 @@ refuses() { # REGEX; the declaration
     one_error
     err "^wrong.lua:1: $1"
 }
-refuses 'via = "ftrace" is for entries' 'kretprobe { "vfs_read", via = "ftrace", ret = function() end }'
+refuses "kretprobe: 'via' must be \"auto\", \"direct\" or \"kretprobe\"$" 'kretprobe { "vfs_read", via = "ftrace", ret = function() end }'
 refuses 'via = "ftrace" stands at a function.s entry, not at vfs_read\+0x9' 'kprobe { "vfs_read+9", via = "ftrace", pre = function() end }'
 refuses "can't probe do_int3: the kernel's blacklist forbids it" 'kprobe { "do_int3", via = "ftrace", pre = function() end }'
 refuses "can't probe do_int3: the kernel's blacklist forbids it" 'kprobe { "do_int3", pre = function() end }'

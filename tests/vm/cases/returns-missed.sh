@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: MIT
-# Many tasks asleep in one function: as many instances as asked for, or as the kernel's rule gives; all others are missed,
+# Many tasks asleep in one function that has kretprobes: as many instances as asked for, or as the kernel's rule gives; all others are missed,
 # to the last one. A sleeper that outlives its probe comes home.
 target_lua
 script sleepers.lua <<'LUA'
 local target = require "target"
-local two = kretprobe { "kpl_t_sleep", maxactive = 2, ret = function() end }
-local entered = kretprobe { "kpl_t_sleep", maxactive = 3, entry = function(p) p.data.x = tid() end,
+local two = kretprobe { "kpl_t_sleep", maxactive = 2, via = "kretprobe", ret = function() end }
+local entered = kretprobe { "kpl_t_sleep", maxactive = 3, via = "kretprobe", entry = function(p) p.data.x = tid() end,
   ret = function() end }
-local default = kretprobe { "kpl_t_sleep", ret = function() end }
-local many = kretprobe { "kpl_t_sleep", maxactive = 100,
+local default = kretprobe { "kpl_t_sleep", via = "kretprobe", ret = function() end }
+local many = kretprobe { "kpl_t_sleep", maxactive = 100, via = "kretprobe",
   entry = function(p) p.data.tid = tid() end,
   ret = function(p) printf("%s\n", p.data.tid == tid() and "own" or "another's") end }
 local function show(name, probe)
@@ -37,7 +37,7 @@ awk -F'\t' '$1 == "default" && $2 != $3 + $4 || $1 == "default" && $3 != $5 { ba
 # the probe goes while a task sleeps in it
 script leaves.lua <<'LUA'
 local target = require "target"
-kretprobe { "kpl_t_sleep", ret = function() print "returned" end }
+kretprobe { "kpl_t_sleep", via = "kretprobe", ret = function() print "returned" end }
 target.steps { function() target.call "hold 3" end }
 LUA
 run kprobe-lua leaves.lua

@@ -5,11 +5,13 @@
  *
  *	plain N			kpl_t_plain(i, 2 * i, "plain") for i from 1 to N
  *	many			kpl_t_many() with nine arguments
+ *	values N		N times a function of each signature: how many values are wrong
  *	recurse DEPTH		kpl_t_recurse(DEPTH), which calls itself down to 0
  *	sleep TASKS MS		kpl_t_sleep(MS) in so many tasks: all are in it before the first one
  *				leaves; waits for them
  *	hold TASKS		the same, but they stay in it: kpl_t_sleep(-1) until `wake`
  *	wake			lets them go and waits for them
+ *	die TASKS		so many tasks end inside kpl_t_die()
  *	timer N			kpl_t_timer(i), from a timer's soft interrupt
  *	irq N US		kpl_t_irq(i), from its hard one, each so many microseconds (1000)
  *	outer N			kpl_t_outer(i), which calls kpl_t_inner(i)
@@ -82,6 +84,95 @@ noinline long kpl_t_many(long a, long b, long c, long d, long e, long f, long g,
 {
 	KEEP();
 	return a + b + c + d + e + f + g + h + i;
+}
+
+/* ---- signatures: each value depends on each argument */
+struct kpl_t_pair {
+	long a, b;
+};
+
+struct kpl_t_triple {
+	long a, b, c;
+};
+
+noinline long kpl_t_six(long a, long b, long c, long d, long e, long f)
+{
+	KEEP();
+	return a + 2 * b + 3 * c + 4 * d + 5 * e + 6 * f;
+}
+
+noinline long kpl_t_fourteen(long a, long b, long c, long d, long e, long f, long g, long h, long i,
+			     long j, long k, long l, long m, long n)
+{
+	KEEP();
+	return a + 2 * b + 3 * c + 4 * d + 5 * e + 6 * f + 7 * g + 8 * h + 9 * i + 10 * j +
+	       11 * k + 12 * l + 13 * m + 14 * n;
+}
+
+noinline long kpl_t_fifteen(long a, long b, long c, long d, long e, long f, long g, long h, long i,
+			    long j, long k, long l, long m, long n, long o)
+{
+	KEEP();
+	return a + 2 * b + 3 * c + 4 * d + 5 * e + 6 * f + 7 * g + 8 * h + 9 * i + 10 * j +
+	       11 * k + 12 * l + 13 * m + 14 * n + 15 * o;
+}
+
+noinline long kpl_t_by_value(long a, struct kpl_t_triple s, long b)
+{
+	KEEP();
+	return a + 3 * s.a + 5 * s.b + 7 * s.c + 11 * b;
+}
+
+noinline struct kpl_t_pair kpl_t_pair(long a)
+{
+	KEEP();
+	return (struct kpl_t_pair) { a, 2 * a };
+}
+
+noinline struct kpl_t_triple kpl_t_triple(long a)
+{
+	KEEP();
+	return (struct kpl_t_triple) { a, 2 * a, 3 * a };
+}
+
+noinline __int128 kpl_t_wide(__int128 a, long b)
+{
+	KEEP();
+	return a * b + 1;
+}
+
+noinline long kpl_t_varargs(int nr, ...)
+{
+	va_list args;
+	long sum = 0;
+
+	va_start(args, nr);
+	while (nr--)
+		sum = 3 * sum + va_arg(args, long);
+	va_end(args);
+	return sum;
+}
+
+static long wrong_values(long n)
+{
+	struct kpl_t_triple t, by_value = { n, 2, 3 };
+	struct kpl_t_pair p;
+	__int128 wide;
+	long wrong = 0;
+
+	wrong += kpl_t_six(n, 2, 3, 4, 5, 6) != n + 90;
+	wrong += kpl_t_many(n, 2, 3, 4, 5, 6, 7, 8, 9) != n + 44;
+	wrong += kpl_t_fourteen(n, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14) != n + 1014;
+	wrong += kpl_t_fifteen(n, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15) != n + 1239;
+	wrong += kpl_t_by_value(1, by_value, 4) != 3 * n + 76;
+	p = kpl_t_pair(n);
+	wrong += p.a != n || p.b != 2 * n;
+	t = kpl_t_triple(n);
+	wrong += t.a != n || t.b != 2 * n || t.c != 3 * n;
+	wide = kpl_t_wide(((__int128)n << 64) | 7, 3);
+	wrong += (long)(wide >> 64) != 3 * n || (long)wide != 22;
+	wrong += kpl_t_varargs(9, n, 2l, 3l, 4l, 5l, 6l, 7l, 8l, 9l) != 6561 * n + 8196;
+	return wrong;
 }
 
 noinline long kpl_t_recurse(long depth)
@@ -166,6 +257,31 @@ static int sleeper(void *ms)
 	atomic_inc(&left);
 	wake_up_all(&moved);
 	wait_event(moved, kthread_should_stop());
+	return 0;
+}
+
+/* Not marked as one that does not return. */
+noinline long kpl_t_die(long really)
+{
+	KEEP();
+	if (really)
+		kthread_complete_and_exit(&all_done, 0);
+	return really;
+}
+
+static int dier(void *unused)
+{
+	return kpl_t_die(1);
+}
+
+static int run_diers(long tasks)
+{
+	while (tasks-- > 0) {
+		reinit_completion(&all_done);
+		if (IS_ERR(kthread_run(dier, NULL, "kpl_dier")))
+			return -ENOMEM;
+		wait_for_completion(&all_done);
+	}
 	return 0;
 }
 
@@ -384,6 +500,8 @@ static int run_set(const char *text, const struct kernel_param *kp)
 		return run_sleepers(a, -1);
 	if (!strcmp(what, "wake"))
 		return wake_sleepers(), 0;
+	if (!strcmp(what, "die"))
+		return run_diers(a);
 	if (!strcmp(what, "timer") || !strcmp(what, "irq"))
 		return run_ticks(a, what[0] == 'i', b);
 	if (!strcmp(what, "kprobes") && a <= ARRAY_SIZE(functions))
@@ -402,6 +520,8 @@ static int run_set(const char *text, const struct kernel_param *kp)
 			sum += kpl_t_plain(i, 2 * i, "plain");
 		else if (!strcmp(what, "outer"))
 			sum += kpl_t_outer(i);
+		else if (!strcmp(what, "values"))
+			sum += wrong_values(i);
 		else if (!strcmp(what, "functions"))
 			sum += functions[i % ARRAY_SIZE(functions)](i);
 	}

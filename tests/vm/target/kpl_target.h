@@ -5,11 +5,24 @@
 
 long kpl_t_plain(long a, long b, const char *name);
 long kpl_t_many(long a, long b, long c, long d, long e, long f, long g, long h, long i);
+long kpl_t_six(long a, long b, long c, long d, long e, long f);
+long kpl_t_fourteen(long a, long b, long c, long d, long e, long f, long g, long h, long i, long j,
+		    long k, long l, long m, long n);
+long kpl_t_fifteen(long a, long b, long c, long d, long e, long f, long g, long h, long i, long j,
+		   long k, long l, long m, long n, long o);
+struct kpl_t_pair;
+struct kpl_t_triple;
+long kpl_t_by_value(long a, struct kpl_t_triple s, long b);
+struct kpl_t_pair kpl_t_pair(long a);
+struct kpl_t_triple kpl_t_triple(long a);
+__int128 kpl_t_wide(__int128 a, long b);
+long kpl_t_varargs(int nr, ...);
 long kpl_t_recurse(long depth);
 long kpl_t_sleep(long ms);
 long kpl_t_inner(long n);
 long kpl_t_outer(long n);
 long kpl_t_timer(long n);
+long kpl_t_die(long really);
 long kpl_t_irq(long n);
 long kpl_t_starting(long n);
 

@@ -1,0 +1,423 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * The stubs' module: who has which stub, what its static calls lead to, and
+ * when the last call has left its text.  Process context, unless it says
+ * otherwise.
+ *
+ * Calls are counted when they enter a stub and when they leave it.  With none
+ * registered, no more enter: equal sums say that nobody is inside.  A task that
+ * died in a probed function never leaves.  When the sums stay different, all
+ * stacks are searched for addresses behind a stub's call: if there are none,
+ * the difference is of the dead.
+ */
+#include <linux/delay.h>
+#include <linux/kallsyms.h>
+#include <linux/log2.h>
+#include <linux/module.h>
+#include <linux/percpu.h>
+#include <linux/rcupdate.h>
+#include <linux/sched/task.h>
+#include <linux/sched/signal.h>
+#include <linux/sched/task_stack.h>
+#include <linux/slab.h>
+#include <linux/smp.h>
+#include <linux/static_call.h>
+#include <linux/stop_machine.h>
+#include <linux/workqueue.h>
+
+#include "stubs.h"
+
+/* What the assembly reads and writes; nobody else's. */
+extern struct kpl_stub kpl_stub_all[KPL_STUBS];
+struct kpl_stub kpl_stub_all[KPL_STUBS] = { [0 ... KPL_STUBS - 1] = { .call = 1 } };
+DECLARE_PER_CPU(unsigned long, kpl_stub_entered);
+DECLARE_PER_CPU(unsigned long, kpl_stub_left);
+DEFINE_PER_CPU(unsigned long, kpl_stub_entered);
+DEFINE_PER_CPU(unsigned long, kpl_stub_left);
+/* A stub, and where the function returns to. */
+extern const struct {
+	unsigned long text, back;
+} kpl_stub_table[KPL_STUBS];
+extern char kpl_stub_text[], kpl_stub_text_end[];
+
+/* --------------------------------------------------------------- static calls */
+
+#define KPL_OF_ONE(M)	KPL_EACH_ONE(M) KPL_EACH_ONE_STACK(M)
+#define KPL_OF_MANY(M)	KPL_EACH_MANY(M) KPL_EACH_MANY_STACK(M)
+
+typedef void kpl_body_fn(void);
+
+#define KPL_DEFINE(n) \
+	DEFINE_STATIC_CALL_NULL(kpl_enter_##n, kpl_enter_fn); \
+	DEFINE_STATIC_CALL_NULL(kpl_exit_##n, kpl_exit_fn);
+#define KPL_DEFINE_BODY(n) \
+	DEFINE_STATIC_CALL_NULL(kpl_body_##n, kpl_body_fn);
+KPL_OF_ONE(KPL_DEFINE)
+KPL_OF_MANY(KPL_DEFINE)
+KPL_OF_ONE(KPL_DEFINE_BODY)
+
+struct kpl_static_call {
+	struct static_call_key *key;
+	void *tramp;
+};
+
+#define KPL_CALL_OF(name)	{ &STATIC_CALL_KEY(name), STATIC_CALL_TRAMP_ADDR(name) }
+#define KPL_ENTER(n)		KPL_CALL_OF(kpl_enter_##n),
+#define KPL_EXIT(n)		KPL_CALL_OF(kpl_exit_##n),
+#define KPL_BODY(n)		KPL_CALL_OF(kpl_body_##n),
+static const struct kpl_static_call kpl_enters[] = { KPL_OF_ONE(KPL_ENTER) KPL_OF_MANY(KPL_ENTER) };
+static const struct kpl_static_call kpl_exits[] = { KPL_OF_ONE(KPL_EXIT) KPL_OF_MANY(KPL_EXIT) };
+static const struct kpl_static_call kpl_bodies[] = { KPL_OF_ONE(KPL_BODY) };
+
+static_assert(ARRAY_SIZE(kpl_enters) == KPL_STUBS && ARRAY_SIZE(kpl_exits) == KPL_STUBS);
+static_assert(ARRAY_SIZE(kpl_bodies) == KPL_STUBS_ONE + KPL_STUBS_ONE_STACK);
+
+static void kpl_call_set(const struct kpl_static_call *call, void *to)
+{
+	if (call->key->func != to)
+		__static_call_update(call->key, call->tramp, to);
+}
+
+/* ------------------------------------------------------------ who is inside */
+
+static u64 kpl_stub_sum(unsigned long __percpu *counter)
+{
+	u64 sum = 0;
+	u32 cpu;
+
+	for_each_possible_cpu(cpu)
+		sum += READ_ONCE(*per_cpu_ptr(counter, cpu));
+	return sum;
+}
+
+static u64 kpl_stub_dead;	/* calls of tasks that died inside */
+
+/* Calls under way, or of the dead.  Who has left is read first: nobody seems to who has not. */
+static u64 kpl_stubs_busy(void)
+{
+	u64 left = kpl_stub_sum(&kpl_stub_left);
+
+	smp_rmb();
+	return kpl_stub_sum(&kpl_stub_entered) - left - kpl_stub_dead;
+}
+
+#define KPL_INSIDE_SHOWN	32
+
+struct kpl_inside {
+	pid_t pid;
+	char comm[TASK_COMM_LEN];
+	unsigned long func;	/* about where it is; 0: not known */
+};
+
+struct kpl_search {
+	u32 nr;			/* calls that were found */
+	struct kpl_inside shown[KPL_INSIDE_SHOWN];
+};
+
+/* Which stub's function returns to there; KPL_STUBS: none's. */
+static u32 kpl_stub_of(unsigned long back)
+{
+	u32 i;
+
+	if (back < (unsigned long)kpl_stub_text || back >= (unsigned long)kpl_stub_text_end)
+		return KPL_STUBS;
+	for (i = 0; i < KPL_STUBS && kpl_stub_table[i].back != back; i++)
+		;
+	return i;
+}
+
+/* The frame lies above the return address, and what the stub has pushed for the function. */
+static unsigned long kpl_inside_of(u32 stub, const unsigned long *at)
+{
+	bool many = stub >= KPL_STUBS_ONE + KPL_STUBS_ONE_STACK;
+	bool stack = many ? stub >= KPL_STUBS - KPL_STUBS_MANY_STACK : stub >= KPL_STUBS_ONE;
+	const struct kpl_frame *frame = (void *)(at + 1 + (stack ? KPL_STUB_STACK_ARGS : 0));
+
+	/* A caller's frame pointer lies between. */
+	if (many)
+		return READ_ONCE_NOCHECK(*((unsigned long *)(frame + 1) + 1));
+	return READ_ONCE_NOCHECK(frame->call) >> 32 | ~0ul << 32;
+}
+
+static void kpl_search_stack(struct kpl_search *search, struct task_struct *task)
+{
+	unsigned long *top = task_stack_page(task) + THREAD_SIZE;
+	unsigned long *at = (void *)ALIGN_DOWN(task->thread.sp, sizeof(*at));
+
+	if ((void *)at < task_stack_page(task))
+		return;
+	for (; at < top; at++) {
+		u32 stub = kpl_stub_of(READ_ONCE_NOCHECK(*at));
+		struct kpl_inside *one;
+
+		if (stub == KPL_STUBS)
+			continue;
+		if (search->nr < KPL_INSIDE_SHOWN) {
+			one = &search->shown[search->nr];
+			one->pid = task->pid;
+			memcpy(one->comm, task->comm, sizeof(one->comm));
+			one->func = (void *)(at + 64) < (void *)top ? kpl_inside_of(stub, at) : 0;
+		}
+		search->nr++;
+	}
+}
+
+/*
+ * Each CPU's idle task, which is in no list; NULL: not seen yet.  The first
+ * CPU's is where all tasks come from; the others' are seen from there.
+ */
+static DEFINE_PER_CPU(struct task_struct *, kpl_idle);
+
+/* On the CPU itself, from an interrupt. */
+static void kpl_idle_see(void *unused)
+{
+	if (is_idle_task(current))
+		this_cpu_write(kpl_idle, current);
+}
+
+/* That of a CPU that is off begins anew if it comes back, and returns to nothing. */
+static bool kpl_idle_known(void)
+{
+	bool known = true;
+	u32 cpu;
+
+	cpus_read_lock();
+	per_cpu(kpl_idle, 0) = &init_task;
+	for_each_online_cpu(cpu) {
+		if (!per_cpu(kpl_idle, cpu))
+			smp_call_function_single(cpu, kpl_idle_see, NULL, 1);
+		known &= !!per_cpu(kpl_idle, cpu);
+	}
+	cpus_read_unlock();
+	return known;
+}
+
+/*
+ * All other CPUs are stopped: what they ran has been switched away from, and no
+ * interrupt is under way.
+ */
+static int kpl_search_all(void *arg)
+{
+	struct kpl_search *search = arg;
+	struct task_struct *leader, *task;
+	u32 cpu;
+
+	search->nr = 0;
+	for_each_online_cpu(cpu)
+		if (per_cpu(kpl_idle, cpu))
+			kpl_search_stack(search, per_cpu(kpl_idle, cpu));
+	for_each_process_thread(leader, task)
+		/* One that is dead for good returns nowhere, and may have no stack any more. */
+		if (task != current && READ_ONCE(task->__state) != TASK_DEAD &&
+		    refcount_read(&task->stack_refcount))
+			kpl_search_stack(search, task);
+	return 0;
+}
+
+/* ------------------------------------------------------------------ staying */
+
+static DEFINE_MUTEX(kpl_stubs_lock);
+static DECLARE_BITMAP(kpl_stubs_taken, KPL_STUBS);
+static bool kpl_staying;	/* the module can't be unloaded */
+static u32 kpl_polls;		/* since the last stub was given back */
+static u32 kpl_serial;		/* grows by 2 with each aim: half of what tells calls apart */
+
+static void kpl_drain(struct work_struct *work);
+static DECLARE_DELAYED_WORK(kpl_drain_work, kpl_drain);
+
+/* Whatever was in a stub's text, and not in a function that it calls, has left it. */
+static void kpl_stubs_wait(void)
+{
+	synchronize_rcu_tasks_rude();
+	synchronize_rcu_tasks();
+}
+
+/*
+ * A task that exits leaves the list of tasks before it dies, and may be inside
+ * meanwhile: the wait is for those, too, and no other enters any more.
+ */
+static bool kpl_all_dead(void)
+{
+	struct kpl_search *search = kmalloc(sizeof(*search), GFP_KERNEL);
+	u64 busy = kpl_stubs_busy();
+	bool dead = false;
+
+	if (!search)
+		return false;
+	kpl_stubs_wait();
+	/* A CPU that is always busy keeps its idle task to itself: then another time. */
+	if (kpl_idle_known() && !stop_machine(kpl_search_all, search, NULL))
+		dead = !search->nr;
+	kfree(search);
+	/* Who has left since makes the difference smaller than what is written off: try again. */
+	if (!dead || kpl_stubs_busy() != busy)
+		return false;
+	pr_info("kprobe_lua_stubs: %llu calls of tasks that died in them\n", busy);
+	kpl_stub_dead += busy;
+	return true;
+}
+
+/* After 2 s for the first time, and then seldom: to search stops all CPUs for milliseconds. */
+static bool kpl_time_to_search(void)
+{
+	return kpl_polls >= 8 && is_power_of_2(kpl_polls);
+}
+
+/* No stub is taken; the number of the last function that one was aimed at. */
+static bool kpl_stubs_unused(u32 *serial)
+{
+	bool unused;
+
+	mutex_lock(&kpl_stubs_lock);
+	*serial = kpl_serial;
+	unused = kpl_staying && bitmap_empty(kpl_stubs_taken, KPL_STUBS);
+	mutex_unlock(&kpl_stubs_lock);
+	return unused;
+}
+
+/* The waits are without the lock: whoever takes a stub meanwhile need not wait, too. */
+static void kpl_drain(struct work_struct *work)
+{
+	u32 serial, serial_now;
+	bool empty;
+
+	if (!kpl_stubs_unused(&serial))
+		return;
+	kpl_polls++;
+	kpl_idle_known();
+	empty = !kpl_stubs_busy() || (kpl_time_to_search() && kpl_all_dead());
+	if (empty)
+		kpl_stubs_wait();	/* between the last count and the end of the text */
+	if (!kpl_stubs_unused(&serial_now) || serial_now != serial)
+		return;
+	if (!empty) {
+		schedule_delayed_work_on(0, &kpl_drain_work,
+					 msecs_to_jiffies(min(64u * kpl_polls, 4096u)));
+		return;
+	}
+	mutex_lock(&kpl_stubs_lock);
+	if (bitmap_empty(kpl_stubs_taken, KPL_STUBS) && serial == kpl_serial) {
+		kpl_staying = false;
+		module_put(THIS_MODULE);
+	}
+	mutex_unlock(&kpl_stubs_lock);
+}
+
+/* -------------------------------------------------------------------- taking */
+
+static struct kpl_stub *kpl_stub_take(enum kpl_stub_kind kind)
+{
+	static const u32 first[KPL_STUB_KINDS + 1] = {
+		0, KPL_STUBS_ONE, KPL_STUBS_ONE + KPL_STUBS_ONE_STACK,
+		KPL_STUBS - KPL_STUBS_MANY_STACK, KPL_STUBS
+	};
+	struct kpl_stub *stub = NULL;
+	u32 nr;
+
+	mutex_lock(&kpl_stubs_lock);
+	nr = find_next_zero_bit(kpl_stubs_taken, first[kind + 1], first[kind]);
+	if (nr < first[kind + 1]) {
+		__set_bit(nr, kpl_stubs_taken);
+		stub = &kpl_stub_all[nr];
+		if (!kpl_staying)
+			__module_get(THIS_MODULE);	/* the caller, too, holds it */
+		kpl_staying = true;
+	}
+	mutex_unlock(&kpl_stubs_lock);
+	return stub;
+}
+
+static unsigned long kpl_stub_aim(struct kpl_stub *stub, unsigned long behind,
+				  kpl_enter_fn *enter, kpl_exit_fn *exit)
+{
+	u32 nr = stub - kpl_stub_all;
+
+	mutex_lock(&kpl_stubs_lock);
+	kpl_call_set(&kpl_enters[nr], enter);
+	kpl_call_set(&kpl_exits[nr], exit);
+	if (nr < ARRAY_SIZE(kpl_bodies))
+		kpl_call_set(&kpl_bodies[nr], (void *)behind);
+	kpl_serial += 2;
+	/* The kernel's text is in the last 2 GB: half of an address tells the function. */
+	WRITE_ONCE(stub->call, behind << 32 | kpl_serial);
+	mutex_unlock(&kpl_stubs_lock);
+	return kpl_stub_table[nr].text;
+}
+
+static void kpl_stub_end(struct kpl_stub *stub)
+{
+	WRITE_ONCE(stub->call, 1);
+}
+
+static void kpl_stub_give(struct kpl_stub *stub)
+{
+	mutex_lock(&kpl_stubs_lock);
+	__clear_bit(stub - kpl_stub_all, kpl_stubs_taken);
+	kpl_polls = 0;
+	mod_delayed_work_on(0, system_wq, &kpl_drain_work, 0);
+	mutex_unlock(&kpl_stubs_lock);
+}
+
+static void kpl_stubs_leave(void)
+{
+	u32 i;
+
+	mutex_lock(&kpl_stubs_lock);
+	for (i = 0; i < KPL_STUBS; i++) {
+		kpl_call_set(&kpl_enters[i], NULL);
+		kpl_call_set(&kpl_exits[i], NULL);
+	}
+	mutex_unlock(&kpl_stubs_lock);
+	kpl_stubs_wait();
+}
+
+const struct kpl_stubs kpl_stubs = {
+	.abi = KPL_STUBS_ABI,
+	.take = kpl_stub_take,
+	.aim = kpl_stub_aim,
+	.end = kpl_stub_end,
+	.give = kpl_stub_give,
+	.leave = kpl_stubs_leave,
+};
+EXPORT_SYMBOL_GPL(kpl_stubs);
+
+/* ------------------------------------------------------------------- module */
+
+/* A line for each call under way, the first ones: task, function, command. */
+static int kpl_calls_show(char *buffer, const struct kernel_param *kp)
+{
+	struct kpl_search *search = kmalloc(sizeof(*search), GFP_KERNEL);
+	int len = 0, err;
+	u32 i;
+
+	if (!search)
+		return -ENOMEM;
+	search->nr = 0;
+	err = !kpl_stubs_busy() ? 0 : stop_machine(kpl_search_all, search, NULL);
+	for (i = 0; !err && i < min_t(u32, search->nr, KPL_INSIDE_SHOWN); i++)
+		len += scnprintf(buffer + len, PAGE_SIZE - len, "%d %ps %.16s\n",
+				 search->shown[i].pid, (void *)search->shown[i].func,
+				 search->shown[i].comm);
+	kfree(search);
+	return err ?: len;
+}
+
+static const struct kernel_param_ops kpl_calls_ops = { .get = kpl_calls_show };
+module_param_cb(calls, &kpl_calls_ops, NULL, 0400);
+MODULE_PARM_DESC(calls, "Calls under way of functions that have or had return probes");
+
+static int __init kpl_stubs_init(void)
+{
+	return 0;
+}
+
+static void __exit kpl_stubs_exit(void)
+{
+	cancel_delayed_work_sync(&kpl_drain_work);
+}
+
+module_init(kpl_stubs_init);
+module_exit(kpl_stubs_exit);
+
+MODULE_DESCRIPTION("What kprobe_lua's direct return probes call functions through");
+MODULE_LICENSE("Dual MIT/GPL");

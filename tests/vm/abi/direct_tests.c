@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: MIT */
+/* Return probes by direct calls: the same counts as kretprobes, and what becomes of those that can't be. */
+#define _GNU_SOURCE
+#include "kit.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define SLEEPS	"__x64_sys_clock_nanosleep"
+
+static int nothing(int fd, unsigned kind)
+{
+	return load(fd, kind, PROG(RETURN(0)));
+}
+
+static struct kpl_attach direct_at(const char *symbol, int entry, int ret)
+{
+	return probe_at(symbol, KPL_PROBE_DIRECT, entry, ret);
+}
+
+/* Each number of handlers; off, on, and off for good. */
+static void counts(void)
+{
+	int fd = session(), with;
+	int entry = nothing(fd, KPL_PROG_ENTRY), ret = nothing(fd, KPL_PROG_RET);
+
+	for (with = 1; with < 4; with++) {
+		unsigned id = attach_one(fd, direct_at(CALLED, with & 1 ? entry : (int)KPL_NO_PROG,
+						       with & 2 ? ret : (int)KPL_NO_PROG));
+		struct kpl_probe_stats s;
+		unsigned returns = with & 2 ? 1 : 0;
+
+		EQ(stats(fd, id).state, KPL_STATE_DIRECT);
+		call_on_both(5000);
+		s = stats(fd, id);
+		EQ(s.entry.hits, 10000);
+		EQ(s.entry.handled, 10000);
+		EQ(s.ret.handled, returns * 10000);
+		EQ(s.outstanding, 0);
+		EQ(control(fd, KPL_CTL_DISABLE, id), 0);
+		EQ(stats(fd, id).state, KPL_STATE_DISABLED);
+		call(10);
+		EQ(control(fd, KPL_CTL_ENABLE, id), 0);
+		call(7);
+		EQ(stats(fd, id).ret.handled, returns * 10007);
+		EQ(control(fd, KPL_CTL_DETACH, id), 0);
+		call(10);
+		s = stats(fd, id);
+		EQ(s.entry.hits, 10007);
+		EQ(s.state, KPL_STATE_DETACHED);
+	}
+	close(fd);
+}
+
+/* Entry keeps its first argument and a number, return reads them; the value is added up. */
+static void data_and_values(void)
+{
+	int fd = session(), prio;
+	struct kpl_map_create map = { .kind = KPL_MAP_SUM };
+	unsigned id = map_create(fd, &map), probe;
+	struct kpl_prog_load with_data = { .kind = KPL_PROG_ENTRY, .data_size = 64 };
+	struct kpl_prog_load with_data_too = { .kind = KPL_PROG_RET, .data_size = 64 };
+	int entry = load_with(fd, &with_data, PROG(LD(2, 1, HIT(data)), STI(2, 56, 4711), RETURN(0)));
+	int ret = load_with(fd, &with_data_too,
+			    PROG(LD(2, 1, HIT(data)), LD(3, 2, 56), LD(4, 1, HIT(ret)), ADDI(3, -4711),
+				 JNEI(3, 0, 6), JSLTI(4, 0, 5), MAP(2, id), MOVI(3, 0), CALL(agg_add), JA(0),
+				 RETURN(0)));
+
+	OK(entry >= 0 && ret >= 0);
+	probe = attach_one(fd, direct_at(CALLED, entry, ret));
+	prio = syscall(SYS_getpriority, PRIO_PROCESS, 0);
+	call_on_both(5000);
+	EQ(stats(fd, probe).ret.handled, 10001);
+	EQ(agg_total(fd, &map, 0), 10001ull * prio);
+	close(fd);
+}
+
+/* Entry may decline, or stop. */
+static void entry_decides(void)
+{
+	int fd = session(), ret = nothing(fd, KPL_PROG_RET), i;
+	int entries[] = {
+		load(fd, KPL_PROG_ENTRY, PROG(RETURN(KPL_RET_SKIP))),
+		load(fd, KPL_PROG_ENTRY, PROG(RETURN(KPL_RET_STOP(KPL_STOP_NIL, 1)))),
+	};
+
+	for (i = 0; i < 2; i++) {
+		unsigned id = attach_one(fd, direct_at(CALLED, entries[i], ret));
+		struct kpl_probe_stats s;
+
+		call_on_both(500);
+		s = stats(fd, id);
+		EQ(s.entry.handled, i ? 0 : 1000);
+		EQ(s.declined, i ? 0 : 1000);
+		EQ(s.dropped, i ? 1000 : 0);
+		EQ(s.ret.hits, 0);
+		EQ(s.outstanding, 0);
+		EQ(control(fd, KPL_CTL_DETACH, id), 0);
+	}
+	close(fd);
+}
+
+static void filters(void)
+{
+	int fd = session(), entry = nothing(fd, KPL_PROG_ENTRY), ret = nothing(fd, KPL_PROG_RET), with;
+
+	for (with = 0; with < 2; with++) {
+		struct kpl_attach a = direct_at(CALLED, with ? entry : (int)KPL_NO_PROG, ret);
+		struct kpl_probe_stats s;
+
+		a.when = (struct kpl_when) { .mask = KPL_WHEN_CPU, .cpu = 1 };
+		a.id = attach_one(fd, a);
+		call_on_both(100);
+		s = stats(fd, a.id);
+		EQ(s.entry.handled, 100);
+		EQ(s.entry.skipped, 100);
+		EQ(s.ret.handled, 100);
+		EQ(control(fd, KPL_CTL_DETACH, a.id), 0);
+	}
+	close(fd);
+}
+
+static unsigned why_not(int fd, struct kpl_attach a)
+{
+	struct kpl_attach strict = a;
+
+	a.flags = KPL_ATTACH_F_ELSE_KPROBE;
+	EQ(attach(fd, &a, 1), 0);
+	EQ(a.kind, KPL_PROBE_KRETPROBE);
+	call(100);
+	EQ(stats(fd, a.id).ret.handled, 100);
+	EQ(control(fd, KPL_CTL_DETACH, a.id), 0);
+	FAILS(ECANCELED, attach(fd, &strict, 1));
+	EQ(strict.error, -EOPNOTSUPP);
+	EQ(strict.why, a.why);
+	return a.why;
+}
+
+static void becomes_kretprobe(void)
+{
+	int fd = session(), ret = nothing(fd, KPL_PROG_RET);
+	struct kpl_prog_load data = { .kind = KPL_PROG_ENTRY, .data_size = 72 };
+	int much = load_with(fd, &data, PROG(LD(2, 1, HIT(data)), STI(2, 64, 0), RETURN(0)));
+	int reads_bx = load(fd, KPL_PROG_ENTRY, PROG(LD(2, 1, HIT(regs)), LD(2, 2, 40), RETURN(0)));
+	struct kpl_attach a = direct_at(CALLED, KPL_NO_PROG, ret), both[2];
+
+	a.stack_args = 9;
+	EQ(why_not(fd, a), KPL_WHY_STACK);
+	EQ(why_not(fd, direct_at(CALLED, much, ret)), KPL_WHY_DATA);
+	EQ(why_not(fd, direct_at(CALLED, reads_bx, ret)), KPL_WHY_REGS);
+
+	a = direct_at(CALLED, KPL_NO_PROG, ret);
+	a.id = attach_one(fd, a);
+	EQ(why_not(fd, direct_at(CALLED, KPL_NO_PROG, ret)), KPL_WHY_BUSY);
+	EQ(control(fd, KPL_CTL_DETACH, a.id), 0);
+
+	/* Two of one function in one call; what user space has found out stays. */
+	both[0] = both[1] = direct_at(CALLED, KPL_NO_PROG, ret);
+	both[0].flags = both[1].flags = KPL_ATTACH_F_ELSE_KPROBE;
+	EQ(attach(fd, both, 2), 0);
+	EQ(both[0].kind + both[1].kind, KPL_PROBE_DIRECT + KPL_PROBE_KRETPROBE);
+	call(100);
+	EQ(stats(fd, both[0].id).ret.handled, 100);
+	EQ(stats(fd, both[1].id).ret.handled, 100);
+	a = direct_at(CALLED, KPL_NO_PROG, ret);
+	a.stack_args = -1;
+	a.why = KPL_WHY_VARARGS;
+	FAILS(ECANCELED, attach(fd, &a, 1));
+	EQ(a.why, KPL_WHY_VARARGS);
+	close(fd);
+}
+
+/* Of several functions by one stub, some go, and the rest stays. */
+static void many(void)
+{
+	static const char *const names[] = {
+		CALLED, SLEEPS, "__x64_sys_sched_yield", "__x64_sys_getppid", "__x64_sys_getsid", "__x64_sys_umask",
+	};
+	int fd = session(), entry = nothing(fd, KPL_PROG_ENTRY), ret = nothing(fd, KPL_PROG_RET);
+	struct kpl_attach a[6];
+	int i;
+
+	for (i = 0; i < 6; i++)
+		a[i] = direct_at(names[i], i % 2 ? entry : (int)KPL_NO_PROG, i == 4 ? (int)KPL_NO_PROG : ret);
+	a[4].prog[0] = entry;
+	a[3].flags = KPL_ATTACH_F_DISABLED;
+	EQ(attach(fd, a, 6), 0);
+	for (i = 0; i < 6; i++)
+		EQ(stats(fd, a[i].id).state, i == 3 ? KPL_STATE_DISABLED : KPL_STATE_DIRECT);
+	call_on_both(500);
+	for (i = 0; i < 100; i++) {
+		syscall(SYS_getppid);
+		syscall(SYS_getsid, 0);
+	}
+	EQ(stats(fd, a[0].id).ret.handled, 1000);
+	EQ(stats(fd, a[3].id).entry.hits, 0);
+	OK(stats(fd, a[4].id).entry.handled >= 100);
+	EQ(stats(fd, a[4].id).ret.hits, 0);
+	EQ(control(fd, KPL_CTL_ENABLE, a[3].id), 0);
+	EQ(control(fd, KPL_CTL_DETACH, a[0].id), 0);
+	call(10);
+	for (i = 0; i < 100; i++)
+		syscall(SYS_getppid);
+	EQ(stats(fd, a[0].id).ret.handled, 1000);
+	OK(stats(fd, a[3].id).ret.handled >= 100);
+	close(fd);
+}
+
+static pid_t start_sleeper(void)
+{
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		struct timespec t = { .tv_sec = 1000 };
+
+		clock_nanosleep(CLOCK_MONOTONIC, 0, &t, NULL);
+		_exit(0);
+	}
+	WAIT(asleep(pid));
+	return pid;
+}
+
+static void end_sleeper(pid_t pid)
+{
+	int status;
+
+	kill(pid, SIGKILL);
+	EQ(waitpid(pid, &status, 0), pid);
+	OK(WIFSIGNALED(status));
+}
+
+/* Calls return after their probe was detached, after the session's end, and into a stub that has another function. */
+static void sleepers(void)
+{
+	int fd = session(), ret = nothing(fd, KPL_PROG_RET);
+	struct kpl_attach a = direct_at(SLEEPS, KPL_NO_PROG, ret);
+	struct kpl_probe_stats s;
+	unsigned id, other;
+	pid_t one, two;
+
+	a.when = (struct kpl_when) { .mask = KPL_WHEN_COMM, .comm = "abi_test" };
+	id = attach_one(fd, a);
+	one = start_sleeper();
+	two = start_sleeper();
+	EQ(stats(fd, id).outstanding, 2);
+	EQ(control(fd, KPL_CTL_DISABLE, id), 0);
+	end_sleeper(one);
+	EQ(stats(fd, id).ret.handled, 1);
+	EQ(control(fd, KPL_CTL_DETACH, id), 0);
+	other = attach_one(fd, direct_at(CALLED, KPL_NO_PROG, ret));
+	end_sleeper(two);
+	call(10);
+	s = stats(fd, other);
+	EQ(s.entry.handled, 10);
+	EQ(s.ret.handled, 10);
+	EQ(stats(fd, id).ret.handled, 1);
+	EQ(control(fd, KPL_CTL_DETACH, other), 0);
+	id = attach_one(fd, a);
+	one = start_sleeper();
+	close(fd);
+	end_sleeper(one);
+}
+
+const struct test direct_tests[] = {
+	{ "direct: counts", counts },
+	{ "direct: data and values", data_and_values },
+	{ "direct: entry decides", entry_decides },
+	{ "direct: filters", filters },
+	{ "direct: becomes a kretprobe", becomes_kretprobe },
+	{ "direct: many", many },
+	{ "direct: sleepers", sleepers },
+	{ NULL, NULL },
+};

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: MIT
+# Return probes by direct calls: exact counts and values that stay as they are, for functions of each signature; what can't
+# go that way becomes a kretprobe, and -v says why.
+target_lua
+script signatures.lua <<'LUA'
+local target = require "target"
+local names = { "six", "many", "fourteen", "by_value", "pair", "triple", "wide", "plain", "fifteen", "varargs" }
+local probes = {}
+for i, name in ipairs(names) do
+  probes[i] = kretprobe { "kpl_t_" .. name, entry = function(p) p.data.at = now() end,
+    ret = function(p) if p.data.at > now() then exit(1) end end }
+end
+local values = kretprobe { "kpl_t_outer", entry = function(p, n) p.data.n = n end, ret = function(p, v) printf("%d %d\n", p.data.n, v) end }
+target.steps {
+  function() target.call "values 1000" end,
+  function() print("wrong", target.value()) target.call "plain 7" target.call "outer 2" end,
+  function()
+    for i, name in ipairs(names) do
+      local s = probes[i]:stats()
+      print(name, probes[i].state == "direct" and "direct" or "kretprobe", s.handled, s.returns.hits, s.missed, s.returns.outstanding)
+    end
+  end,
+}
+LUA
+run kprobe-lua -v signatures.lua
+status 0
+line 'wrong	0'
+for name in six many fourteen by_value pair triple wide; do line "$name	direct	1000	1000	0	0"; done
+line 'plain	direct	7	7	0	0'
+line 'fifteen	kretprobe	1000	1000	0	0'
+line 'varargs	kretprobe	1000	1000	0	0'
+line '1 2'
+line '2 3'
+err 'armed in .*: 9 by direct calls, 2 by kretprobe$'
+err '^kretprobe, not direct: kpl_target:kpl_t_fifteen: too many of its arguments lie on the stack$'
+err '^kretprobe, not direct: kpl_target:kpl_t_varargs: it takes a variable number of arguments$'
+
+# the registers, stacks and addresses that handlers see are those of a kretprobe
+script same.lua <<'LUA'
+local target = require "target"
+for _, via in ipairs { "direct", "kretprobe" } do
+  kretprobe { "kpl_t_many", via = via,
+    entry = function(p)
+      printf("%s entry %d %d %d %d %d %s %d\n", via, p.arg[1], p.arg[6], p.arg[7], p.arg[9], p.ip - p.func, sym(p.ret_addr), #kstack(4))
+      p.data.sp = p.sp
+    end,
+    ret = function(p, v)
+      printf("%s ret %d %d %s %s\n", via, v, p.sp - p.data.sp, sym(p.ret_addr), p.ip == p.ret_addr and "there" or "elsewhere")
+    end }
+end
+target.steps { function() target.call "many" end }
+LUA
+run kprobe-lua same.lua
+[ "$status" = 0 ] || fail "same.lua: $status"
+sed -n 's/^direct //p' out > direct
+sed -n 's/^kretprobe //p' out > kretprobe
+[ -s direct ] && cmp direct kretprobe || fail "what handlers see differs"
+
+# asked for by name
+script asked.lua <<'LUA'
+local target = require "target"
+local a = kretprobe { "kpl_t_plain", via = "kretprobe", ret = function() end }
+local b = kretprobe { "kpl_t_outer", via = "direct", ret = function() end }
+target.steps { function() print(a.state ~= "direct", b.state) end }
+LUA
+run kprobe-lua -v asked.lua
+status 0
+line 'true	direct'
+no_err 'not direct'
+refuses() { # REGEX; the declaration
+    echo "$2" > wrong.lua
+    run kprobe-lua wrong.lua
+    status 1
+    err "^wrong.lua:1: $1"
+}
+refuses "can't probe kpl_target:kpl_t_varargs: via = \"direct\": it takes a variable number of arguments; leave via out" \
+    'kretprobe { "kpl_t_varargs", via = "direct", ret = function() end }'
+refuses "can't probe schedule: via = \"direct\": it does not return" 'kretprobe { "schedule", via = "direct", ret = function() end }'
+# a function, once
+refuses "can't probe kpl_target:kpl_t_plain: via = \"direct\": somebody else calls the function directly" \
+    'kretprobe { "kpl_t_plain", via = "direct", ret = function() end } kretprobe { "kpl_t_plain", via = "direct", ret = function() end }'
+
+# for the whole machine
+echo N > /sys/module/kprobe_lua/parameters/direct
+sed 's/, via = "direct"//' asked.lua > off.lua
+run kprobe-lua -v off.lua
+echo Y > /sys/module/kprobe_lua/parameters/direct
+status 0
+err '^kretprobe, not direct: kpl_target:kpl_t_outer: direct calls are switched off'
