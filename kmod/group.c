@@ -12,11 +12,13 @@
 #include "guard.h"
 #include "kprobe.h"
 #include "kretprobe.h"
+#include "tracepoint.h"
 
 static const struct kpl_probe_ops *const kpl_probe_kinds[KPL_PROBE_KINDS] = {
 	[KPL_PROBE_KPROBE] = &kpl_kprobe_ops,
 	[KPL_PROBE_KRETPROBE] = &kpl_kretprobe_ops,
 	[KPL_PROBE_FTRACE] = &kpl_ftrace_ops,
+	[KPL_PROBE_TRACEPOINT] = &kpl_tracepoint_ops,
 };
 
 const struct kpl_probe_ops *kpl_probe_kind(u32 kind)

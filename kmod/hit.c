@@ -6,13 +6,11 @@
  */
 #include <linux/sched.h>
 #include <linux/static_call.h>
-#include <linux/string.h>
 
 #include "compat.h"
-#include "helpers.h"
+#include "handle.h"
 #include "hit.h"
 #include "overload.h"
-#include "stop.h"
 #include "trace.h"
 
 /* The kernel's own handler at the entry of a function with a return probe: called directly. */
@@ -27,111 +25,6 @@ void kpl_hook_return_set(kprobe_pre_handler_t hook)
 static __always_inline const struct kpl_probe *kpl_probe_of(struct kprobe *kp)
 {
 	return container_of(kp, struct kpl_probe, rp.kp);
-}
-
-/* ------------------------------------------------------------------- filter */
-
-static noinline bool kpl_when_fails(const struct kpl_when *when)
-{
-	u32 mask = when->mask;
-
-	if (mask & KPL_WHEN_PID && current->tgid != when->pid)
-		return true;
-	if (mask & KPL_WHEN_TID && current->pid != when->tid)
-		return true;
-	if (mask & KPL_WHEN_CPU && smp_processor_id() != when->cpu)
-		return true;
-	if (mask & KPL_WHEN_COMM && strncmp(current->comm, when->comm, sizeof(when->comm)))
-		return true;
-	if (mask & KPL_WHEN_CGROUP && kpl_current_cgroup() != when->cgroup)
-		return true;
-	return false;
-}
-
-/* -------------------------------------------------------------------- running */
-
-/*
- * After exit() nothing is delivered, nor counted; nor of a probe that took too
- * much.  A plain load makes for a shorter test.
- */
-static __always_inline bool kpl_over(const struct kpl_probe *pr)
-{
-	return unlikely(!data_race(*pr->origin.live));
-}
-
-/* Refused by `when`; only for probes that have one. */
-static __always_inline bool kpl_skipped(const struct kpl_probe *pr)
-{
-	if (!kpl_when_fails(&pr->when))
-		return false;
-	kpl_count(&pr->origin, KPL_SIDE_FIRST, KPL_C_SKIPPED);
-	return true;
-}
-
-/* Takes the guard; false: the hit is counted as missed. */
-static __always_inline bool kpl_begin(struct kpl_ctx *ctx, const struct kpl_probe *pr,
-				      enum kpl_side side)
-{
-	if (unlikely(ctx->busy)) {
-		kpl_count(&pr->origin, side, KPL_C_MISSED);
-		return false;
-	}
-	ctx->begun = 1;
-	barrier();
-	return true;
-}
-
-static __always_inline void kpl_end(void)
-{
-	barrier();
-	__this_cpu_write(kpl_ctx.busy, 0);
-}
-
-/* A handler ended otherwise than well: how to count it. */
-static enum kpl_count kpl_ended(const struct kpl_ctx *ctx, const struct kpl_handler *handler,
-				u64 result)
-{
-	return kpl_stop(ctx, handler->origin->session, handler->prog->sites, result);
-}
-
-/* A pre or post handler stopped: the fault handler, if there is one, runs instead. */
-static noinline void kpl_stopped(const struct kpl_probe *pr, enum kpl_side side, u64 result)
-{
-	const struct kpl_handler *fault = &pr->handler[KPL_HANDLER_FAULT];
-	struct kpl_ctx *ctx = kpl_ctx_here();
-	enum kpl_count counter = kpl_ended(ctx, &pr->handler[side], result);
-
-	kpl_count(&pr->origin, side, counter);
-	if (counter != KPL_C_FAULT || !fault->run)
-		return;
-	/* What the first one has not looked at, this one may. */
-	if (pr->handler[side].looks != KPL_LOOKS_AT_ALL)
-		kpl_look(ctx, &pr->origin);
-	ctx->hit.status = 0;
-	result = kpl_run_fault(&ctx->hit, fault);
-	if (result != KPL_RET_DONE)
-		kpl_ended(ctx, fault, result);
-}
-
-static __always_inline void kpl_handle(const struct kpl_probe *pr, enum kpl_side side,
-				       struct pt_regs *regs)
-{
-	struct kpl_ctx *ctx = kpl_ctx_here();
-	u64 result;
-
-	if (kpl_over(pr))
-		return;
-	if (!kpl_begin(ctx, pr, side))
-		return;
-	ctx->hit.regs = (unsigned long)regs;
-	if (pr->handler[side].looks == KPL_LOOKS_AT_ALL)
-		kpl_look(ctx, &pr->origin);
-	result = kpl_run(ctx, &pr->handler[side]);
-	if (likely(result == KPL_RET_DONE))
-		kpl_count(&pr->origin, side, KPL_C_HANDLED);
-	else
-		kpl_stopped(pr, side, result);
-	kpl_end();
 }
 
 /* -------------------------------------------------------------------- kprobes */

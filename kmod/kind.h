@@ -29,6 +29,10 @@ struct kpl_probe {
 	bool armed;		/* hits find it */
 	bool gone;		/* with the code that it stood in */
 
+	/* A tracepoint's; it has the two above, too. */
+	void *hit;		/* what the tracepoint calls */
+	struct list_head in_list;
+
 	/* A kprobe's or return probe's. */
 	kprobe_pre_handler_t hook;	/* what the kernel calls while it is armed */
 	bool stuck;		/* the kernel can't disarm it, and keeps it for good */

@@ -18,6 +18,7 @@
 #include "ring.h"
 #include "session.h"
 #include "stats.h"
+#include "tracepoint.h"
 
 /* Every argument structure of an ioctl: they are small and copied as a whole. */
 union kpl_param {
@@ -178,6 +179,9 @@ static int __init kpl_module_init(void)
 	err = kpl_ftrace_init();
 	if (err)
 		return err;
+	err = kpl_tracepoint_init();
+	if (err)
+		goto fail_tracepoint;
 	err = kpl_life_init();
 	if (err)
 		goto fail_life;
@@ -189,6 +193,8 @@ static int __init kpl_module_init(void)
 fail_device:
 	kpl_life_exit();
 fail_life:
+	kpl_tracepoint_exit();
+fail_tracepoint:
 	kpl_ftrace_exit();
 	return err;
 }
@@ -197,6 +203,7 @@ static void __exit kpl_module_exit(void)
 {
 	misc_deregister(&kpl_device);
 	kpl_life_exit();
+	kpl_tracepoint_exit();
 	kpl_ftrace_exit();
 }
 

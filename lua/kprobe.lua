@@ -86,12 +86,13 @@ local checks = {
   via = { function(v) return v == "auto" or v == "ftrace" or v == "kprobe" end, '"auto", "ftrace" or "kprobe"' },
 }
 
-local common = { when = "table", enabled = "boolean", optional = "boolean", budget = "budget", via = "via" }
+local common = { when = "table", enabled = "boolean", optional = "boolean", budget = "budget" }
 local options = {}
 for _, kind in ipairs(core.probe_kinds) do -- runtime/ir/probe_kinds.hpp
   local own = {}
   for name, check in pairs(common) do own[name] = check end
   for _, handler in ipairs(kind.handlers) do own[handler] = "handler" end
+  if kind.at_functions then own.via = "via" end
   if kind.follows_calls then own.maxactive, own.data = "maxactive", "data" end
   options[kind.name] = own
 end
@@ -116,15 +117,15 @@ local function check_options(what, given, allowed)
   end
 end
 
-local function collect_targets(what, target, into)
+local function collect_targets(kind, target, into)
   if type(target) == "table" then
-    for _, one in ipairs(target) do collect_targets(what, one, into) end
+    for _, one in ipairs(target) do collect_targets(kind, one, into) end
   elseif type(target) == "string" and target ~= "" or is_integer(target) then
     into[#into + 1] = target
   elseif type(target) == "number" and target >= 2 ^ 53 then
-    fail("%s: as a number of Lua, this address has lost digits: write it with ULL at its end, or as a string", what)
+    fail("%s: as a number of Lua, this address has lost digits: write it with ULL at its end, or as a string", kind.name)
   else
-    fail('%s: a target is "symbol", "symbol+0x1a", "module:symbol", an address, a glob, or a list of these', what)
+    fail("%s: a target is %s, or a list of these", kind.name, kind.target_forms)
   end
   return into
 end
@@ -152,7 +153,7 @@ function Probe:stats() return core.stats(self.id) end
 local function declare(kind, spec)
   local what = kind.name
   check_options(what, spec, options[what])
-  local targets = collect_targets(what, spec[1], {})
+  local targets = collect_targets(kind, spec[1], {})
   if #targets == 0 then fail("%s needs a target", what) end
   for key in pairs(spec) do
     if type(key) == "number" and key ~= 1 then fail("%s takes one target; write a list as { \"a\", \"b\" }", what) end

@@ -69,7 +69,7 @@
  */
 struct kpl_hit {
 	__u64 regs;	/* struct pt_regs at the hit */
-	__u64 data;	/* private data of the return instance */
+	__u64 data;	/* private data of the return instance; what the hit brings */
 	__u64 scratch;	/* this CPU's scratch memory */
 	__u64 func;	/* address of the probed function, a number */
 	__u64 addr;	/* address of the probe, a number */
@@ -87,6 +87,7 @@ enum kpl_prog_kind {
 	KPL_PROG_FAULT = 2,	/* runs instead, when PRE or POST hit a bad address */
 	KPL_PROG_ENTRY = 3,	/* kretprobe, at entry */
 	KPL_PROG_RET = 4,	/* kretprobe, at return */
+	KPL_PROG_TRACEPOINT = 5,	/* data: the arguments, a __u64 each, upper bits as they come */
 	KPL_PROG_KINDS
 };
 
@@ -424,6 +425,7 @@ enum kpl_probe_kind {
 	KPL_PROBE_KPROBE = 0,
 	KPL_PROBE_KRETPROBE = 1,
 	KPL_PROBE_FTRACE = 2,
+	KPL_PROBE_TRACEPOINT = 3,
 	KPL_PROBE_KINDS
 };
 
@@ -447,11 +449,12 @@ struct kpl_when {
 
 /* One element of KPL_IOC_ATTACH. */
 struct kpl_attach {
-	__u64 addr;		/* in: address of the instruction */
+	__u64 addr;		/* in: address of the instruction; TRACEPOINT: of its bpf_raw_event_map */
 	__u64 func;		/* in: what the hit's `func` shows */
 	__u32 kind;		/* in: enum kpl_probe_kind; out: what it has become */
 	__u32 flags;		/* in: KPL_ATTACH_F_* */
-	__u32 prog[3];		/* in: KRETPROBE: entry, ret, none; others: pre, post, fault; or KPL_NO_PROG */
+	/* in: KRETPROBE: entry, ret, none; TRACEPOINT: one; others: pre, post, fault; or KPL_NO_PROG */
+	__u32 prog[3];
 	__u32 maxactive;	/* in: KRETPROBE: 0 is the kernel's default */
 	struct kpl_when when;	/* in */
 	__u32 id;		/* out */
@@ -494,6 +497,7 @@ enum kpl_probe_state {
 	KPL_STATE_GONE = 4,
 	KPL_STATE_DETACHED = 5,
 	KPL_STATE_OVERLOAD = 6,	/* disabled: it took too much of a CPU; ENABLE gives it a new start */
+	KPL_STATE_ARMED = 7,	/* of kinds that have one way only */
 };
 
 /* Sums over CPUs.  hits = handled + faults + errors + overruns + skipped + missed. */

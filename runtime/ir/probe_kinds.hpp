@@ -11,7 +11,17 @@
 
 namespace kpl {
 
-enum class ProbeKind { Kprobe, Kretprobe, Jprobe };
+enum class ProbeKind { Kprobe, Kretprobe, Jprobe, Tracepoint, Syscall };
+
+// What a target names, and so who finds the places and knows what is passed there.
+enum class Source { Function, Tracepoint, Syscall };
+
+// In the order of Source: how scripts write a target.
+inline constexpr const char* target_forms[] = {
+    R"("symbol", "symbol+0x1a", "module:symbol", an address, a glob)",
+    R"("group:name", "name", a glob)",
+    R"("name", a glob)",
+};
 
 constexpr size_t most_handlers = 3;
 
@@ -22,6 +32,7 @@ struct ProbeHandler {
 
 struct ProbeKindRow {
     const char* name;                      // of the function that declares it
+    Source source;
     kpl_probe_kind placed;                 // the module's kind; ftrace may do the same
     ProbeHandler handlers[most_handlers];  // [0] on the first side, [1] on the second
     size_t plain;                          // the handler of NAME(target, fn)
@@ -35,6 +46,7 @@ struct ProbeKindRow {
 // In the order of ProbeKind.
 inline constexpr ProbeKindRow probe_kinds[] = {
     {.name = "kprobe",
+     .source = Source::Function,
      .placed = KPL_PROBE_KPROBE,
      .handlers = {{"pre", KPL_PROG_PRE}, {"post", KPL_PROG_POST}, {"fault", KPL_PROG_FAULT}},
      .plain = 0,
@@ -44,6 +56,7 @@ inline constexpr ProbeKindRow probe_kinds[] = {
      .inside = true,
      .by_ftrace = true},
     {.name = "kretprobe",
+     .source = Source::Function,
      .placed = KPL_PROBE_KRETPROBE,
      .handlers = {{"entry", KPL_PROG_ENTRY}, {"ret", KPL_PROG_RET}, {}},
      .plain = 1,
@@ -53,6 +66,7 @@ inline constexpr ProbeKindRow probe_kinds[] = {
      .inside = false,
      .by_ftrace = false},
     {.name = "jprobe",
+     .source = Source::Function,
      .placed = KPL_PROBE_KPROBE,
      .handlers = {{"handler", KPL_PROG_PRE}, {}, {}},
      .plain = 0,
@@ -61,6 +75,26 @@ inline constexpr ProbeKindRow probe_kinds[] = {
      .mirrors = true,
      .inside = false,
      .by_ftrace = true},
+    {.name = "tracepoint",
+     .source = Source::Tracepoint,
+     .placed = KPL_PROBE_TRACEPOINT,
+     .handlers = {{"handler", KPL_PROG_TRACEPOINT}, {}, {}},
+     .plain = 0,
+     .second_side = "",
+     .follows_calls = false,
+     .mirrors = false,
+     .inside = false,
+     .by_ftrace = false},
+    {.name = "syscall",
+     .source = Source::Syscall,
+     .placed = KPL_PROBE_KRETPROBE,
+     .handlers = {{"entry", KPL_PROG_ENTRY}, {"ret", KPL_PROG_RET}, {}},
+     .plain = 0,
+     .second_side = "returns",
+     .follows_calls = true,
+     .mirrors = false,
+     .inside = false,
+     .by_ftrace = false},
 };
 
 constexpr const ProbeKindRow& probe_kind(ProbeKind kind) { return probe_kinds[static_cast<size_t>(kind)]; }

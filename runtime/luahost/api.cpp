@@ -370,6 +370,10 @@ void push_probe_kinds(lua_State* L) {
         lua_setfield(L, -2, "follows_calls");
         lua_pushboolean(L, kind.by_ftrace);
         lua_setfield(L, -2, "by_ftrace");
+        lua_pushboolean(L, kind.source == Source::Function);
+        lua_setfield(L, -2, "at_functions");
+        lua_pushstring(L, target_forms[static_cast<size_t>(kind.source)]);
+        lua_setfield(L, -2, "target_forms");
         lua_newtable(L);
         int n = 0;
         for (const ProbeHandler& handler : kind.handlers) {

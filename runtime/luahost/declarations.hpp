@@ -38,6 +38,9 @@ struct ProbeDecl {
     SourceLoc at;
 
     // Something runs, or is followed, on the first side: its counters count.
+    // Of a system call: it is placed as a kprobe's pre handler is, which takes less.
+    bool entry_alone() const { return probe_kind(kind).source == Source::Syscall && !handlers[1]; }
+    bool follows_calls() const { return probe_kind(kind).follows_calls && !entry_alone(); }
     bool has_first() const { return probe_kind(kind).follows_calls || handlers[0]; }
 };
 

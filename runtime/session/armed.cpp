@@ -16,7 +16,7 @@ namespace kpl {
 namespace {
 
 const char* state_name(uint32_t state) {
-    static constexpr const char* names[] = {"int3", "optimized", "ftrace", "disabled", "gone", "detached", "overload"};
+    static constexpr const char* names[] = {"int3", "optimized", "ftrace", "disabled", "gone", "detached", "overload", "armed"};
     return state < std::size(names) ? names[state] : "unknown";
 }
 
@@ -44,7 +44,7 @@ std::span<const Armed::Probe> Armed::probes_of(uint32_t declaration) const {
 std::string Armed::name_of(uint32_t declaration) const {
     const auto probes = probes_of(declaration);
     if (probes.empty()) return {};
-    const std::string& one = probes[0].plan.place.function;
+    const std::string& one = probes[0].plan.place.name();
     return probes.size() == 1 ? one : fmt::format("{} and {} more", one, probes.size() - 1);
 }
 

@@ -23,7 +23,8 @@ bool blacklisted(const Paths& paths, uint64_t address) {
 // ftrace serves a function's entry. The module itself finds out whether there is a site.
 // It does not know the blacklist: without it, nothing is left to ftrace.
 bool may_take_ftrace(const ProbeDecl& probe, const PlannedProbe& plan, const Paths& paths) {
-    if (!probe_kind(probe.kind).by_ftrace || probe.via == "kprobe" || !paths.ftrace) return false;
+    if (!(probe_kind(probe.kind).by_ftrace || probe.entry_alone()) || probe.via == "kprobe" || !paths.ftrace)
+        return false;
     return plan.place.offset <= landing_pad && paths.blacklist.get() && !blacklisted(paths, plan.place.address);
 }
 
@@ -77,7 +78,7 @@ kpl_attach attach_request(const ProbeDecl& probe, const PlannedProbe& plan, cons
     kpl_attach request{};
     request.addr = plan.place.address;
     request.func = plan.place.function_address;
-    request.kind = probe_kind(probe.kind).placed;
+    request.kind = probe.entry_alone() ? KPL_PROBE_KPROBE : probe_kind(probe.kind).placed;
     if (!probe.enabled) request.flags |= KPL_ATTACH_F_DISABLED;
     if (probe.optional || plan.place.by_glob) request.flags |= KPL_ATTACH_F_OPTIONAL;
     if (may_take_ftrace(probe, plan, paths)) {
@@ -87,7 +88,7 @@ kpl_attach attach_request(const ProbeDecl& probe, const PlannedProbe& plan, cons
     for (int i = 0; i < 3; i++)
         request.prog[i] =
             plan.handlers[i] < 0 ? KPL_NO_PROG : programs[static_cast<size_t>(plan.handlers[i])].loaded.id;
-    request.maxactive = probe.maxactive;
+    request.maxactive = probe.follows_calls() ? probe.maxactive : 0;
     request.when = probe.when;
     if (pid) {
         request.when.mask |= KPL_WHEN_PID;
@@ -117,7 +118,8 @@ std::string attach_reason(const kpl_attach& request, const Paths& paths) {
             return "the kernel allows no probe there: not the start of an instruction, one that the kernel itself rewrites "
                    "(jump labels, static calls), or code that no probe may stand in";
         case EILSEQ: return "the address is not the start of an instruction";
-        case ENOENT: return "no such function any more";
+        case ENOENT:
+            return request.kind == KPL_PROBE_TRACEPOINT ? "no such tracepoint any more" : "no such function any more";
         case EOPNOTSUPP: return "this kernel can't place this kind of probe";
         case E2BIG: return "more than the module allows (maxactive, data= or the number of probes)";
         case ENOMEM: return "not enough kernel memory (a smaller maxactive or data= helps)";
@@ -130,12 +132,12 @@ std::string attach_reason(const kpl_attach& request, const Paths& paths) {
 }
 
 std::string attached_text(std::span<const kpl_attach> requests) {
-    static constexpr const char* names[KPL_PROBE_KINDS] = {"kprobe", "kretprobe", "ftrace"};
+    static constexpr const char* names[KPL_PROBE_KINDS] = {"kprobe", "kretprobe", "ftrace", "tracepoint"};
     size_t counts[KPL_PROBE_KINDS] = {};
     for (const kpl_attach& request : requests)
         if (request.error == 0) counts[request.kind]++;
     std::string text;
-    for (const int kind : {KPL_PROBE_FTRACE, KPL_PROBE_KPROBE, KPL_PROBE_KRETPROBE})
+    for (const int kind : {KPL_PROBE_FTRACE, KPL_PROBE_KPROBE, KPL_PROBE_KRETPROBE, KPL_PROBE_TRACEPOINT})
         if (counts[kind]) text += fmt::format("{}{} by {}", text.empty() ? "" : ", ", counts[kind], names[kind]);
     return text;
 }

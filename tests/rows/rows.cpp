@@ -18,7 +18,7 @@ struct Named {
 
 constexpr Named kinds[] = {
     {"pre", KPL_PROG_PRE},     {"post", KPL_PROG_POST}, {"fault", KPL_PROG_FAULT},
-    {"entry", KPL_PROG_ENTRY}, {"ret", KPL_PROG_RET},
+    {"entry", KPL_PROG_ENTRY}, {"ret", KPL_PROG_RET}, {"tracepoint", KPL_PROG_TRACEPOINT},
 };
 
 constexpr Named map_kinds[] = {

@@ -13,6 +13,8 @@
  *	timer N			kpl_t_timer(i), from a timer's soft interrupt
  *	irq N US		kpl_t_irq(i), from its hard one, each so many microseconds (1000)
  *	outer N			kpl_t_outer(i), which calls kpl_t_inner(i)
+ *	twelve N		the tracepoint kpl_t_twelve with i, 2, 3, … 11 and "twelfth"
+ *	bare N			the tracepoint kpl_t_bare with i
  *	open PATH		opens a file from a kernel thread: 0 or the error
  *	path LEN		makes kpl_t_path a way of 64 directories, each name so long
  *	kprobes N, kretprobes N	registers N of them on kpl_t_f000 and so on, and unregisters them
@@ -36,6 +38,8 @@
 #include <linux/slab.h>
 
 #include "kpl_target.h"
+#define CREATE_TRACE_POINTS
+#include "kpl_target_trace.h"
 
 static char result[64];
 static DECLARE_COMPLETION(all_done);
@@ -404,6 +408,10 @@ static int run_set(const char *text, const struct kernel_param *kp)
 			sum += kpl_t_outer(i);
 		else if (!strcmp(what, "functions"))
 			sum += functions[i % ARRAY_SIZE(functions)](i);
+		else if (!strcmp(what, "twelve"))
+			trace_kpl_t_twelve(i, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, "twelfth");
+		else if (!strcmp(what, "bare"))
+			trace_kpl_t_bare(i);
 	}
 	sprintf(result, "%ld", sum);
 	return 0;
