@@ -36,6 +36,9 @@ struct Arch {
     uint16_t stack_arg;              // at a function's entry: offset from sp of the first stack argument
     uint8_t jump;                    // first byte of what stands at an optimized probe; 0: none is optimized here
     std::span<const SyscallWay> syscalls;
+    // Of current->thread_info, while a program with 32 bits calls: the field, and its bits.
+    std::string_view compat_field;
+    int64_t compat_bits;
     int capstone_arch, capstone_mode;
     std::vector<ProbePoint> (*points)(const FunctionFacts& facts);  // see analyse(), arch/points.hpp
 

@@ -33,6 +33,13 @@ struct kpl_probe {
 	void *hit;		/* what the tracepoint calls */
 	struct list_head in_list;
 
+	/* A clock's, a counter's or a watchpoint's. */
+	struct kpl_events *events;
+	u64 period;		/* these three: as in struct kpl_attach */
+	u32 event;
+	u32 len;
+	u64 seen;		/* what the last hit saw */
+
 	/* A kprobe's or return probe's. */
 	kprobe_pre_handler_t hook;	/* what the kernel calls while it is armed */
 	bool stuck;		/* the kernel can't disarm it, and keeps it for good */
@@ -66,6 +73,7 @@ struct kpl_probe_ops {
 	u32 kind;			/* enum kpl_probe_kind */
 	u32 flags;			/* KPL_ATTACH_F_* that it alone takes */
 	u32 maxactive;			/* the most; 0: has no instances */
+	bool takes_event;		/* period, event and len mean something */
 	/* enum kpl_prog_kind of each handler; KPL_PROG_KINDS: there is none. */
 	u8 kinds[KPL_HANDLERS];
 	/* What it needs beside the probe itself, in bytes; or NULL. */

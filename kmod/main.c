@@ -6,6 +6,7 @@
 #include <linux/uaccess.h>
 
 #include "dry.h"
+#include "event.h"
 #include "ftrace.h"
 #include "guard.h"
 #include "life.h"
@@ -182,6 +183,9 @@ static int __init kpl_module_init(void)
 	err = kpl_tracepoint_init();
 	if (err)
 		goto fail_tracepoint;
+	err = kpl_event_init();
+	if (err)
+		goto fail_event;
 	err = kpl_life_init();
 	if (err)
 		goto fail_life;
@@ -193,6 +197,8 @@ static int __init kpl_module_init(void)
 fail_device:
 	kpl_life_exit();
 fail_life:
+	kpl_event_exit();
+fail_event:
 	kpl_tracepoint_exit();
 fail_tracepoint:
 	kpl_ftrace_exit();
@@ -203,6 +209,7 @@ static void __exit kpl_module_exit(void)
 {
 	misc_deregister(&kpl_device);
 	kpl_life_exit();
+	kpl_event_exit();
 	kpl_tracepoint_exit();
 	kpl_ftrace_exit();
 }

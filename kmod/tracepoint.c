@@ -51,6 +51,7 @@ static __always_inline void kpl_hit_tracepoint(const struct kpl_probe *pr, const
 		return;
 	if (!kpl_begin(ctx, pr, KPL_SIDE_FIRST))
 		return;
+	ctx->hit.regs = 0;
 	ctx->hit.data = (unsigned long)values;
 	kpl_run_begun(pr, ctx, KPL_SIDE_FIRST);
 }

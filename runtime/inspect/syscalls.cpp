@@ -57,8 +57,7 @@ Result<void> find_way(const std::string& pattern, const SyscallWay& way, Kallsym
 Result<std::vector<Syscall>> find_syscalls(const std::string& pattern, Kallsyms& symbols) {
     std::vector<Syscall> found;
     for (const SyscallWay& way : host_arch().syscalls) TRY(find_way(pattern, way, symbols, found));
-    std::stable_sort(found.begin(), found.end(),
-                     [](const Syscall& a, const Syscall& b) { return a.shown < b.shown; });
+    std::stable_sort(found.begin(), found.end(), [](const Syscall& a, const Syscall& b) { return a.shown < b.shown; });
     return found;
 }
 

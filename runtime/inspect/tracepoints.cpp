@@ -25,9 +25,7 @@ Pattern parse(const std::string& text) {
     return colon == text.npos ? Pattern{"", text} : Pattern{text.substr(0, colon), text.substr(colon + 1)};
 }
 
-bool is_glob(const std::string& text) {
-    return text.find_first_of("*?[") != text.npos;
-}
+bool is_glob(const std::string& text) { return text.find_first_of("*?[") != text.npos; }
 
 bool in_group(const Pattern& wanted, const Tracepoint& one) {
     return wanted.group.empty() || wanted.group == "*" || glob_match(wanted.group, one.group);
@@ -96,9 +94,8 @@ Result<std::vector<Tracepoint>> Tracepoints::find(const std::string& pattern, Ka
     if (!wanted.group.empty()) TRY(load_groups());
     TRY(load_all(symbols));
     std::vector<Tracepoint> found;
-    std::copy_if(all_.begin(), all_.end(), std::back_inserter(found), [&](const Tracepoint& one) {
-        return in_group(wanted, one) && glob_match(wanted.name, one.name);
-    });
+    std::copy_if(all_.begin(), all_.end(), std::back_inserter(found),
+                 [&](const Tracepoint& one) { return in_group(wanted, one) && glob_match(wanted.name, one.name); });
     return found;
 }
 

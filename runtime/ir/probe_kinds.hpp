@@ -11,16 +11,20 @@
 
 namespace kpl {
 
-enum class ProbeKind { Kprobe, Kretprobe, Jprobe, Tracepoint, Syscall };
+enum class ProbeKind { Kprobe, Kretprobe, Jprobe, Tracepoint, Syscall, Profile, Interval, Perf, Watch };
 
 // What a target names, and so who finds the places and knows what is passed there.
-enum class Source { Function, Tracepoint, Syscall };
+enum class Source { Function, Tracepoint, Syscall, Rate, Period, Counter, Data };
 
 // In the order of Source: how scripts write a target.
 inline constexpr const char* target_forms[] = {
     R"("symbol", "symbol+0x1a", "module:symbol", an address, a glob)",
     R"("group:name", "name", a glob)",
     R"("name", a glob)",
+    "a number of times in a second",
+    "a number of seconds",
+    R"("page-faults" or another counter's name)",
+    R"("symbol", "symbol+0x1a", "module:symbol", an address)",
 };
 
 constexpr size_t most_handlers = 3;
@@ -31,7 +35,7 @@ struct ProbeHandler {
 };
 
 struct ProbeKindRow {
-    const char* name;                      // of the function that declares it
+    const char* name;  // of the function that declares it
     Source source;
     kpl_probe_kind placed;                 // the module's kind; ftrace may do the same
     ProbeHandler handlers[most_handlers];  // [0] on the first side, [1] on the second
@@ -94,6 +98,46 @@ inline constexpr ProbeKindRow probe_kinds[] = {
      .follows_calls = true,
      .mirrors = false,
      .inside = false,
+     .by_ftrace = false},
+    {.name = "profile",
+     .source = Source::Rate,
+     .placed = KPL_PROBE_EVENT,
+     .handlers = {{"handler", KPL_PROG_PRE}, {}, {}},
+     .plain = 0,
+     .second_side = "",
+     .follows_calls = false,
+     .mirrors = false,
+     .inside = true,
+     .by_ftrace = false},
+    {.name = "interval",
+     .source = Source::Period,
+     .placed = KPL_PROBE_EVENT,
+     .handlers = {{"handler", KPL_PROG_PRE}, {}, {}},
+     .plain = 0,
+     .second_side = "",
+     .follows_calls = false,
+     .mirrors = false,
+     .inside = true,
+     .by_ftrace = false},
+    {.name = "perf",
+     .source = Source::Counter,
+     .placed = KPL_PROBE_EVENT,
+     .handlers = {{"handler", KPL_PROG_PRE}, {}, {}},
+     .plain = 0,
+     .second_side = "",
+     .follows_calls = false,
+     .mirrors = false,
+     .inside = true,
+     .by_ftrace = false},
+    {.name = "watch",
+     .source = Source::Data,
+     .placed = KPL_PROBE_WATCH,
+     .handlers = {{"handler", KPL_PROG_WATCH}, {}, {}},
+     .plain = 0,
+     .second_side = "",
+     .follows_calls = false,
+     .mirrors = false,
+     .inside = true,
      .by_ftrace = false},
 };
 

@@ -106,8 +106,9 @@ struct PrintfDecl {
 
 // Where a handler finds what the probed code passes.
 enum class Passed : uint8_t {
-    Registers,      // by the kernel's calling convention, and on the stack
-    Values,         // one after the other in the hit's data, whatever their types
+    Registers,  // by the kernel's calling convention, and on the stack
+    Values,     // one after the other in the hit's data, whatever their types
+    Nothing,
     UserRegisters,  // those with which the task came into the kernel, in the order of HandlerDecl::way
 };
 
@@ -120,6 +121,7 @@ struct HandlerDecl {
     const char* probed = "function";  // what the probe stands at, for messages
     Passed passed = Passed::Registers;
     const SyscallWay* way = nullptr;
+    bool any_way = false;  // of 32 bits, too: one function has all calls
     std::optional<Signature> signature;  // of what is probed; none: BTF does not know it
     std::string variant;  // the probed function, if the compiler made it of another one; it has no signature
     int data_group = -1;  // handlers with the same number share p.data: entry and ret of a kretprobe

@@ -189,6 +189,9 @@ int declare_probe(lua_State* L) {
         probe.maxactive = TRY(bounded_field(L, 1, "maxactive"));
         if (int_field(L, 1, "data")) probe.data = TRY(bounded_field(L, 1, "data"));
         probe.via = string_field(L, 1, "via");
+        probe.every = static_cast<uint64_t>(int_field(L, 1, "every").value_or(0));
+        probe.len = TRY(bounded_field(L, 1, "len"));
+        probe.reads = string_field(L, 1, "on") == "rw";
         push_int(L, TRY(host.api->declare_probe(std::move(probe))));
         return 1;
     });

@@ -35,6 +35,9 @@ struct ProbeDecl {
     uint32_t maxactive = 0;
     std::optional<uint32_t> data;
     std::string via = "auto";
+    uint64_t every = 0;  // perf: how many; 0: as the counter has it
+    uint32_t len = 0;    // watch: bytes; 0: as many as lie there together
+    bool reads = false;  // watch: reads, too
     SourceLoc at;
 
     // Something runs, or is followed, on the first side: its counters count.

@@ -88,6 +88,9 @@ kpl_attach attach_request(const ProbeDecl& probe, const PlannedProbe& plan, cons
     for (int i = 0; i < 3; i++)
         request.prog[i] =
             plan.handlers[i] < 0 ? KPL_NO_PROG : programs[static_cast<size_t>(plan.handlers[i])].loaded.id;
+    request.period = plan.place.period;
+    request.event = plan.place.event;
+    request.len = plan.place.len;
     request.maxactive = probe.follows_calls() ? probe.maxactive : 0;
     request.when = probe.when;
     if (pid) {
@@ -110,8 +113,18 @@ bool is_about_place(const kpl_attach& request) {
 std::string attach_reason(const kpl_attach& request, const Paths& paths) {
     if (blacklisted(paths, request.addr) && is_about_place(request))
         return "the kernel's blacklist forbids it: code that runs in probes, traps or the entry to the kernel itself";
+    if (request.kind == KPL_PROBE_EVENT && is_about_place(request))
+        return "this machine has no such counter, or lends it to nobody";
+    if (request.kind == KPL_PROBE_WATCH) switch (-request.error) {
+            case EPERM: return "watching data takes CAP_SYS_ADMIN";
+            case EFAULT: return "no memory of the kernel lies there";
+            case EINVAL: return "the processor can't watch it: an address of the kernel's data, a multiple of len";
+            case ENOSPC: return "no debug register is free on some CPU: of the 4 that each has, for all probes, debuggers and perf together";
+            case EOPNOTSUPP: return "on this machine a module can't go on behind the access";
+        }
     switch (-request.error) {
         case EINVAL:
+            if (request.kind == KPL_PROBE_TRACEPOINT) return "it passes fewer arguments than the handler reads";
             if (request.kind == KPL_PROBE_FTRACE)
                 return "ftrace has no site there: the function is not in /sys/kernel/tracing/available_filter_functions; "
                        "leave via = \"ftrace\" out for a kprobe";
@@ -132,12 +145,14 @@ std::string attach_reason(const kpl_attach& request, const Paths& paths) {
 }
 
 std::string attached_text(std::span<const kpl_attach> requests) {
-    static constexpr const char* names[KPL_PROBE_KINDS] = {"kprobe", "kretprobe", "ftrace", "tracepoint"};
+    static constexpr const char* names[KPL_PROBE_KINDS] = {"kprobe",     "kretprobe",        "ftrace",
+                                                           "tracepoint", "clock or counter", "watchpoint"};
     size_t counts[KPL_PROBE_KINDS] = {};
     for (const kpl_attach& request : requests)
         if (request.error == 0) counts[request.kind]++;
     std::string text;
-    for (const int kind : {KPL_PROBE_FTRACE, KPL_PROBE_KPROBE, KPL_PROBE_KRETPROBE, KPL_PROBE_TRACEPOINT})
+    for (const int kind : {KPL_PROBE_FTRACE, KPL_PROBE_KPROBE, KPL_PROBE_KRETPROBE, KPL_PROBE_TRACEPOINT,
+                           KPL_PROBE_EVENT, KPL_PROBE_WATCH})
         if (counts[kind]) text += fmt::format("{}{} by {}", text.empty() ? "" : ", ", counts[kind], names[kind]);
     return text;
 }

@@ -43,7 +43,7 @@ bool may_need_signature(const FunctionRef& function, bool mirrors) {
 
 // What tells apart places whose handlers must be compiled apart.
 std::string parameter_list(const std::optional<Signature>& signature, const KernelPlace& place) {
-    std::string key = place.way ? std::string(place.way->prefix) : "";
+    std::string key = place.way ? std::string(place.way->prefix) + (place.any_way ? "*" : "") : "";
     if (!signature) return key + (is_variant(place.function) ? "v" : "") + (place.offset ? "+" : "");
     key += std::to_string(signature->result);
     for (const Param& param : signature->params) key += fmt::format(",{} {}", param.type, param.name);
@@ -91,11 +91,12 @@ std::array<int, most_handlers> add_handlers(Grouping& grouping, const KernelPlac
         handler.name =
             fmt::format("{}:{} {} of {}", probe.at.file, probe.at.line, kind.handlers[i].option, place.text());
         handler.mirrors = kind.mirrors;
-        handler.at_function_entry = place.offset == 0;
+        handler.at_function_entry = place.offset == 0 || handler.kind == KPL_PROG_WATCH;
         if (is_variant(place.function)) handler.variant = place.function;
         handler.probed = source_row(kind.source).name;
         handler.passed = source_row(kind.source).passed;
         handler.way = place.way;
+        handler.any_way = place.any_way;
         handler.user_pointers = place.way != nullptr;
         handler.signature = signature;
         handler.data_group = probe.follows_calls() ? grouping.next_data_group : -1;

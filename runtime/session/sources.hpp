@@ -3,6 +3,8 @@
 #pragma once
 
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "ir/unit.hpp"
 #include "session/kernel_view.hpp"
@@ -16,6 +18,9 @@ Result<Resolved> resolve(const ProbeDecl& probe, KernelView& kernel, const Black
 
 // What a place of that source passes; nullopt: BTF does not know.
 Result<std::optional<Signature>> signature_at(Source source, const KernelPlace& place, Types& types);
+
+// Every name that a target of that source may be, as it is known without reading much; of functions and data, none.
+std::vector<std::string> target_names(Source source, KernelView& kernel);
 
 // As messages call it, and where its handlers find what is passed.
 struct SourceRow {

@@ -77,12 +77,12 @@ struct Resolver {
     }
 };
 
-// A place that several targets name is probed once. Where addresses are not known, nothing is.
+// A place of the kernel's memory that several targets name is probed once.
 void drop_repeated(Resolved& resolved) {
     std::unordered_set<uint64_t> seen;
     seen.reserve(resolved.places.size());
     std::erase_if(resolved.places, [&](const KernelPlace& place) {
-        const bool again = place.address && !seen.insert(place.address).second;
+        const bool again = place.address >> 63 && !seen.insert(place.address).second;
         resolved.left_out.repeated += again && place.by_glob;
         return again;
     });

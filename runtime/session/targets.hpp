@@ -21,6 +21,10 @@ struct KernelPlace {
     uint64_t offset = 0;   // address - function_address
     bool by_glob = false;  // one of many: left out, and counted, where it can't be probed
     std::string shown{};   // what people call it; empty: as the function
+    uint64_t period = 0;   // these three: as struct kpl_attach has them; `address` may be a counter's number
+    uint32_t event = 0;
+    uint32_t len = 0;
+    bool any_way = false;
     const SyscallWay* way = nullptr;  // of a system call, of whose implementation `function` is the name
 
     const std::string& name() const { return shown.empty() ? function : shown; }  // what p.func prints
@@ -50,8 +54,8 @@ struct Resolved {
 
 using Target = std::variant<std::string, uint64_t>;
 
-// Goes through a declaration's targets; `one` adds the places of each. Errors of the script are told together, or, of an optional
-// probe, kept in `missing`.
+// Goes through a declaration's targets; `one` adds the places of each. Errors of the script are told together, or, of
+// an optional probe, kept in `missing`.
 Result<Resolved> resolve_each(const ProbeDecl& probe, const std::function<Result<void>(const Target&, Resolved&)>& one);
 
 // All places of a declaration. The error has a line for each target that can't be resolved, with what is near to it.

@@ -256,8 +256,8 @@ Result<std::optional<Signature>> Types::function(std::string_view name, std::str
     return found;
 }
 
-// The function that calls what is attached has them behind its own `void *__data`, with their names; the type of what is attached,
-// without.
+// The function that calls what is attached has them behind its own `void *__data`, with their names; the type of what
+// is attached, without.
 Result<std::optional<Signature>> Types::tracepoint(std::string_view name, std::string_view module) {
     auto found = TRY(function("__traceiter_" + std::string(name), module));
     if (!found) found = TRY(impl_->attached_to(name, module));

@@ -104,7 +104,7 @@ TEST_CASE("targets of other tracers") {
         {"interval:ms:200", "write every(200 / 1000, function() … end)"},
         {"timer.s(1)", "write every(1, function() … end)"},
         {"profile:hz:99",
-         "handlers run where functions of the kernel are called, not by clocks, counters or watchpoints"},
+         "write profile(99, function(p) … end)"},
         {"BEGIN", "what runs first is the script itself, outside of functions"},
         {"end", "write at_exit(function() … end)"},
         {"kernel.function(\"vfs_read@fs/read_write.c\").return",

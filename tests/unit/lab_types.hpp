@@ -135,7 +135,8 @@ class LabTypes {
                       {"seventh", short_},
                       {"eighth", uchar_}});
         add_function(b, "opened", int_, {{"f", file_pointer_}, {"at", path_pointer_}});
-        // A tracepoint's: passed(struct node *n, int i, unsigned char c, bool flag, struct inner in, short last, char *path).
+        // A tracepoint's: passed(struct node *n, int i, unsigned char c, bool flag, struct inner in, short last, char
+        // *path).
         add_function(b, "__traceiter_passed", int_,
                      {{"__data", void_pointer_},
                       {"n", node_pointer_},

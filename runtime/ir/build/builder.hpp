@@ -246,6 +246,7 @@ class Builder {
 
     // ---- hit.cpp: p and what hangs on it
     Value hit_member(const std::string& name);
+    Value compat();
     Value hit_field(uint32_t offset, Type type);
     Value reg(uint16_t offset, Type type);
     Value args_member(const std::string& name);

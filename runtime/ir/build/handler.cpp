@@ -82,7 +82,9 @@ Values Builder::parameters(const SlotSet& live) {
         next->name == signature->params[1].name)
         fail(Err::PARAMETERS_WITHOUT_HIT, hit->name, decl_.probed);
     const bool typed_here = decl_.kind != KPL_PROG_POST && decl_.at_function_entry;
-    if (!typed_here)
+    if (decl_.passed == Passed::Nothing)
+        fail(Err::PASSES_NOTHING, "a parameter after p", decl_.probed);
+    else if (!typed_here)
         fail(Err::NOT_AT_ENTRY, "a parameter of the probed function");
     else if (decl_.passed == Passed::Values && !signature)
         fail(Err::NO_SIGNATURE, decl_.probed);

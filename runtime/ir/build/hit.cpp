@@ -29,6 +29,9 @@ Value Builder::hit_member(const std::string& name) {
     if (decl_.kind == KPL_PROG_TRACEPOINT)
         for (const char* missing : {"regs", "ip", "sp", "addr"})
             if (name == missing) return fail(Err::NO_REGISTERS, "p." + name);
+    if (decl_.passed == Passed::Nothing)
+        for (const char* missing : {"args", "arg", "func", "addr"})
+            if (name == missing) return fail(Err::PASSES_NOTHING, "p." + name, decl_.probed);
     if (name == "args" || name == "arg") {
         if (returns) return fail(Err::ARGS_IN_RET, name);
         return named(name == "args" ? Kind::Args : Kind::ArgNumbers);
@@ -36,7 +39,7 @@ Value Builder::hit_member(const std::string& name) {
     if (name == "regs") return named(Kind::Regs);
     if (name == "ip") return reg(s_.options.arch->ip, address_type);
     if (name == "sp") return reg(s_.options.arch->sp, address_type);
-    if (name == "compat") return decl_.way ? bool_constant(decl_.way->compat) : fail(Err::ONLY_SYSCALL, "p.compat");
+    if (name == "compat") return compat();
     if (name == "func") return hit_field(offsetof(kpl_hit, func), symbol_type);
     if (name == "addr") return hit_field(offsetof(kpl_hit, addr), address_type);
     if (name == "ret") {
@@ -56,6 +59,22 @@ Value Builder::hit_member(const std::string& name) {
     for (const char* there : {"args", "arg", "regs", "ip", "sp", "ret", "ret_addr", "data", "func", "addr", "compat"})
         nearest.offer(there);
     return fail(Err::NO_HIT_FIELD, name, did_you_mean(nearest.names()));
+}
+
+Value Builder::compat() {
+    if (!decl_.way) return fail(Err::ONLY_SYSCALL, "p.compat");
+    if (!decl_.any_way) return bool_constant(decl_.way->compat);
+    const Arch& arch = *s_.options.arch;
+    const auto task = ask(s_.types.parse("struct task_struct"));
+    if (!task) return poison();
+    const Value current =
+        number(w_.call(KPL_H_task, {}, false), {.kind = Kind::Pointer, .ctype = *task, .space = Space::Kernel});
+    const Value info = member(current, "thread_info", "task().thread_info");
+    if (info.is_poison()) return info;
+    const Value flags = member(info, std::string(arch.compat_field), "p.compat");
+    if (flags.is_poison()) return flags;
+    const ValueId bits = w_.binary(Opcode::And, num(flags), w_.constant(arch.compat_bits));
+    return number(w_.compare(Cmp::Ne, bits, w_.constant(0)), bool_type);
 }
 
 Value Builder::args_member(const std::string& name) {

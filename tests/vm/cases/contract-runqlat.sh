@@ -7,4 +7,4 @@ SH
 run kprobe-lua -c 'sh -c "taskset 1 sh busy.sh & taskset 1 sh busy.sh; wait"' "$KPL_ROOT/tests/data/scripts/runqlat.lua"
 status 0
 out '^@wait:$'
-out '^\[(2048|4096|8192|16384|32768), .*\) +[1-9][0-9]* \|'
+out '^\[(2K|4K|8K|16K|32K), .*\) +[1-9][0-9]* \|'

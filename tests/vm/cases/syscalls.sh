@@ -45,7 +45,7 @@ local calls = count()
 local all = syscall("*", function(p) if comm() == "syscalls" then calls[p.func]:add() end end)
 at_exit(function() print(calls:value "getpid", calls:value "execve" , all.state) end)
 LUA
-run kprobe-lua -q -c 'syscalls getpid 40' every.lua
+run kprobe-lua -q --max-probes=2000 -c 'syscalls getpid 40' every.lua
 status 0
 out '^40	[01]	ftrace$'
 refuses() {
@@ -60,7 +60,7 @@ refuses "no system call 'no_such_\*' in this kernel" 'syscall("no_such_*", funct
 refuses "the handler has 3 parameters for the system call's 1.*it is close\(unsigned int fd\)" 'syscall("close", function(p, a, b, c) end)'
 refuses "the probed system call has no parameter 'file'.*it is read\(unsigned int fd, char \*buf, size_t count\)" 'syscall("read", function(p) print(p.args.file) end)'
 refuses "p.data exists only where a call is followed to its return" 'syscall("read", function(p) p.data.x = 1 end)'
-refuses "str of the process's" 'syscall("openat", function(p, dfd, name) print(str(name)) end)'
+refuses "str reads the kernel's memory, and name is an address of the process" 'syscall("openat", function(p, dfd, name) print(str(name)) end)'
 run kprobe-lua -l 'syscall:*stat'
 status 0
 for name in fstat stat lstat; do line "$name"; done

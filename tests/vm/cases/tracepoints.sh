@@ -49,9 +49,25 @@ end)
 tracepoint { "percpu:percpu_alloc_percpu", optional = true, function(p) if p.args.bytes_alloc >= p.args.size then bytes:add() end end }
 execs:each(function(e) print(e.same, e.name, e.old, e.file) end)
 LUA
-run kprobe-lua -c 'cat /dev/null' types.lua
+run kprobe-lua -c 'sh -c true' types.lua
 status 0
-line 'true	cat	0	/bin/cat'
+out '^true	sh	0	/.*sh$'
+# the stack begins where the tracepoint is, with one probe there and with two
+script stacks.lua <<'LUA'
+local one, two = count(), count()
+tracepoint("sched:sched_process_fork", function(p) one[kstack(2)]:add() end)
+tracepoint("sched:sched_process_exit", function(p) two[kstack(2)]:add() end)
+tracepoint("sched:sched_process_exit", function(p) end)
+at_exit(function()
+  for stack, n in one:pairs() do print("fork", stack[1]) end
+  for stack, n in two:pairs() do print("exit", stack[1]) end
+end)
+LUA
+run kprobe-lua -c 'sh -c "true | true"' stacks.lua
+status 0
+out '^fork	kernel_clone\+0x'
+out '^exit	do_exit\+0x'
+no_out '^(fork|exit)	(__traceiter|kpl_|0x)'
 # a glob: all of a group; a handler that names no parameter suits each
 script globs.lua <<'LUA'
 local hits = count()
