@@ -121,7 +121,7 @@ struct HandlerDecl {
     const char* probed = "function";  // what the probe stands at, for messages
     Passed passed = Passed::Registers;
     const SyscallWay* way = nullptr;
-    bool any_way = false;  // of 32 bits, too: one function has all calls
+    bool any_way = false;                // of 32 bits, too: one function has all calls
     std::optional<Signature> signature;  // of what is probed; none: BTF does not know it
     std::string variant;  // the probed function, if the compiler made it of another one; it has no signature
     int data_group = -1;  // handlers with the same number share p.data: entry and ret of a kretprobe
