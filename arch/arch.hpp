@@ -19,6 +19,14 @@ struct RegisterRow {
     bool at_entry;          // valid on the ftrace path without all registers
 };
 
+// A way into the kernel: the functions that take its calls are called so, with the caller's pt_regs as their only
+// argument.
+struct SyscallWay {
+    std::string_view prefix;
+    bool compat;                     // of programs with 32 bits
+    std::span<const uint16_t> args;  // offsets in the caller's pt_regs
+};
+
 struct Arch {
     std::string_view name;  // as `uname -m` prints it
     std::span<const RegisterRow> regs;
@@ -27,6 +35,10 @@ struct Arch {
     uint16_t regs_size;              // sizeof(struct pt_regs)
     uint16_t stack_arg;              // at a function's entry: offset from sp of the first stack argument
     uint8_t jump;                    // first byte of what stands at an optimized probe; 0: none is optimized here
+    std::span<const SyscallWay> syscalls;
+    // Of current->thread_info, while a program with 32 bits calls: the field, and its bits.
+    std::string_view compat_field;
+    int64_t compat_bits;
     int capstone_arch, capstone_mode;
     std::vector<ProbePoint> (*points)(const FunctionFacts& facts);  // see analyse(), arch/points.hpp
 

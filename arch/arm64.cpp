@@ -23,6 +23,12 @@ constexpr RegisterRow regs[] = {
 
 constexpr uint16_t args[] = {0, 8, 16, 24, 32, 40, 48, 56};  // x0 to x7
 
+constexpr uint16_t syscall_args[] = {272, 8, 16, 24, 32, 40};  // orig_x0, for x0 has the result; x1 to x5
+constexpr SyscallWay syscalls[] = {
+    {"__arm64_sys_", false, syscall_args},
+    {"__arm64_compat_sys_", true, syscall_args},
+};
+
 }  // namespace
 
 constexpr Arch arm64 = {
@@ -35,6 +41,9 @@ constexpr Arch arm64 = {
     .regs_size = 336,
     .stack_arg = 0,  // the return address is in the link register
     .jump = 0,
+    .syscalls = syscalls,
+    .compat_field = "flags",
+    .compat_bits = 1 << 22,  // TIF_32BIT
     .capstone_arch = CS_ARCH_ARM64,
     .capstone_mode = CS_MODE_LITTLE_ENDIAN,
     .points = arm64_points,

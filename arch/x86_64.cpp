@@ -25,6 +25,14 @@ constexpr RegisterRow regs[] = {
 
 constexpr uint16_t args[] = {112, 104, 96, 88, 72, 64};  // di si dx cx r8 r9
 
+constexpr uint16_t syscall_args[] = {112, 104, 96, 56, 72, 64};  // di si dx r10 r8 r9
+constexpr uint16_t ia32_args[] = {40, 88, 96, 104, 112, 32};     // bx cx dx si di bp
+constexpr SyscallWay syscalls[] = {
+    {"__x64_sys_", false, syscall_args},
+    {"__ia32_sys_", true, ia32_args},
+    {"__ia32_compat_sys_", true, ia32_args},
+};
+
 }  // namespace
 
 constexpr Arch x86_64 = {
@@ -37,6 +45,9 @@ constexpr Arch x86_64 = {
     .regs_size = 168,
     .stack_arg = 8,  // above the return address
     .jump = 0xe9,
+    .syscalls = syscalls,
+    .compat_field = "status",
+    .compat_bits = 2,  // TS_COMPAT
     .capstone_arch = CS_ARCH_X86,
     .capstone_mode = CS_MODE_64,
     .points = x86_points,

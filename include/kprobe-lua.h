@@ -363,8 +363,8 @@ struct klua_counts {
 struct klua_probe_info {
 	size_t size;
 	const char *name;	/* "vfs_read", "vfs_read and 9 more"; "" when it is not armed */
-	const char *kind;	/* "kprobe", "kretprobe", "jprobe" */
-	const char *state;	/* "ftrace", "optimized", "int3", "disabled", "gone", "detached", "mixed" */
+	const char *kind;	/* "kprobe", "tracepoint" and so on: as declared */
+	const char *state;	/* "ftrace", "optimized", "int3", "armed", "disabled", "gone", "detached", "mixed" */
 	const char *file;	/* of its declaration */
 	int line;
 	int places;		/* how many it stands at */

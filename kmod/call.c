@@ -8,7 +8,7 @@
 
 #include "call.h"
 #include "compat.h"
-#include "run.h"
+#include "handle.h"
 #include "stubs.h"
 #include "table.h"
 

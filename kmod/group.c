@@ -8,17 +8,23 @@
 
 #include "area.h"
 #include "direct.h"
+#include "event.h"
 #include "ftrace.h"
 #include "group.h"
 #include "guard.h"
 #include "kprobe.h"
 #include "kretprobe.h"
+#include "tracepoint.h"
+#include "watch.h"
 
 static const struct kpl_probe_ops *const kpl_probe_kinds[KPL_PROBE_KINDS] = {
 	[KPL_PROBE_KPROBE] = &kpl_kprobe_ops,
 	[KPL_PROBE_KRETPROBE] = &kpl_kretprobe_ops,
 	[KPL_PROBE_FTRACE] = &kpl_ftrace_ops,
 	[KPL_PROBE_DIRECT] = &kpl_direct_ops,
+	[KPL_PROBE_TRACEPOINT] = &kpl_tracepoint_ops,
+	[KPL_PROBE_EVENT] = &kpl_event_ops,
+	[KPL_PROBE_WATCH] = &kpl_watch_ops,
 };
 
 const struct kpl_probe_ops *kpl_probe_kind(u32 kind)

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /* The helpers on task, time and arithmetic, and the table of all.  Any context, preemption off. */
 #include <linux/cred.h>
+#include <linux/ptrace.h>
 #include <linux/sched.h>
+#include <linux/sched/task_stack.h>
 #include <linux/timekeeping.h>
 
 #include "guard.h"
@@ -45,6 +47,14 @@ KPL_HELPER(gid)
 KPL_HELPER(task)
 {
 	return (unsigned long)current;
+}
+
+/* Where they lie there is memory, whatever the task: its stack. */
+KPL_HELPER(user_reg)
+{
+	if (r1 > sizeof(struct pt_regs) - 8)
+		return 0;
+	return *(u64 *)((unsigned long)current_pt_regs() + (r1 & ~7ull));
 }
 
 KPL_HELPER(cgroup)

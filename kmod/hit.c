@@ -5,74 +5,11 @@
  * sleep.  What a hit costs is measured in instructions: keep it short.
  */
 #include <linux/sched.h>
-#include <linux/string.h>
 
 #include "compat.h"
-#include "helpers.h"
+#include "handle.h"
 #include "hit.h"
-#include "run.h"
 #include "trace.h"
-
-/* ------------------------------------------------------------------- filter */
-
-noinline bool kpl_when_fails(const struct kpl_when *when)
-{
-	u32 mask = when->mask;
-
-	if (mask & KPL_WHEN_PID && current->tgid != when->pid)
-		return true;
-	if (mask & KPL_WHEN_TID && current->pid != when->tid)
-		return true;
-	if (mask & KPL_WHEN_CPU && smp_processor_id() != when->cpu)
-		return true;
-	if (mask & KPL_WHEN_COMM && strncmp(current->comm, when->comm, sizeof(when->comm)))
-		return true;
-	if (mask & KPL_WHEN_CGROUP && kpl_current_cgroup() != when->cgroup)
-		return true;
-	return false;
-}
-
-/* -------------------------------------------------------------------- running */
-
-/* A pre or post handler stopped: the fault handler, if there is one, runs instead. */
-static noinline void kpl_stopped(const struct kpl_probe *pr, enum kpl_side side, u64 result)
-{
-	const struct kpl_handler *fault = &pr->handler[KPL_HANDLER_FAULT];
-	struct kpl_ctx *ctx = kpl_ctx_here();
-	enum kpl_count counter = kpl_ended(ctx, &pr->handler[side], result);
-
-	kpl_count(&pr->origin, side, counter);
-	if (counter != KPL_C_FAULT || !fault->run)
-		return;
-	/* What the first one has not looked at, this one may. */
-	if (pr->handler[side].looks != KPL_LOOKS_AT_ALL)
-		kpl_look(ctx, &pr->origin);
-	ctx->hit.status = 0;
-	result = kpl_run_fault(&ctx->hit, fault);
-	if (result != KPL_RET_DONE)
-		kpl_ended(ctx, fault, result);
-}
-
-static __always_inline void kpl_handle(const struct kpl_probe *pr, enum kpl_side side,
-				       struct pt_regs *regs)
-{
-	struct kpl_ctx *ctx = kpl_ctx_here();
-	u64 result;
-
-	if (kpl_over(pr))
-		return;
-	if (!kpl_begin(ctx, pr, side))
-		return;
-	ctx->hit.regs = (unsigned long)regs;
-	if (pr->handler[side].looks == KPL_LOOKS_AT_ALL)
-		kpl_look(ctx, &pr->origin);
-	result = kpl_run(ctx, &pr->handler[side]);
-	if (likely(result == KPL_RET_DONE))
-		kpl_count(&pr->origin, side, KPL_C_HANDLED);
-	else
-		kpl_stopped(pr, side, result);
-	kpl_end();
-}
 
 /* -------------------------------------------------------------------- kprobes */
 

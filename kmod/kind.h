@@ -33,6 +33,16 @@ struct kpl_probe {
 	struct kpl_direct *direct;
 	u32 stack_args;		/* words of arguments that lie on the stack */
 	enum kpl_why why;	/* not by direct calls, but a kretprobe */
+	/* A tracepoint's; it has the two above, too. */
+	void *hit;		/* what the tracepoint calls */
+	struct list_head in_list;
+
+	/* A clock's, a counter's or a watchpoint's. */
+	struct kpl_events *events;
+	u64 period;		/* these three: as in struct kpl_attach */
+	u32 event;
+	u32 len;
+	u64 seen;		/* what the last hit saw */
 
 	/* A kprobe's or return probe's. */
 	kprobe_pre_handler_t hook;	/* what the kernel calls while it is armed */
@@ -67,6 +77,7 @@ struct kpl_probe_ops {
 	u32 kind;			/* enum kpl_probe_kind */
 	u32 flags;			/* KPL_ATTACH_F_* that it alone takes */
 	u32 maxactive;			/* the most; 0: has no instances */
+	bool takes_event;		/* period, event and len mean something */
 	/* enum kpl_prog_kind of each handler; KPL_PROG_KINDS: there is none. */
 	u8 kinds[KPL_HANDLERS];
 	/* What it needs beside the probe itself, in bytes; or NULL. */

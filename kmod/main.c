@@ -7,6 +7,7 @@
 
 #include "direct.h"
 #include "dry.h"
+#include "event.h"
 #include "ftrace.h"
 #include "guard.h"
 #include "life.h"
@@ -19,6 +20,7 @@
 #include "ring.h"
 #include "session.h"
 #include "stats.h"
+#include "tracepoint.h"
 
 /* Every argument structure of an ioctl: they are small and copied as a whole. */
 union kpl_param {
@@ -182,6 +184,12 @@ static int __init kpl_module_init(void)
 	err = kpl_direct_init();
 	if (err)
 		goto fail_direct;
+	err = kpl_tracepoint_init();
+	if (err)
+		goto fail_tracepoint;
+	err = kpl_event_init();
+	if (err)
+		goto fail_event;
 	err = kpl_life_init();
 	if (err)
 		goto fail_life;
@@ -193,6 +201,10 @@ static int __init kpl_module_init(void)
 fail_device:
 	kpl_life_exit();
 fail_life:
+	kpl_event_exit();
+fail_event:
+	kpl_tracepoint_exit();
+fail_tracepoint:
 	kpl_direct_exit();
 fail_direct:
 	kpl_ftrace_exit();
@@ -203,6 +215,8 @@ static void __exit kpl_module_exit(void)
 {
 	misc_deregister(&kpl_device);
 	kpl_life_exit();
+	kpl_event_exit();
+	kpl_tracepoint_exit();
 	kpl_direct_exit();
 	kpl_ftrace_exit();
 }

@@ -95,6 +95,8 @@ static struct kpl_probe *kpl_probe_create(struct kpl_session *s, const struct kp
 		return ERR_PTR(-EINVAL);
 	if (a->maxactive > ops->maxactive)
 		return ERR_PTR(ops->maxactive ? -E2BIG : -EINVAL);
+	if (!ops->takes_event && (a->period || a->event || a->len))
+		return ERR_PTR(-EINVAL);
 	err = kpl_probe_progs(s, ops, a, progs);
 	if (err)
 		return ERR_PTR(err);
@@ -109,6 +111,9 @@ static struct kpl_probe *kpl_probe_create(struct kpl_session *s, const struct kp
 	pr->ops = ops;
 	pr->maxactive = a->maxactive;
 	pr->stack_args = a->stack_args;
+	pr->period = a->period;
+	pr->event = a->event;
+	pr->len = a->len;
 	pr->hold = a->flags & KPL_ATTACH_F_DISABLED;
 	pr->else_kprobe = a->flags & KPL_ATTACH_F_ELSE_KPROBE;
 	return pr;

@@ -14,6 +14,9 @@
 #include "memory.h"
 #include "words.h"
 
+/* Bytes of a function that calls the probes of a tracepoint, roughly. */
+#define KPL_TRACEITER_SIZE	256
+
 /*
  * Where the probed code stands: the probe's address before and at the
  * function's entry, where the registers may already point behind it, else the
@@ -40,13 +43,16 @@ static __always_inline unsigned long kpl_frame_address(struct unwind_state *stat
 	return unwind_get_return_address(state);
 }
 
-/* From the registers of the hit on: nothing of ours is in it. */
-static u32 kpl_unwind(struct pt_regs *regs, unsigned long *out, u32 room)
+/*
+ * From the registers of the hit on: nothing of ours is in it.  Without any, from
+ * the frame that lies above `below`, which is in our own last one.
+ */
+static u32 kpl_unwind(struct pt_regs *regs, void *below, unsigned long *out, u32 room)
 {
 	struct unwind_state state;
 	u32 nr = 0;
 
-	for (unwind_start(&state, current, regs, NULL); nr < room && !unwind_done(&state);
+	for (unwind_start(&state, current, regs, below); nr < room && !unwind_done(&state);
 	     unwind_next_frame(&state)) {
 		unsigned long addr = kpl_frame_address(&state);
 
@@ -58,7 +64,7 @@ static u32 kpl_unwind(struct pt_regs *regs, unsigned long *out, u32 room)
 	return nr;
 }
 #else
-static u32 kpl_unwind(struct pt_regs *regs, unsigned long *out, u32 room)
+static u32 kpl_unwind(struct pt_regs *regs, void *below, unsigned long *out, u32 room)
 {
 	return stack_trace_save(out, room, 0);
 }
@@ -71,6 +77,20 @@ static void kpl_stack_end(u64 *out, u32 nr, u32 size)
 	memset(out + size / 8, 0, size % 8);
 }
 
+/*
+ * At a tracepoint there are no registers; its values lie in the frame of what
+ * it called.  Of several probes at one, a function of the kernel's calls each:
+ * `func`, which is left out, since it is not always there.
+ */
+static u32 kpl_tracepoint_stack(const struct kpl_hit *hit, unsigned long *out, u32 room)
+{
+	u32 nr = kpl_unwind(NULL, (void *)(unsigned long)hit->data, out, room);
+
+	if (nr && out[0] - hit->func < KPL_TRACEITER_SIZE)
+		memmove(out, out + 1, --nr * sizeof(*out));
+	return nr;
+}
+
 u64 kpl_h_kstack(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 {
 	const struct kpl_hit *hit = (const struct kpl_hit *)r1;
@@ -78,9 +98,11 @@ u64 kpl_h_kstack(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 	unsigned long *out = (unsigned long *)r2;
 	u32 room = r3 / 8, nr = 0;
 
-	if (room) {
+	if (!regs) {
+		nr = kpl_tracepoint_stack(hit, out, room);
+	} else if (room && !user_mode(regs)) {
 		out[0] = kpl_stack_top(hit, regs);
-		nr = 1 + kpl_unwind(regs, out + 1, room - 1);
+		nr = 1 + kpl_unwind(regs, NULL, out + 1, room - 1);
 	}
 	kpl_stack_end((u64 *)out, nr, r3);
 	return nr;

@@ -79,6 +79,9 @@ local checks = {
   max = { function(v) return is_integer(v) and v >= 0 and v <= 2 ^ 20 end, "a number of entries up to 1,048,576" },
   boolean = { function(v) return type(v) == "boolean" end, "true or false" },
   count = { function(v) return is_integer(v) and v >= 0 end, "a whole number, 0 or more" },
+  every = { function(v) return is_integer(v) and v > 0 end, "a whole number over 0" },
+  len = { function(v) return v == 1 or v == 2 or v == 4 or v == 8 end, "1, 2, 4 or 8" },
+  on = { function(v) return v == "w" or v == "rw" end, '"w" or "rw"' },
   cgroup = { function(v) return type(v) == "string" or is_integer(v) and v >= 0 end, "a cgroup's path or number" },
   string = { function(v) return type(v) == "string" end, "a string" },
   table = { function(v) return type(v) == "table" end, "a table" },
@@ -88,12 +91,14 @@ local checks = {
     '"auto", "direct" or "kretprobe"' },
 }
 
-local common = { when = "table", enabled = "boolean", optional = "boolean", budget = "budget", via = "via" }
+local common = { when = "table", enabled = "boolean", optional = "boolean", budget = "budget" }
 local options = {}
 for _, kind in ipairs(core.probe_kinds) do -- runtime/ir/probe_kinds.hpp
   local own = {}
   for name, check in pairs(common) do own[name] = check end
   for _, handler in ipairs(kind.handlers) do own[handler] = "handler" end
+  if kind.at_functions then own.via = "via" end
+  for name, check in pairs(({ perf = { every = "every" }, watch = { len = "len", on = "on" } })[kind.name] or {}) do own[name] = check end
   if kind.follows_calls then own.maxactive, own.data = "maxactive", "data" end
   if kind.by_direct then own.via = "via_return" end
   options[kind.name] = own
@@ -119,15 +124,28 @@ local function check_options(what, given, allowed)
   end
 end
 
-local function collect_targets(what, target, into)
+-- Clocks have a number in the place of a target: of hits in a second, of seconds between them, kept as nanoseconds.
+local number_targets = {
+  profile = function(n) return is_integer(n) and n >= 1 and n <= 10000 and n end,
+  interval = function(n) return n >= 0.0001 and n <= 1e6 and math.floor(n * 1e9 + 0.5) end,
+}
+
+local function collect_targets(kind, target, into)
+  local number = number_targets[kind.name]
+  if number then
+    local n = type(target) == "number" and number(target)
+    if not n then fail("%s: takes %s, %s", kind.name, kind.target_forms, kind.name == "profile" and "1 to 10,000" or "0.0001 and up") end
+    into[1] = n
+    return into
+  end
   if type(target) == "table" then
-    for _, one in ipairs(target) do collect_targets(what, one, into) end
+    for _, one in ipairs(target) do collect_targets(kind, one, into) end
   elseif type(target) == "string" and target ~= "" or is_integer(target) then
     into[#into + 1] = target
   elseif type(target) == "number" and target >= 2 ^ 53 then
-    fail("%s: as a number of Lua, this address has lost digits: write it with ULL at its end, or as a string", what)
+    fail("%s: as a number of Lua, this address has lost digits: write it with ULL at its end, or as a string", kind.name)
   else
-    fail('%s: a target is "symbol", "symbol+0x1a", "module:symbol", an address, a glob, or a list of these', what)
+    fail("%s: a target is %s, or a list of these", kind.name, kind.target_forms)
   end
   return into
 end
@@ -155,7 +173,7 @@ function Probe:stats() return core.stats(self.id) end
 local function declare(kind, spec)
   local what = kind.name
   check_options(what, spec, options[what])
-  local targets = collect_targets(what, spec[1], {})
+  local targets = collect_targets(kind, spec[1], {})
   if #targets == 0 then fail("%s needs a target", what) end
   for key in pairs(spec) do
     if type(key) == "number" and key ~= 1 then fail("%s takes one target; write a list as { \"a\", \"b\" }", what) end
@@ -167,6 +185,7 @@ local function declare(kind, spec)
   local given = {
     kind = kind.number, targets = targets, file = file, line = line, when = when,
     enabled = spec.enabled ~= false, optional = spec.optional == true,
+    every = spec.every, len = spec.len, on = spec.on,
     budget = spec.budget or 0, maxactive = spec.maxactive or 0, data = spec.data, via = spec.via or "auto",
   }
   for _, handler in ipairs(kind.handlers) do given[handler] = spec[handler] end

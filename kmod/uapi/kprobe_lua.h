@@ -69,7 +69,7 @@
  */
 struct kpl_hit {
 	__u64 regs;	/* struct pt_regs at the hit */
-	__u64 data;	/* private data of the return instance */
+	__u64 data;	/* private data of the return instance; what the hit brings */
 	__u64 scratch;	/* this CPU's scratch memory */
 	__u64 func;	/* address of the probed function, a number */
 	__u64 addr;	/* address of the probe, a number */
@@ -87,6 +87,8 @@ enum kpl_prog_kind {
 	KPL_PROG_FAULT = 2,	/* runs instead, when PRE or POST hit a bad address */
 	KPL_PROG_ENTRY = 3,	/* kretprobe, at entry */
 	KPL_PROG_RET = 4,	/* kretprobe, at return */
+	KPL_PROG_TRACEPOINT = 5,	/* data: the arguments, a __u64 each, upper bits as they come */
+	KPL_PROG_WATCH = 6,	/* data: two __u64, what was there before the access and after */
 	KPL_PROG_KINDS
 };
 
@@ -425,6 +427,9 @@ enum kpl_probe_kind {
 	KPL_PROBE_KRETPROBE = 1,
 	KPL_PROBE_FTRACE = 2,
 	KPL_PROBE_DIRECT = 3,	/* a return probe, by direct calls of a stub */
+	KPL_PROBE_TRACEPOINT = 4,
+	KPL_PROBE_EVENT = 5,	/* PRE: a clock or a counter */
+	KPL_PROBE_WATCH = 6,	/* data is written, or accessed */
 	KPL_PROBE_KINDS
 };
 
@@ -446,15 +451,36 @@ struct kpl_when {
 	char comm[16];		/* zero padded */
 };
 
+/* What EVENT and WATCH hit at. */
+enum kpl_event {
+	KPL_EVENT_NONE = 0,	/* other kinds */
+	KPL_EVENT_PROFILE = 1,	/* `period` times a second on each CPU, up to KPL_MAX_HZ */
+	KPL_EVENT_INTERVAL = 2,	/* each `period` ns on one CPU, KPL_MIN_INTERVAL at least */
+	KPL_EVENT_SOFTWARE = 3,	/* each `period`-th PERF_COUNT_SW_* of a CPU: `addr` */
+	KPL_EVENT_HARDWARE = 4,	/* of PERF_COUNT_HW_* */
+	KPL_EVENT_WRITE = 5,	/* WATCH: the `len` bytes at `addr` are written */
+	KPL_EVENT_ACCESS = 6,	/* or read */
+	KPL_EVENTS
+};
+#define KPL_MAX_HZ		10000
+#define KPL_MIN_INTERVAL	100000
+
 /* One element of KPL_IOC_ATTACH. */
 struct kpl_attach {
-	__u64 addr;		/* in: address of the instruction */
+	__u64 addr;		/* in: address of the instruction; TRACEPOINT: of its bpf_raw_event_map */
 	__u64 func;		/* in: what the hit's `func` shows */
 	__u32 kind;		/* in: enum kpl_probe_kind; out: what it has become */
 	__u32 flags;		/* in: KPL_ATTACH_F_* */
-	__u32 prog[3];		/* in: KRETPROBE, DIRECT: entry, ret, none; others: pre, post, fault; or KPL_NO_PROG */
+	/*
+	 * in: KRETPROBE, DIRECT: entry, ret, none; TRACEPOINT, EVENT, WATCH: one;
+	 * others: pre, post, fault; or KPL_NO_PROG
+	 */
+	__u32 prog[3];
 	__u32 maxactive;	/* in: KRETPROBE: 0 is the kernel's default */
 	struct kpl_when when;	/* in */
+	__u64 period;		/* in: EVENT; else 0 */
+	__u32 event;		/* in: enum kpl_event */
+	__u32 len;		/* in: WATCH: 1, 2, 4 or 8; else 0 */
 	__u32 stack_args;	/* in: DIRECT: words of arguments that the caller puts on the stack */
 	__u32 why;		/* out: enum kpl_why: not by direct calls; what came in stays */
 	__u32 id;		/* out */
@@ -507,6 +533,7 @@ enum kpl_probe_state {
 	KPL_STATE_DETACHED = 5,
 	KPL_STATE_OVERLOAD = 6,	/* disabled: it took too much of a CPU; ENABLE gives it a new start */
 	KPL_STATE_DIRECT = 7,
+	KPL_STATE_ARMED = 8,	/* of kinds that have one way only */
 };
 
 /* Sums over CPUs.  hits = handled + faults + errors + overruns + skipped + missed. */

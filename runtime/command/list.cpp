@@ -5,7 +5,7 @@
 
 #include "command/run.hpp"
 #include "inspect/print_lists.hpp"
-#include "session/targets.hpp"
+#include "session/sources.hpp"
 
 namespace kpl {
 
@@ -16,7 +16,7 @@ Result<int> Run::list() {
     ErrorRound errors;
     for (const ProbeDecl& probe : session_->declared().probes()) {
         if (probe.detached) continue;
-        auto resolved = resolve_targets(probe, kernel.symbols, blacklist, true);
+        auto resolved = resolve(probe, kernel, blacklist, true);
         if (!resolved) {
             errors.add(resolved.error());
             continue;
@@ -26,8 +26,9 @@ Result<int> Run::list() {
             note(Note::Warning, "warning: " + error.message() + " (optional: skipped)");
         for (const Error& found_else : found.notes) note(Note::Info, "note: " + found_else.message());
         for (const KernelPlace& place : found.places) {
-            Types* types = options_.verbose ? &kernel.types : nullptr;
-            const std::string declaration = types ? c_declaration({place.function, place.module}, *types) : "";
+            const auto signature = options_.verbose ? signature_at(probe_kind(probe.kind).source, place, kernel.types)
+                                                    : std::optional<Signature>();
+            const std::string declaration = signature && *signature ? (*signature)->text : "";
             sink_.write(options_.format->lists_are_json()
                             ? json_target(probe_kind(probe.kind).name, place.text(), place.address, declaration)
                             : print_target(probe_kind(probe.kind).name, place.text(), declaration));

@@ -39,16 +39,14 @@ struct TargetRow {
     const char* answer;
 };
 constexpr const char* kernel_only = "only functions of the kernel can be probed, not programs";
-constexpr const char* by_registers =
-    "kprobe(\"__x64_sys_{1}\", function(p, regs) … end), with its arguments in regs.di, regs.si, regs.dx";
-constexpr const char* sys_exit = "kretprobe(\"__x64_sys_{1}\", function(p, ret) … end)";
-constexpr const char* near_by =
-    "there are no tracepoints here: probe a function on that way; kprobe-lua -l '*{1}*' lists some";
+constexpr const char* sys_enter = "write syscall(\"{1}\", function(p) … end), whose parameters after p are the call's";
+constexpr const char* sys_exit = "write syscall{{ \"{1}\", ret = function(p, ret) … end }}";
+constexpr const char* tracepoint =
+    "write tracepoint(\"{1}\", function(p) … end), whose parameters after p are what it passes";
 constexpr const char* entry = "write kprobe(\"{1}\", function(p) … end)";
 constexpr const char* at_return = "write kretprobe(\"{1}\", function(p, ret) … end)";
 constexpr const char* at_begin = "what runs first is the script itself, outside of functions";
 constexpr const char* at_end = "write at_exit(function() … end)";
-constexpr const char* system_call = "a system call is a function of its own: ";
 
 const TargetRow targets[] = {
     {R"(p:(?!hz:|s:|ms:|us:)(?:[^:]*:)?([A-Za-z_]\w*).*)", entry},
@@ -57,12 +55,12 @@ const TargetRow targets[] = {
     {R"(fbt:[^:]*:([A-Za-z_]\w*):return)", at_return},
     {R"((?:k|kprobe|kfunc|fentry|fprobe):(?:vmlinux:)?(.+))", entry},
     {R"((?:kr|kretprobe|kretfunc|fexit):(?:vmlinux:)?(.+))", at_return},
-    {R"((?:t|tracepoint):syscalls:sys_enter_(\w+))", by_registers},
+    {R"((?:t|tracepoint):syscalls:sys_enter_(\w+))", sys_enter},
     {R"((?:t|tracepoint):syscalls:sys_exit_(\w+))", sys_exit},
-    {R"((?:t|rt|tracepoint|rawtracepoint|raw_tracepoint):(?:[^:]*:)?(.+))", near_by},
-    {R"(syscalls:sys_enter_(\w+))", by_registers},
+    {R"((?:t|rt|tracepoint|rawtracepoint|raw_tracepoint):(.+))", tracepoint},
+    {R"(syscalls:sys_enter_(\w+))", sys_enter},
     {R"(syscalls:sys_exit_(\w+))", sys_exit},
-    {R"((?:sys_enter|sys_exit)_(\w+))", by_registers},
+    {R"((?:sys_enter|sys_exit)_(\w+))", sys_enter},
     {R"((?:u|ur|U|uprobe|uretprobe|usdt):(.*))", kernel_only},
     {R"((/.*)|process\((.*))", kernel_only},
     {R"((?:i|interval):s:(\d+))", "write every({1}, function() … end)"},
@@ -71,16 +69,22 @@ const TargetRow targets[] = {
     {R"((?:i|interval):us:(\d+))", "write every({1} / 1000000, function() … end)"},
     {R"(timer\.s(?:ec)?\((\d+)\))", "write every({1}, function() … end)"},
     {R"(timer\.ms(?:ec)?\((\d+)\))", "write every({1} / 1000, function() … end)"},
-    {R"((profile|p|hardware|h|software|s|watchpoint|w|asyncwatchpoint|iter|timer|perf)[:.](.*))",
-     "handlers run where functions of the kernel are called, not by clocks, counters or watchpoints"},
+    {R"((?:profile|p):hz:(\d+))", "write profile({1}, function(p) … end)"},
+    {R"((?:timer\.profile|(?:profile|p)[:.](?:hz|ms|us|s)[:.].*))",
+     "write profile(99, function(p) … end): so many times a second"},
+    {R"((?:hardware|h|software|s):([^:]+).*)", "write perf{{ \"{1}\", every = N, function(p) … end }}"},
+    {R"(perf\.(.*))", "write perf{{ \"page-faults\", every = N, function(p) … end }}"},
+    {R"((?:watchpoint|w|asyncwatchpoint):([^:]+).*)",
+     "write watch{{ {1}, len = 8, on = \"w\", function(p, before, after) … end }}, of the kernel's data"},
+    {R"((iter|timer)[:.](.*))", "handlers run where something happens: tracepoint, profile, interval"},
     {R"((BEGIN|begin))", at_begin},
     {R"((END|end))", at_end},
     {R"~((?:kernel|module\([^)]*\))\.function\("?([^"@)]+)[^)]*\)\.return.*)~", at_return},
     {R"~((?:kernel|module\([^)]*\))\.function\("?([^"@)]+)[^)]*\).*)~", entry},
-    {R"~(kernel\.trace\("?([^")]+)"?\).*)~", near_by},
+    {R"~(kernel\.trace\("?([^")]+)"?\).*)~", tracepoint},
     {R"((?:nd_)?syscall[.:](\w+)\.return)", sys_exit},
-    {R"((?:nd_)?syscall[.:](\w+))", by_registers},
-    {R"((?:sys|SyS|__sys)_(\w+))", by_registers},
+    {R"((?:nd_)?syscall[.:](\w+))", sys_enter},
+    {R"((?:sys|SyS|__sys)_(\w+))", sys_enter},
     {R"(@(\w*).*)", "@ is no part of a name here: a local variable holds a count(), a hist() or a map()"},
 };
 
@@ -147,8 +151,7 @@ std::optional<std::string> foreign_target(std::string_view target) {
     Match found;
     for (const TargetRow& row : targets) {
         if (!matches(target, row.pattern, found)) continue;
-        const bool call = row.answer == by_registers || row.answer == sys_exit;
-        return (call ? system_call : "") + fmt::format(fmt::runtime(row.answer), "", found[1].str());
+        return fmt::format(fmt::runtime(row.answer), "", found[1].str());
     }
     return std::nullopt;
 }

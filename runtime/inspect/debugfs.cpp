@@ -37,6 +37,15 @@ Error unreadable(const std::string& path, const char* system, const char* mount_
     return {Errc::system, fmt::format("{}: not there; mount -t {} {} {}", path, system, system, mount_point)};
 }
 
+// A file of tracefs, which is in `dir` or, if that is empty, in one of its usual places.
+Result<std::string> read_tracefs(const std::string& dir, const std::string& file) {
+    const std::string usual = "/sys/kernel/tracing";
+    for (const std::string& place :
+         dir.empty() ? std::vector{usual, std::string("/sys/kernel/debug/tracing")} : std::vector{dir})
+        if (auto text = read_all(place + file)) return text;
+    return unreadable((dir.empty() ? usual : dir) + file, "tracefs", "/sys/kernel/tracing");
+}
+
 template <class T>
 Result<std::vector<T>> parse_lines(const std::string& text, std::optional<T> (*parse)(std::string_view)) {
     std::vector<T> out;
@@ -133,19 +142,39 @@ std::optional<bool> probes_enabled(const std::string& dir) {
     return text->front() == '1';
 }
 
+std::optional<std::pair<std::string, std::string>> parse_event_line(std::string_view line) {
+    const size_t colon = line.find(':');
+    if (colon == line.npos || colon == 0 || colon + 1 == line.size()) return std::nullopt;
+    return std::pair(std::string(line.substr(0, colon)), std::string(line.substr(colon + 1)));
+}
+
 Result<std::vector<TracedFunction>> read_traced(const std::string& dir) {
-    const std::string usual = "/sys/kernel/tracing";
-    for (const std::string& place :
-         dir.empty() ? std::vector{usual, std::string("/sys/kernel/debug/tracing")} : std::vector{dir})
-        if (const auto text = read_all(place + "/enabled_functions")) {
-            std::vector<TracedFunction> all;
-            std::istringstream lines(*text);
-            for (std::string line; std::getline(lines, line);)
-                if (all.empty() || !parse_direct_line(line, all.back()))
-                    if (auto one = parse_traced_line(line)) all.push_back(std::move(*one));
-            return all;
-        }
-    return unreadable((dir.empty() ? usual : dir) + "/enabled_functions", "tracefs", "/sys/kernel/tracing");
+    const std::string text = TRY(read_tracefs(dir, "/enabled_functions"));
+    std::vector<TracedFunction> all;
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);)
+        if (all.empty() || !parse_direct_line(line, all.back()))
+            if (auto one = parse_traced_line(line)) all.push_back(std::move(*one));
+    return all;
+}
+
+Result<std::vector<std::pair<std::string, std::string>>> read_events(const std::string& dir) {
+    return parse_lines(TRY(read_tracefs(dir, "/available_events")), parse_event_line);
+}
+
+std::optional<EventField> parse_field_line(std::string_view line) {
+    constexpr std::string_view mark = "field:";
+    const size_t begin = line.find(mark);
+    if (begin == line.npos) return std::nullopt;
+    line.remove_prefix(begin + mark.size());
+    line = line.substr(0, line.find(';'));
+    const size_t blank = line.rfind(' ');
+    if (blank == line.npos || line.substr(blank + 1).starts_with("common_")) return std::nullopt;
+    return EventField{std::string(line.substr(0, blank)), std::string(line.substr(blank + 1))};
+}
+
+Result<std::vector<EventField>> read_event_fields(const std::string& event, const std::string& dir) {
+    return parse_lines(TRY(read_tracefs(dir, "/events/" + event + "/format")), parse_field_line);
 }
 
 std::map<std::string, std::vector<uint64_t>> read_nameless_sites(const std::string& dir) {

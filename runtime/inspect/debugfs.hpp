@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/result.hpp"
@@ -37,6 +38,15 @@ std::optional<bool> probes_enabled(const std::string& dir = kprobes_dir);
 // `dir`: where tracefs is; empty: its usual places.
 Result<std::vector<TracedFunction>> read_traced(const std::string& dir = {});
 
+// Group and name of each event, in the kernel's order: those that people have added stand last.
+Result<std::vector<std::pair<std::string, std::string>>> read_events(const std::string& dir = {});
+
+// The fields of an event that are its own, in order, as C declares them.
+struct EventField {
+    std::string type, name;
+};
+Result<std::vector<EventField>> read_event_fields(const std::string& event, const std::string& dir = {});
+
 // Sites of ftrace that belong to no symbol (a weak function that another one replaced): offsets from the
 // traced function before them, by "module:function". Empty where the list can't be read.
 std::map<std::string, std::vector<uint64_t>> read_nameless_sites(const std::string& dir = {});
@@ -45,5 +55,7 @@ std::optional<ListedProbe> parse_probe_line(std::string_view line);
 std::optional<TracedFunction> parse_traced_line(std::string_view line);
 // A line that adds to the one before it; false: it does not.
 bool parse_direct_line(std::string_view line, TracedFunction& traced);
+std::optional<std::pair<std::string, std::string>> parse_event_line(std::string_view line);
+std::optional<EventField> parse_field_line(std::string_view line);
 
 }  // namespace kpl

@@ -107,6 +107,16 @@ std::string json_functions(const std::vector<Symbol>& functions, Types* types) {
     return out;
 }
 
+std::string print_place(const std::string& place, const std::string& declaration) {
+    return fmt::format("{}\n{}", place, declaration.empty() ? "" : "    " + declaration + "\n");
+}
+
+std::string json_place(const std::string& place, uint64_t addr, const std::string& declaration) {
+    Json data = {{"name", place}, {"address", address(addr)}};
+    if (!declaration.empty()) data["declaration"] = declaration;
+    return json_line("probeable", std::move(data));
+}
+
 std::string print_target(std::string_view kind, const std::string& place, const std::string& declaration) {
     return fmt::format("{} {}\n{}", kind, place, declaration.empty() ? "" : "    " + declaration + "\n");
 }

@@ -22,6 +22,10 @@ std::string json_blacklist(const std::vector<BlacklistRange>& ranges);
 std::string print_functions(const std::vector<Symbol>& functions, Types* types);
 std::string json_functions(const std::vector<Symbol>& functions, Types* types);
 
+// One place that can be probed, which is no function; `declaration` may be empty.
+std::string print_place(const std::string& place, const std::string& declaration);
+std::string json_place(const std::string& place, uint64_t addr, const std::string& declaration);
+
 // One place where a script would probe; `declaration` may be empty.
 std::string print_target(std::string_view kind, const std::string& place, const std::string& declaration);
 std::string json_target(std::string_view kind, const std::string& place, uint64_t addr, const std::string& declaration);

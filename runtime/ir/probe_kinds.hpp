@@ -11,7 +11,21 @@
 
 namespace kpl {
 
-enum class ProbeKind { Kprobe, Kretprobe, Jprobe };
+enum class ProbeKind { Kprobe, Kretprobe, Jprobe, Tracepoint, Syscall, Profile, Interval, Perf, Watch };
+
+// What a target names, and so who finds the places and knows what is passed there.
+enum class Source { Function, Tracepoint, Syscall, Rate, Period, Counter, Data };
+
+// In the order of Source: how scripts write a target.
+inline constexpr const char* target_forms[] = {
+    R"("symbol", "symbol+0x1a", "module:symbol", an address, a glob)",
+    R"("group:name", "name", a glob)",
+    R"("name", a glob)",
+    "a number of times in a second",
+    "a number of seconds",
+    R"("page-faults" or another counter's name)",
+    R"("symbol", "symbol+0x1a", "module:symbol", an address)",
+};
 
 constexpr size_t most_handlers = 3;
 
@@ -21,7 +35,8 @@ struct ProbeHandler {
 };
 
 struct ProbeKindRow {
-    const char* name;                      // of the function that declares it
+    const char* name;  // of the function that declares it
+    Source source;
     kpl_probe_kind placed;                 // the module's kind; ftrace may do the same
     ProbeHandler handlers[most_handlers];  // [0] on the first side, [1] on the second
     size_t plain;                          // the handler of NAME(target, fn)
@@ -36,6 +51,7 @@ struct ProbeKindRow {
 // In the order of ProbeKind.
 inline constexpr ProbeKindRow probe_kinds[] = {
     {.name = "kprobe",
+     .source = Source::Function,
      .placed = KPL_PROBE_KPROBE,
      .handlers = {{"pre", KPL_PROG_PRE}, {"post", KPL_PROG_POST}, {"fault", KPL_PROG_FAULT}},
      .plain = 0,
@@ -46,6 +62,7 @@ inline constexpr ProbeKindRow probe_kinds[] = {
      .by_ftrace = true,
      .by_direct = false},
     {.name = "kretprobe",
+     .source = Source::Function,
      .placed = KPL_PROBE_KRETPROBE,
      .handlers = {{"entry", KPL_PROG_ENTRY}, {"ret", KPL_PROG_RET}, {}},
      .plain = 1,
@@ -56,6 +73,7 @@ inline constexpr ProbeKindRow probe_kinds[] = {
      .by_ftrace = false,
      .by_direct = true},
     {.name = "jprobe",
+     .source = Source::Function,
      .placed = KPL_PROBE_KPROBE,
      .handlers = {{"handler", KPL_PROG_PRE}, {}, {}},
      .plain = 0,
@@ -64,6 +82,72 @@ inline constexpr ProbeKindRow probe_kinds[] = {
      .mirrors = true,
      .inside = false,
      .by_ftrace = true,
+     .by_direct = false},
+    {.name = "tracepoint",
+     .source = Source::Tracepoint,
+     .placed = KPL_PROBE_TRACEPOINT,
+     .handlers = {{"handler", KPL_PROG_TRACEPOINT}, {}, {}},
+     .plain = 0,
+     .second_side = "",
+     .follows_calls = false,
+     .mirrors = false,
+     .inside = false,
+     .by_ftrace = false,
+     .by_direct = false},
+    {.name = "syscall",
+     .source = Source::Syscall,
+     .placed = KPL_PROBE_KRETPROBE,
+     .handlers = {{"entry", KPL_PROG_ENTRY}, {"ret", KPL_PROG_RET}, {}},
+     .plain = 0,
+     .second_side = "returns",
+     .follows_calls = true,
+     .mirrors = false,
+     .inside = false,
+     .by_ftrace = false,
+     .by_direct = false},
+    {.name = "profile",
+     .source = Source::Rate,
+     .placed = KPL_PROBE_EVENT,
+     .handlers = {{"handler", KPL_PROG_PRE}, {}, {}},
+     .plain = 0,
+     .second_side = "",
+     .follows_calls = false,
+     .mirrors = false,
+     .inside = true,
+     .by_ftrace = false,
+     .by_direct = false},
+    {.name = "interval",
+     .source = Source::Period,
+     .placed = KPL_PROBE_EVENT,
+     .handlers = {{"handler", KPL_PROG_PRE}, {}, {}},
+     .plain = 0,
+     .second_side = "",
+     .follows_calls = false,
+     .mirrors = false,
+     .inside = true,
+     .by_ftrace = false,
+     .by_direct = false},
+    {.name = "perf",
+     .source = Source::Counter,
+     .placed = KPL_PROBE_EVENT,
+     .handlers = {{"handler", KPL_PROG_PRE}, {}, {}},
+     .plain = 0,
+     .second_side = "",
+     .follows_calls = false,
+     .mirrors = false,
+     .inside = true,
+     .by_ftrace = false,
+     .by_direct = false},
+    {.name = "watch",
+     .source = Source::Data,
+     .placed = KPL_PROBE_WATCH,
+     .handlers = {{"handler", KPL_PROG_WATCH}, {}, {}},
+     .plain = 0,
+     .second_side = "",
+     .follows_calls = false,
+     .mirrors = false,
+     .inside = true,
+     .by_ftrace = false,
      .by_direct = false},
 };
 

@@ -104,13 +104,25 @@ struct PrintfDecl {
     Layout record;
 };
 
+// Where a handler finds what the probed code passes.
+enum class Passed : uint8_t {
+    Registers,  // by the kernel's calling convention, and on the stack
+    Values,     // one after the other in the hit's data, whatever their types
+    Nothing,
+    UserRegisters,  // those with which the task came into the kernel, in the order of HandlerDecl::way
+};
+
 struct HandlerDecl {
     std::string name;  // "script.lua:14 entry of do_sys_openat2", for messages
     std::shared_ptr<const FunctionRef> function;
     kpl_prog_kind kind = KPL_PROG_PRE;
-    bool mirrors = false;                // jprobe: parameters are the probed function's, without `p`
-    bool at_function_entry = true;       // else parameters can't be typed
-    std::optional<Signature> signature;  // of the probed function; none: BTF does not know it
+    bool mirrors = false;             // jprobe: parameters are the probed function's, without `p`
+    bool at_function_entry = true;    // else parameters can't be typed
+    const char* probed = "function";  // what the probe stands at, for messages
+    Passed passed = Passed::Registers;
+    const SyscallWay* way = nullptr;
+    bool any_way = false;                // of 32 bits, too: one function has all calls
+    std::optional<Signature> signature;  // of what is probed; none: BTF does not know it
     std::string variant;  // the probed function, if the compiler made it of another one; it has no signature
     int data_group = -1;  // handlers with the same number share p.data: entry and ret of a kretprobe
     uint32_t budget = 0;

@@ -189,6 +189,9 @@ int declare_probe(lua_State* L) {
         probe.maxactive = TRY(bounded_field(L, 1, "maxactive"));
         if (int_field(L, 1, "data")) probe.data = TRY(bounded_field(L, 1, "data"));
         probe.via = string_field(L, 1, "via");
+        probe.every = static_cast<uint64_t>(int_field(L, 1, "every").value_or(0));
+        probe.len = TRY(bounded_field(L, 1, "len"));
+        probe.reads = string_field(L, 1, "on") == "rw";
         push_int(L, TRY(host.api->declare_probe(std::move(probe))));
         return 1;
     });
@@ -372,6 +375,10 @@ void push_probe_kinds(lua_State* L) {
         lua_setfield(L, -2, "by_ftrace");
         lua_pushboolean(L, kind.by_direct);
         lua_setfield(L, -2, "by_direct");
+        lua_pushboolean(L, kind.source == Source::Function);
+        lua_setfield(L, -2, "at_functions");
+        lua_pushstring(L, target_forms[static_cast<size_t>(kind.source)]);
+        lua_setfield(L, -2, "target_forms");
         lua_newtable(L);
         int n = 0;
         for (const ProbeHandler& handler : kind.handlers) {

@@ -35,9 +35,15 @@ struct ProbeDecl {
     uint32_t maxactive = 0;
     std::optional<uint32_t> data;
     std::string via = "auto";
+    uint64_t every = 0;  // perf: how many; 0: as the counter has it
+    uint32_t len = 0;    // watch: bytes; 0: as many as lie there together
+    bool reads = false;  // watch: reads, too
     SourceLoc at;
 
     // Something runs, or is followed, on the first side: its counters count.
+    // Of a system call: it is placed as a kprobe's pre handler is, which takes less.
+    bool entry_alone() const { return probe_kind(kind).source == Source::Syscall && !handlers[1]; }
+    bool follows_calls() const { return probe_kind(kind).follows_calls && !entry_alone(); }
     bool has_first() const { return probe_kind(kind).follows_calls || handlers[0]; }
 };
 

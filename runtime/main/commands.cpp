@@ -16,6 +16,7 @@
 #include "main/doctor.hpp"
 #include "repl/help.hpp"
 #include "session/session.hpp"
+#include "session/sources.hpp"
 #include "symbols/glob.hpp"
 #include "symbols/nearest.hpp"
 
@@ -27,8 +28,9 @@ using Words = std::vector<std::string>;
 struct Context {
     const CommandLine& line;
     Words args;  // behind the command's name
-    Kallsyms symbols{};
-    Types types{line.options.btf_dir};
+    KernelView kernel{line.options.btf_dir};
+    Kallsyms& symbols = kernel.symbols;
+    Types& types = kernel.types;
 
     bool json() const { return line.options.format->lists_are_json(); }
 };
@@ -67,8 +69,35 @@ Result<int> list_blacklist(Context& c) {
     return 0;
 }
 
+// What else than functions can be probed. -l asks for it by the prefix.
+struct ListedKind {
+    const char *words, *prefix;
+    ProbeKind kind;
+};
+constexpr ListedKind listed_kinds[] = {
+    {"tracepoints", "tracepoint:", ProbeKind::Tracepoint},
+    {"syscalls", "syscall:", ProbeKind::Syscall},
+};
+
+Result<int> list_places(Context& c, ProbeKind kind, const std::string& pattern) {
+    ProbeDecl probe;
+    probe.kind = kind;
+    probe.targets.emplace_back(pattern);
+    const Resolved found = TRY(resolve(probe, c.kernel, BlacklistOnDemand(), true));
+    for (const KernelPlace& place : found.places) {
+        const auto signature =
+            c.line.options.verbose ? TRY(signature_at(probe_kind(kind).source, place, c.types)) : std::nullopt;
+        const std::string declaration = signature ? signature->text : "";
+        put(c.json() ? json_place(place.text(), place.address, declaration) : print_place(place.text(), declaration));
+    }
+    return 0;
+}
+
 Result<int> list_functions(Context& c) {
     const std::string pattern = c.args.empty() ? "*" : c.args.front();
+    for (const ListedKind& kind : listed_kinds)
+        if (pattern.starts_with(kind.prefix))
+            return list_places(c, kind.kind, pattern.substr(std::string_view(kind.prefix).size()));
     const auto found = TRY(probeable_functions(c.symbols, pattern));
     Types* types = c.line.options.verbose ? &c.types : nullptr;
     if (found.empty()) {
@@ -86,8 +115,11 @@ Result<int> list(Context& c) {
     if (what == "probes") return list_probes(c);
     if (what == "blacklist") return list_blacklist(c);
     if (what == "functions") return list_functions(c);
-    return Error{Errc::usage,
-                 fmt::format("there is no list of '{}': list probes, list blacklist or list functions", what)};
+    for (const ListedKind& kind : listed_kinds)
+        if (what == kind.words) return list_places(c, kind.kind, c.args.empty() ? "*" : c.args.front());
+    return Error{
+        Errc::usage,
+        fmt::format("there is no list of '{}': list probes, blacklist, functions, tracepoints or syscalls", what)};
 }
 
 Result<int> doctor(Context&) { return kpl::doctor(); }

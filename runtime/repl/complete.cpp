@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "ir/probe_kinds.hpp"
+#include "session/sources.hpp"
 #include "symbols/target_text.hpp"
 
 namespace kpl {
@@ -13,7 +14,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-const Words hit_fields = {"addr", "arg", "args", "data", "func", "ip", "regs", "ret", "ret_addr", "sp"};
+const Words hit_fields = {"addr", "arg", "args", "compat", "data", "func", "ip", "regs", "ret", "ret_addr", "sp"};
 
 constexpr size_t most_listed = 120;
 
@@ -70,7 +71,12 @@ Completer::Answer Completer::complete(std::string_view before_cursor) {
     using Kind = InputContext::Kind;
     switch (context.kind) {
         case Kind::Name: words = names(context); break;
-        case Kind::Target: return targets(context.word);
+        case Kind::Target:
+            if (const ProbeKindRow* row = find_probe_kind(context.callee); row && row->source != Source::Function)
+                words = target_names(row->source, kernel_);
+            else
+                return targets(context.word);
+            break;
         case Kind::Option:
             for (const std::string& name : host_.names_behind("{" + context.callee)) words.push_back(name + " = ");
             break;
@@ -114,6 +120,16 @@ Words Completer::names(const InputContext& context) {
 }
 
 std::optional<Signature> Completer::signature(const InputContext::Handler& handler) {
+    const ProbeKindRow& row = *find_probe_kind(handler.declares);
+    if (row.source == Source::Tracepoint || row.source == Source::Syscall) {
+        ProbeDecl probe;
+        probe.kind = static_cast<ProbeKind>(&row - probe_kinds);
+        probe.targets.emplace_back(handler.target);
+        const auto found = resolve(probe, kernel_, BlacklistOnDemand(), false);
+        if (!found || found->places.empty()) return std::nullopt;
+        auto passed = signature_at(row.source, found->places.front(), kernel_.types);
+        return passed ? *passed : std::nullopt;
+    }
     const auto target = parse_target(handler.target);
     if (!target) return std::nullopt;
     auto found = kernel_.types.function(target->symbol, target->module);

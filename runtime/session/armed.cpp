@@ -17,7 +17,7 @@ namespace {
 
 const char* state_name(uint32_t state) {
     static constexpr const char* names[] = {"int3", "optimized", "ftrace",   "disabled",
-                                            "gone", "detached",  "overload", "direct"};
+                                            "gone", "detached",  "overload", "direct", "armed"};
     return state < std::size(names) ? names[state] : "unknown";
 }
 
@@ -45,7 +45,7 @@ std::span<const Armed::Probe> Armed::probes_of(uint32_t declaration) const {
 std::string Armed::name_of(uint32_t declaration) const {
     const auto probes = probes_of(declaration);
     if (probes.empty()) return {};
-    const std::string& one = probes[0].plan.place.function;
+    const std::string& one = probes[0].plan.place.name();
     return probes.size() == 1 ? one : fmt::format("{} and {} more", one, probes.size() - 1);
 }
 
@@ -67,6 +67,17 @@ std::vector<const ArmedProgram*> Armed::programs_of(uint32_t declaration) const 
 }
 
 // ---- attaching
+// Of the registers that each CPU has, the kernel names no owner but ours.
+std::string Armed::watched_text(std::span<const kpl_attach> before) const {
+    auto ours =
+        std::count_if(before.begin(), before.end(), [](const kpl_attach& one) { return one.kind == KPL_PROBE_WATCH; });
+    for (size_t i = 0; i < ranges_.size(); i++)
+        if (probe_kind(parts_.declared.probes()[i].kind).placed == KPL_PROBE_WATCH &&
+            !parts_.declared.probes()[i].detached)
+            ours += static_cast<std::ptrdiff_t>(ranges_[i].count);
+    return fmt::format("; {} {} this script's", ours, ours == 1 ? "is" : "are");
+}
+
 // What is only about places of globs is counted; the first of anything else, in words, or an empty error.
 std::string Armed::attach_errors(const std::vector<PlannedProbe>& planned, const std::vector<kpl_attach>& requests) {
     std::string text;
@@ -83,9 +94,11 @@ std::string Armed::attach_errors(const std::vector<PlannedProbe>& planned, const
             continue;
         }
         const bool freed = is_about_place(requests[i]) && start_up.has(requests[i].addr);
-        const std::string why = fmt::format(
-            "can't probe {}: {}", plan.place.text(),
-            freed ? "it is start-up code, which the kernel has freed" : attach_reason(requests[i], parts_.paths));
+        const std::string why =
+            fmt::format("can't probe {}: {}", plan.place.text(),
+                        freed ? "it is start-up code, which the kernel has freed"
+                              : attach_reason(requests[i], parts_.paths) +
+                                    (requests[i].error == -ENOSPC ? watched_text(std::span(requests).first(i)) : ""));
         const std::string line = Error{Errc::script, why, probe.at}.message();
         if (probe.optional)
             parts_.client.note(Note::Warning, "warning: " + line + " (optional: skipped)");

@@ -87,6 +87,7 @@ Result<AggValue> ArmedMaps::value(uint32_t map, const std::vector<Datum>& key) c
 // Symbols and pointers reach scripts as text: "vfs_read", "vfs_read+0x1a", "0xffff…".
 Result<Datum> ArmedMaps::address_of(const std::string& text) const {
     if (const auto address = parse_address(text)) return Datum{*address};
+    if (const uint64_t address = parts_.kernel.symbols.preferred(text)) return Datum{address};
     const TargetText target = TRY(parse_target(text));
     const auto found = TRY(parts_.kernel.symbols.find(target.symbol, target.module));
     if (found.size() != 1)

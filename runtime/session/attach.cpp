@@ -24,7 +24,8 @@ bool blacklisted(const Paths& paths, uint64_t address) {
 // ftrace serves a function's entry. The module itself finds out whether there is a site.
 // It does not know the blacklist: without it, nothing is left to ftrace.
 bool may_take_ftrace(const ProbeDecl& probe, const PlannedProbe& plan, const Paths& paths) {
-    if (!probe_kind(probe.kind).by_ftrace || probe.via == "kprobe" || !paths.ftrace) return false;
+    if (!(probe_kind(probe.kind).by_ftrace || probe.entry_alone()) || probe.via == "kprobe" || !paths.ftrace)
+        return false;
     return plan.place.offset <= landing_pad && paths.blacklist.get() && !blacklisted(paths, plan.place.address);
 }
 
@@ -88,7 +89,7 @@ kpl_attach attach_request(const ProbeDecl& probe, const PlannedProbe& plan, cons
     kpl_attach request{};
     request.addr = plan.place.address;
     request.func = plan.place.function_address;
-    request.kind = probe_kind(probe.kind).placed;
+    request.kind = probe.entry_alone() ? KPL_PROBE_KPROBE : probe_kind(probe.kind).placed;
     if (!probe.enabled) request.flags |= KPL_ATTACH_F_DISABLED;
     if (probe.optional || plan.place.by_glob) request.flags |= KPL_ATTACH_F_OPTIONAL;
     if (may_take_ftrace(probe, plan, paths)) {
@@ -106,7 +107,10 @@ kpl_attach attach_request(const ProbeDecl& probe, const PlannedProbe& plan, cons
     for (int i = 0; i < 3; i++)
         request.prog[i] =
             plan.handlers[i] < 0 ? KPL_NO_PROG : programs[static_cast<size_t>(plan.handlers[i])].loaded.id;
-    request.maxactive = probe.maxactive;
+    request.period = plan.place.period;
+    request.event = plan.place.event;
+    request.len = plan.place.len;
+    request.maxactive = probe.follows_calls() ? probe.maxactive : 0;
     request.when = probe.when;
     if (pid) {
         request.when.mask |= KPL_WHEN_PID;
@@ -130,15 +134,27 @@ std::string attach_reason(const kpl_attach& request, const Paths& paths) {
         return "the kernel's blacklist forbids it: code that runs in probes, traps or the entry to the kernel itself";
     if (request.kind == KPL_PROBE_DIRECT && request.error == -EOPNOTSUPP)
         return fmt::format("via = \"direct\": {}; leave via out for a kretprobe", why_text(request.why));
+    if (request.kind == KPL_PROBE_EVENT && is_about_place(request))
+        return "this machine has no such counter, or lends it to nobody";
+    if (request.kind == KPL_PROBE_WATCH) switch (-request.error) {
+            case EPERM: return "watching data takes CAP_SYS_ADMIN";
+            case EFAULT: return "no memory of the kernel lies there";
+            case EINVAL: return "the processor can't watch it: an address of the kernel's data, a multiple of len";
+            case ENOSPC:
+                return "no debug register is free on some CPU: of the 4 that each has, for all probes, debuggers and perf together";
+            case EOPNOTSUPP: return "on this machine a module can't go on behind the access";
+        }
     switch (-request.error) {
         case EINVAL:
+            if (request.kind == KPL_PROBE_TRACEPOINT) return "it passes fewer arguments than the handler reads";
             if (request.kind == KPL_PROBE_FTRACE)
                 return "ftrace has no site there: the function is not in /sys/kernel/tracing/available_filter_functions; "
                        "leave via = \"ftrace\" out for a kprobe";
             return "the kernel allows no probe there: not the start of an instruction, one that the kernel itself rewrites "
                    "(jump labels, static calls), or code that no probe may stand in";
         case EILSEQ: return "the address is not the start of an instruction";
-        case ENOENT: return "no such function any more";
+        case ENOENT:
+            return request.kind == KPL_PROBE_TRACEPOINT ? "no such tracepoint any more" : "no such function any more";
         case EOPNOTSUPP: return "this kernel can't place this kind of probe";
         case E2BIG: return "more than the module allows (maxactive, data= or the number of probes)";
         case ENOMEM: return "not enough kernel memory (a smaller maxactive or data= helps)";
@@ -151,12 +167,14 @@ std::string attach_reason(const kpl_attach& request, const Paths& paths) {
 }
 
 std::string attached_text(std::span<const kpl_attach> requests) {
-    static constexpr const char* names[KPL_PROBE_KINDS] = {"kprobe", "kretprobe", "ftrace", "direct calls"};
+    static constexpr const char* names[KPL_PROBE_KINDS] = {
+        "kprobe", "kretprobe", "ftrace", "direct calls", "tracepoint", "clock or counter", "watchpoint"};
     size_t counts[KPL_PROBE_KINDS] = {};
     for (const kpl_attach& request : requests)
         if (request.error == 0) counts[request.kind]++;
     std::string text;
-    for (const int kind : {KPL_PROBE_FTRACE, KPL_PROBE_DIRECT, KPL_PROBE_KPROBE, KPL_PROBE_KRETPROBE})
+    for (const int kind : {KPL_PROBE_FTRACE, KPL_PROBE_DIRECT, KPL_PROBE_KPROBE, KPL_PROBE_KRETPROBE,
+                           KPL_PROBE_TRACEPOINT, KPL_PROBE_EVENT, KPL_PROBE_WATCH})
         if (counts[kind]) text += fmt::format("{}{} by {}", text.empty() ? "" : ", ", counts[kind], names[kind]);
     return text;
 }

@@ -11,6 +11,7 @@
 #include "core/core.h"
 #include "inspect/functions.hpp"
 #include "session/listing.hpp"
+#include "session/sources.hpp"
 
 namespace kpl {
 namespace {
@@ -42,10 +43,31 @@ bool may_need_signature(const FunctionRef& function, bool mirrors) {
 
 // What tells apart places whose handlers must be compiled apart.
 std::string parameter_list(const std::optional<Signature>& signature, const KernelPlace& place) {
-    if (!signature) return std::string(is_variant(place.function) ? "v" : "") + (place.offset ? "+" : "");
-    std::string key = std::to_string(signature->result);
+    std::string key = place.way ? std::string(place.way->prefix) + (place.any_way ? "*" : "") : "";
+    if (!signature) return key + (is_variant(place.function) ? "v" : "") + (place.offset ? "+" : "");
+    key += std::to_string(signature->result);
     for (const Param& param : signature->params) key += fmt::format(",{} {}", param.type, param.name);
     return key + (place.offset ? "+" : "");
+}
+
+// Under a glob, a handler that names parameters is meant for places that have them: all others in one error.
+Result<void> check_parameters(const ProbeDecl& probe, const std::vector<KernelPlace>& places, Types& types) {
+    const ProbeKindRow& kind = probe_kind(probe.kind);
+    if (kind.source == Source::Function || !probe.handlers[0]) return {};
+    const uint32_t params = (*probe.handlers[0]->proto())->num_params, named = params ? params - 1 : 0;
+    std::string fewer;
+    for (const KernelPlace& place : places) {
+        const auto signature = place.by_glob && named ? TRY(signature_at(kind.source, place, types)) : std::nullopt;
+        if (signature && signature->params.size() < named)
+            fewer += fmt::format("{}{} ({})", fewer.empty() ? "" : ", ", place.text(), signature->params.size());
+    }
+    if (fewer.empty()) return {};
+    return Error{
+        Errc::script,
+        fmt::format(
+            "the handler names {} parameters; these have fewer: {}: narrow the glob, or name fewer and use p.args",
+            named, fewer),
+        probe.at};
 }
 
 struct Grouping {
@@ -65,20 +87,25 @@ std::array<int, most_handlers> add_handlers(Grouping& grouping, const KernelPlac
         if (!probe.handlers[i]) continue;
         HandlerDecl handler;
         handler.function = probe.handlers[i];
-        handler.kind = kind.handlers[i].program;
+        handler.kind = probe.entry_alone() ? KPL_PROG_PRE : kind.handlers[i].program;
         handler.name =
-            fmt::format("{}:{} {} of {}", probe.at.file, probe.at.line, kind.handlers[i].option, place.function);
+            fmt::format("{}:{} {} of {}", probe.at.file, probe.at.line, kind.handlers[i].option, place.text());
         handler.mirrors = kind.mirrors;
-        handler.at_function_entry = place.offset == 0;
+        handler.at_function_entry = place.offset == 0 || handler.kind == KPL_PROG_WATCH;
         if (is_variant(place.function)) handler.variant = place.function;
+        handler.probed = source_row(kind.source).name;
+        handler.passed = source_row(kind.source).passed;
+        handler.way = place.way;
+        handler.any_way = place.any_way;
+        handler.user_pointers = place.way != nullptr;
         handler.signature = signature;
-        handler.data_group = kind.follows_calls ? grouping.next_data_group : -1;
+        handler.data_group = probe.follows_calls() ? grouping.next_data_group : -1;
         handler.budget = probe.budget;
         handler.declared_data = probe.data;
         set[i] = static_cast<int>(grouping.unit.handlers.size());
         grouping.unit.handlers.push_back(std::move(handler));
     }
-    if (kind.follows_calls) grouping.next_data_group++;
+    if (probe.follows_calls()) grouping.next_data_group++;
     return set;
 }
 
@@ -168,6 +195,7 @@ Result<std::vector<PlannedProbe>> plan_probe(const ProbeDecl& probe, uint32_t nu
         }
         typed |= may_need_signature(*f, probe_kind(probe.kind).mirrors);
     }
+    TRY(check_parameters(probe, places, types));
     std::vector<PlannedProbe> planned;
     for (KernelPlace& place : places) {
         if (!probe_kind(probe.kind).inside && place.offset != 0)
@@ -176,7 +204,7 @@ Result<std::vector<PlannedProbe>> plan_probe(const ProbeDecl& probe, uint32_t nu
                                      probe_kind(probe.kind).name, place.function, place.offset),
                          probe.at};
         std::optional<Signature> signature;
-        if (typed) signature = TRY(types.function(place.function, place.module));
+        if (typed) signature = TRY(signature_at(probe_kind(probe.kind).source, place, types));
         const std::string key = typed ? parameter_list(signature, place) : parameter_list({}, place);
         auto [at, fresh] = grouping.sets.try_emplace(key);
         if (fresh) at->second = add_handlers(grouping, place, signature);

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "inspect/tracepoints.hpp"
 #include "output/datum.hpp"
 #include "symbols/kallsyms.hpp"
 #include "symbols/types.hpp"
@@ -17,6 +18,7 @@ struct KernelView {
 
     Types types;
     Kallsyms symbols;
+    Tracepoints tracepoints;
     Decoder decoder{symbols};
 };
 

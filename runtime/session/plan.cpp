@@ -3,6 +3,8 @@
 
 #include <iterator>
 
+#include "session/sources.hpp"
+
 namespace kpl {
 namespace {
 
@@ -16,7 +18,7 @@ Result<std::vector<PlannedProbe>> plan_one(const Planning& planning, Declared& d
     const Options& options = planning.options;
     const ProbeDecl& probe = declared.probes()[number];
     if (probe.detached) return std::vector<PlannedProbe>{};
-    Resolved found = TRY(resolve_targets(probe, planning.kernel.symbols, planning.paths.blacklist, !options.check));
+    Resolved found = TRY(resolve(probe, planning.kernel, planning.paths.blacklist, !options.check));
     for (const Error& error : found.missing) note_skipped(planning.client, error);
     if (!options.quiet)
         for (const Error& note : found.notes) planning.client.note(Note::Info, "note: " + note.message());
@@ -26,7 +28,8 @@ Result<std::vector<PlannedProbe>> plan_one(const Planning& planning, Declared& d
             return too_many_error(probe, found.places.size(), others, options.max_probes);
     }
     for (const KernelPlace& place : found.places)
-        if (!place.by_glob) planning.kernel.symbols.prefer(place.function_address, place.function);
+        if (place.function_address && (!place.by_glob || !place.shown.empty()))
+            planning.kernel.symbols.prefer(place.function_address, place.name());
     left_out = found.left_out;
     auto planned = TRY(plan_probe(probe, number, std::move(found.places), declared.unit(), planning.kernel.types));
     if (!options.check && wants_direct(probe, planning.paths))
@@ -42,6 +45,7 @@ Result<Plan> plan_pending(const Planning& planning, Declared& declared) {
     plan.left_out.resize(declared.probes().size() - plan.first);
     ErrorRound errors;
     planning.kernel.symbols.refresh();
+    planning.kernel.tracepoints.refresh();
     for (size_t i = plan.first; i < declared.probes().size(); i++) {
         auto one = plan_one(planning, declared, static_cast<uint32_t>(i), planning.armed + plan.probes.size(),
                             plan.left_out[i - plan.first]);

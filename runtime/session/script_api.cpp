@@ -39,7 +39,7 @@ Result<ProbeStatus> Session::status(uint32_t declaration) {
     ProbeStatus status;
     if (armed_) status = TRY(armed_->status(declaration));
     if (status.state.empty()) status.state = probe.failed ? "failed" : probe.detached ? "detached" : "disabled";
-    status.follows_calls = probe_kind(probe.kind).follows_calls;
+    status.follows_calls = probe.follows_calls();
     if (status.follows_calls || probe.handlers[1]) status.second_name = probe_kind(probe.kind).second_side;
     return status;
 }

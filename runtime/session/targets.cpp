@@ -37,8 +37,8 @@ struct Resolver {
     const ProbeDecl& probe;
     Kallsyms& symbols;
     const BlacklistOnDemand& blacklist;
-    Resolved result{};
-    std::optional<AddressRange> start_up{};
+    std::optional<AddressRange>& start_up;
+    Resolved& result;
 
     // Only by globs: what is asked for by name, the kernel itself refuses, with its reason.
     Result<void> offer(const Symbol& symbol, uint64_t offset) {
@@ -75,12 +75,12 @@ struct Resolver {
     }
 };
 
-// A place that several targets name is probed once.
+// A place of the kernel's memory that several targets name is probed once.
 void drop_repeated(Resolved& resolved) {
     std::unordered_set<uint64_t> seen;
     seen.reserve(resolved.places.size());
     std::erase_if(resolved.places, [&](const KernelPlace& place) {
-        const bool again = !seen.insert(place.address).second;
+        const bool again = place.address >> 63 && !seen.insert(place.address).second;
         resolved.left_out.repeated += again && place.by_glob;
         return again;
     });
@@ -209,6 +209,7 @@ Result<void> resolve_unaddressed(const std::string& text, Resolver& r) {
 }  // namespace
 
 std::string KernelPlace::text() const {
+    if (!shown.empty()) return shown + (way && way->compat ? " (32-bit)" : "");
     std::string text = module.empty() ? function : module + ":" + function;
     if (offset) text += fmt::format("+{:#x}", offset);
     return text;
@@ -230,30 +231,36 @@ std::string LeftOut::text() const {
     return text;
 }
 
-Result<Resolved> resolve_targets(const ProbeDecl& probe, Kallsyms& symbols, const BlacklistOnDemand& blacklist,
-                                 bool addresses) {
-    Resolver r{probe, symbols, blacklist};
+Result<Resolved> resolve_each(const ProbeDecl& probe,
+                              const std::function<Result<void>(const Target&, Resolved&)>& one) {
+    Resolved resolved;
     ErrorRound errors;
-    for (const auto& target : probe.targets) {
-        const auto* name = std::get_if<std::string>(&target);
-        const auto address = name ? parse_address(*name) : std::optional(std::get<uint64_t>(target));
-        Result<void> done;
-        if (!address)
-            done = addresses ? resolve_name(*name, r) : resolve_unaddressed(*name, r);
-        else if (addresses)
-            done = resolve_address(*address, r);
+    for (const Target& target : probe.targets) {
+        Result<void> done = one(target, resolved);
         if (done) continue;
         Error error = std::move(done).error();
         if (error.code != Errc::script) return error;
         error.at = probe.at;
         if (probe.optional)
-            r.result.missing.push_back(std::move(error));
+            resolved.missing.push_back(std::move(error));
         else
             errors.add(error);
     }
     if (!errors.empty()) return errors.error();
-    if (addresses) drop_repeated(r.result);
-    return std::move(r.result);
+    drop_repeated(resolved);
+    return resolved;
+}
+
+Result<Resolved> resolve_targets(const ProbeDecl& probe, Kallsyms& symbols, const BlacklistOnDemand& blacklist,
+                                 bool addresses) {
+    std::optional<AddressRange> start_up;
+    return resolve_each(probe, [&](const Target& target, Resolved& resolved) -> Result<void> {
+        Resolver r{probe, symbols, blacklist, start_up, resolved};
+        const auto* name = std::get_if<std::string>(&target);
+        const auto address = name ? parse_address(*name) : std::optional(std::get<uint64_t>(target));
+        if (!address) return addresses ? resolve_name(*name, r) : resolve_unaddressed(*name, r);
+        return addresses ? resolve_address(*address, r) : Result<void>();
+    });
 }
 
 }  // namespace kpl

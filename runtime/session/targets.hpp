@@ -2,7 +2,9 @@
 // Targets: "symbol", "symbol+0x1a", "module:symbol", addresses and globs, resolved to places in the kernel's text.
 #pragma once
 
+#include <functional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "luahost/declarations.hpp"
@@ -18,8 +20,15 @@ struct KernelPlace {
     uint64_t function_address = 0;
     uint64_t offset = 0;   // address - function_address
     bool by_glob = false;  // one of many: left out, and counted, where it can't be probed
+    std::string shown{};   // what people call it; empty: as the function
+    uint64_t period = 0;   // these three: as struct kpl_attach has them; `address` may be a counter's number
+    uint32_t event = 0;
+    uint32_t len = 0;
+    bool any_way = false;
+    const SyscallWay* way = nullptr;  // of a system call, of whose implementation `function` is the name
 
-    std::string text() const;  // "module:function+0x1a"
+    const std::string& name() const { return shown.empty() ? function : shown; }  // what p.func prints
+    std::string text() const;  // "module:function+0x1a", "group:tracepoint", "openat (32-bit)"
 };
 
 // Functions that globs match and that are not probed, by reason.
@@ -42,6 +51,12 @@ struct Resolved {
     std::vector<Error> missing;  // targets of an optional probe that are nowhere
     std::vector<Error> notes;    // what was found in place of what was asked for
 };
+
+using Target = std::variant<std::string, uint64_t>;
+
+// Goes through a declaration's targets; `one` adds the places of each. Errors of the script are told together, or, of
+// an optional probe, kept in `missing`.
+Result<Resolved> resolve_each(const ProbeDecl& probe, const std::function<Result<void>(const Target&, Resolved&)>& one);
 
 // All places of a declaration. The error has a line for each target that can't be resolved, with what is near to it.
 // Where the blacklist can't be read, the kernel decides. Without `addresses`, names are taken as they

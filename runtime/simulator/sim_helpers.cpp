@@ -53,6 +53,10 @@ HELPER_FN(ppid, , , , , ) { return sim().task.ppid; }
 HELPER_FN(uid, , , , , ) { return sim().task.uid; }
 HELPER_FN(gid, , , , , ) { return sim().task.gid; }
 HELPER_FN(task, , , , , ) { return sim().task.task; }
+HELPER_FN(user_reg, offset, , , , ) {
+    const std::vector<uint64_t>& regs = sim().task.user_regs;
+    return offset / 8 < regs.size() ? regs[offset / 8] : 0;
+}
 HELPER_FN(cgroup, , , , , ) { return sim().task.cgroup; }
 
 HELPER_FN(comm, dst, limit, , , ) {

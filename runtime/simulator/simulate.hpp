@@ -31,6 +31,7 @@ struct SimTask {
     uint32_t pid = 1000, tid = 1000, ppid = 1, uid = 0, gid = 0;
     uint64_t task = 0xffff888000001000, cgroup = 1;
     std::string comm = "sim";
+    std::vector<uint64_t> user_regs = std::vector<uint64_t>(21);  // with which it came into the kernel
     std::vector<uint64_t> kstack, ustack;
 };
 

@@ -336,6 +336,16 @@ Result<void> Kallsyms::each_function(std::string_view begin, std::string_view mo
     return {};
 }
 
+Result<std::vector<Symbol>> Kallsyms::beginning(std::string_view begin) {
+    TRY(impl_->load());
+    std::vector<Symbol> found;
+    impl_->each_line([&](const Line& line, uint32_t) {
+        if (line.name.starts_with(begin)) found.push_back(symbol_of(line));
+        return true;
+    });
+    return found;
+}
+
 Result<std::vector<std::string>> Kallsyms::near(std::string_view name) {
     TRY(impl_->load());
     Nearest nearest{std::string(name)};
@@ -377,6 +387,12 @@ Result<Symbol> Kallsyms::at(uint64_t addr) {
 }
 
 void Kallsyms::prefer(uint64_t addr, std::string name) { impl_->preferred.insert_or_assign(addr, std::move(name)); }
+
+uint64_t Kallsyms::preferred(std::string_view name) const {
+    const auto& all = impl_->preferred;
+    const auto found = std::find_if(all.begin(), all.end(), [name](const auto& one) { return one.second == name; });
+    return found == all.end() ? 0 : found->first;
+}
 
 Result<uint64_t> Kallsyms::next(uint64_t addr) {
     TRY(impl_->load_addresses());

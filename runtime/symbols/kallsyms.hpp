@@ -36,10 +36,15 @@ class Kallsyms {
     // Each text symbol whose name begins so, in no order, with repetitions. Names live until the next call of anything.
     Result<void> each_function(std::string_view begin, std::string_view module,
                                const std::function<void(std::string_view)>& visit);
+    // Symbols of any kind, in all parts of the kernel, whose name begins so; their addresses are 0 where they are
+    // hidden.
+    Result<std::vector<Symbol>> beginning(std::string_view begin);
     // The symbol that covers the address; offset = addr - symbol.addr. nullopt-like: empty name.
     Result<Symbol> at(uint64_t addr);
     // Of the names that a function has, the one that at() is to give.
     void prefer(uint64_t addr, std::string name);
+    // What prefer() was told has this name; 0: nothing.
+    uint64_t preferred(std::string_view name) const;
     // Where the next symbol of any kind begins, of the same part of the kernel; 0 if none follows.
     Result<uint64_t> next(uint64_t addr);
     // Of vmlinux, whatever its kind; 0: no such symbol.

@@ -73,6 +73,7 @@ struct Types::Impl {
     Result<void> list_members(TypeId type, uint32_t base_bits, int depth, std::vector<MemberInfo>& into);
     void offer_members(TypeId type, Nearest& nearest, int depth);
     Result<std::optional<Signature>> signature(TypeId function);
+    Result<std::optional<Signature>> attached_to(std::string_view name, std::string_view module);
     void collect_constants();
 };
 
@@ -253,6 +254,33 @@ Result<std::optional<Signature>> Types::function(std::string_view name, std::str
         if (!found) found = std::move(one);
     }
     return found;
+}
+
+// The function that calls what is attached has them behind its own `void *__data`, with their names; the type of what
+// is attached, without.
+Result<std::optional<Signature>> Types::tracepoint(std::string_view name, std::string_view module) {
+    auto found = TRY(function("__traceiter_" + std::string(name), module));
+    if (!found) found = TRY(impl_->attached_to(name, module));
+    if (!found || found->params.empty()) return std::optional<Signature>();
+    found->params.erase(found->params.begin());
+    found->name = name;
+    found->result = 0;
+    found->text.clear();
+    for (size_t i = 0; i < found->params.size(); i++) {
+        Param& param = found->params[i];
+        if (param.name.empty()) param.name = fmt::format("arg{}", i + 1);
+        found->text += fmt::format("{}{}", i ? ", " : "", TRY(spell_type(impl_->graph, param.type, param.name)));
+    }
+    found->text = fmt::format("{}({})", name, found->text);
+    return found;
+}
+
+Result<std::optional<Signature>> Types::Impl::attached_to(std::string_view name, std::string_view module) {
+    for (const TypeId id : graph.find("btf_trace_" + std::string(name), name_type, std::string(module))) {
+        const auto [pointer, node] = TRY(graph.strip(id));
+        if (node.kind == NodeKind::Pointer) return signature(node.target);
+    }
+    return std::optional<Signature>();
 }
 
 // ---- enum constants

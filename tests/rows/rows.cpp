@@ -18,7 +18,8 @@ struct Named {
 
 constexpr Named kinds[] = {
     {"pre", KPL_PROG_PRE},     {"post", KPL_PROG_POST}, {"fault", KPL_PROG_FAULT},
-    {"entry", KPL_PROG_ENTRY}, {"ret", KPL_PROG_RET},
+    {"entry", KPL_PROG_ENTRY}, {"ret", KPL_PROG_RET},   {"tracepoint", KPL_PROG_TRACEPOINT},
+    {"watch", KPL_PROG_WATCH},
 };
 
 constexpr Named map_kinds[] = {

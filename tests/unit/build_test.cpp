@@ -5,6 +5,8 @@
 //   [name]
 //   @args 1 -2 0x1000            ; integer arguments of the hit
 //   @stack 5 6                   ; words above the return address
+//   @passed 1 0x1000             ; what a tracepoint passes, a word each
+//   @user 1 -2                   ; the arguments of a system call; a name that ends in 32 is one of 32 bits
 //   @ret -2                      ; the return value
 //   @node 0x1000 id=3 name="abc" ; a struct node at an address; fields that are not named are 0
 //   @task 0x2000 pid=1           ; likewise a struct task_struct; @unode: a node in the process's memory
@@ -111,6 +113,15 @@ int set_up(Lab& lab, const LuaRow& row) {
         } else if (what == "stack") {
             uint64_t at = 0xffffc90000000000 + host_arch().stack_arg;
             while (in >> word) lab.sim.kernel.add_u64(at, static_cast<uint64_t>(number(word))), at += 8;
+        } else if (what == "passed") {
+            std::vector<uint64_t> words;
+            while (in >> word) words.push_back(static_cast<uint64_t>(number(word)));
+            lab.sim.data.resize(words.size() * 8);
+            std::memcpy(lab.sim.data.data(), words.data(), lab.sim.data.size());
+        } else if (what == "user") {
+            const bool compat = row.script.find("32\"") != row.script.npos;
+            for (uint16_t offset : host_arch().syscalls[compat].args)
+                if (in >> word) lab.sim.task.user_regs[offset / 8] = static_cast<uint64_t>(number(word));
         } else if (what == "ret") {
             in >> word;
             lab.sim.hit.ret = static_cast<uint64_t>(number(word));

@@ -56,7 +56,7 @@ std::string arguments(std::initializer_list<const char*> all) {
 }
 
 std::string kinds(unsigned mask) {
-    static constexpr const char* names[] = {"pre", "post", "fault", "entry", "ret"};
+    static constexpr const char* names[] = {"pre", "post", "fault", "entry", "ret", "tracepoint", "watch"};
     if (mask == (1 << KPL_PROG_KINDS) - 1) return "all";
     std::string text;
     for (unsigned i = 0; i < KPL_PROG_KINDS; i++)

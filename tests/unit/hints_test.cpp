@@ -94,26 +94,22 @@ TEST_CASE("targets of other tracers") {
         {"kretprobe:vfs_read", "write kretprobe(\"vfs_read\", function(p, ret) … end)"},
         {"fentry:vmlinux:vfs_read", "write kprobe(\"vfs_read\", function(p) … end)"},
         {"tracepoint:syscalls:sys_enter_openat",
-         "a system call is a function of its own: kprobe(\"__x64_sys_openat\", function(p, regs) … end), with its arguments in "
-         "regs.di, regs.si, regs.dx"},
-        {"tracepoint:syscalls:sys_exit_read",
-         "a system call is a function of its own: kretprobe(\"__x64_sys_read\", function(p, ret) … end)"},
+         "write syscall(\"openat\", function(p) … end), whose parameters after p are the call's"},
+        {"tracepoint:syscalls:sys_exit_read", "write syscall{ \"read\", ret = function(p, ret) … end }"},
         {"tracepoint:sched:sched_switch",
-         "there are no tracepoints here: probe a function on that way; kprobe-lua -l '*sched_switch*' lists some"},
+         "write tracepoint(\"sched:sched_switch\", function(p) … end), whose parameters after p are what it passes"},
         {"uprobe:/bin/bash:readline", "only functions of the kernel can be probed, not programs"},
         {"/bin/bash:readline", "only functions of the kernel can be probed, not programs"},
         {"interval:s:5", "write every(5, function() … end)"},
         {"interval:ms:200", "write every(200 / 1000, function() … end)"},
         {"timer.s(1)", "write every(1, function() … end)"},
-        {"profile:hz:99",
-         "handlers run where functions of the kernel are called, not by clocks, counters or watchpoints"},
+        {"profile:hz:99", "write profile(99, function(p) … end)"},
         {"BEGIN", "what runs first is the script itself, outside of functions"},
         {"end", "write at_exit(function() … end)"},
         {"kernel.function(\"vfs_read@fs/read_write.c\").return",
          "write kretprobe(\"vfs_read\", function(p, ret) … end)"},
         {"kernel.function(\"vfs_read\")", "write kprobe(\"vfs_read\", function(p) … end)"},
-        {"syscall.open.return",
-         "a system call is a function of its own: kretprobe(\"__x64_sys_open\", function(p, ret) … end)"},
+        {"syscall.open.return", "write syscall{ \"open\", ret = function(p, ret) … end }"},
         {"p:vfs_read", "write kprobe(\"vfs_read\", function(p) … end)"},
         {"r::vfs_read", "write kretprobe(\"vfs_read\", function(p, ret) … end)"},
         {"fbt::vfs_read:entry", "write kprobe(\"vfs_read\", function(p) … end)"},
@@ -123,8 +119,7 @@ TEST_CASE("targets of other tracers") {
         INFO(target);
         CHECK(answer(foreign_target(target)) == expected);
     }
-    CHECK(answer(foreign_target("sys_open"))
-              .starts_with("a system call is a function of its own: kprobe(\"__x64_sys_open\""));
+    CHECK(answer(foreign_target("sys_open")).starts_with("write syscall(\"open\""));
     for (const char* target : {"vfs_read", "ext4:ext4_sync_fs", "vfs_read+0x1a", "begin_new_exec",
                                "tracepoint_probe_register", "iter_file"}) {
         INFO(target);

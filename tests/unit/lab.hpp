@@ -36,7 +36,7 @@ class Lab {
     // Empty: fine. Else the compiler's (or Lua's) errors, `file:line: what` each.
     std::string compile(const std::string& code) {
         if (std::string errors = plan(code); !errors.empty()) return errors;
-        for (HandlerDecl& handler : script_.unit.handlers) handler.user_pointers = user_pointers;
+        for (HandlerDecl& handler : script_.unit.handlers) handler.user_pointers = user_pointers || handler.way;
         auto compiled = compile_unit(
             script_.unit, types_, Options{}, [](const std::string&) {},
             [this](const Warning& w) { warnings += fmt::format("{}:{}: {}\n", w.at.file, w.at.line, w.text); });
@@ -137,6 +137,8 @@ class Lab {
             KernelPlace place;
             place.function = target.symbol;
             place.offset = target.offset;
+            if (probe_kind(probe.kind).source == Source::Syscall)
+                place.way = &host_arch().syscalls[place.function.ends_with("32") ? 1 : 0];
             auto planned = plan_probe(probe, planned_, {place}, unit, types_);
             if (!planned.ok()) return planned.error().message();
         }

@@ -135,6 +135,17 @@ class LabTypes {
                       {"seventh", short_},
                       {"eighth", uchar_}});
         add_function(b, "opened", int_, {{"f", file_pointer_}, {"at", path_pointer_}});
+        // A tracepoint's: passed(struct node *n, int i, unsigned char c, bool flag, struct inner in, short last, char
+        // *path).
+        add_function(b, "__traceiter_passed", int_,
+                     {{"__data", void_pointer_},
+                      {"n", node_pointer_},
+                      {"i", int_},
+                      {"c", uchar_},
+                      {"flag", bool_},
+                      {"in", inner_},
+                      {"last", short_},
+                      {"path", char_pointer_}});
         add_function(b, "find", node_pointer_, {{"id", int_}});
         add_function(b, "nothing", 0, {});
         add_function(b, "truth", bool_, {{"c", uchar_}});

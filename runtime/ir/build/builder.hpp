@@ -246,11 +246,14 @@ class Builder {
 
     // ---- hit.cpp: p and what hangs on it
     Value hit_member(const std::string& name);
+    Value compat();
     Value hit_field(uint32_t offset, Type type);
     Value reg(uint16_t offset, Type type);
     Value args_member(const std::string& name);
     Value args_number(const Value& index);
     Value argument(uint32_t index, const std::string& what);
+    Value passed_value(uint32_t index, const std::string& what);
+    Value user_argument(uint32_t index);
     Value regs_member(const std::string& name);
     Value data_load(const std::string& name);
     void data_store(const std::string& name, const Value& v);

@@ -80,14 +80,18 @@ Values Builder::parameters(const SlotSet& live) {
     // All of them one too far to the left.
     if (hit && next && signature && signature->params.size() > 1 && hit->name == signature->params[0].name &&
         next->name == signature->params[1].name)
-        fail(Err::PARAMETERS_WITHOUT_HIT, hit->name);
+        fail(Err::PARAMETERS_WITHOUT_HIT, hit->name, decl_.probed);
     const bool typed_here = decl_.kind != KPL_PROG_POST && decl_.at_function_entry;
-    if (!typed_here)
+    if (decl_.passed == Passed::Nothing)
+        fail(Err::PASSES_NOTHING, "a parameter after p", decl_.probed);
+    else if (!typed_here)
         fail(Err::NOT_AT_ENTRY, "a parameter of the probed function");
+    else if (decl_.passed == Passed::Values && !signature)
+        fail(Err::NO_SIGNATURE, decl_.probed);
     else if (!decl_.variant.empty())
         fail(Err::VARIANT_PARAMETERS, decl_.variant);
     else if (signature && mirrored > signature->params.size() && !signature->vararg)
-        fail(Err::TOO_MANY_PARAMETERS, mirrored, signature->params.size(), signature->text);
+        fail(Err::TOO_MANY_PARAMETERS, mirrored, signature->params.size(), signature->text, decl_.probed);
     for (uint32_t n = 0; n < mirrored; n++) {
         const bool used = live.test(first + n);
         values.push_back(used && typed_here ? parameter(signature, n) : poison());
@@ -102,7 +106,7 @@ Value Builder::parameter(const Signature* signature, uint32_t index) {
     if (index >= signature->params.size()) return poison();
     const Param& param = signature->params[index];
     // What is passed by value in several registers, or in others, moves all that comes after it.
-    for (uint32_t n = 0; n <= index; n++) {
+    for (uint32_t n = decl_.passed == Passed::Registers ? 0 : index; n <= index; n++) {
         const auto t = ask(s_.types.resolve(signature->params[n].type));
         if (!t) return poison();
         const bool scalar =

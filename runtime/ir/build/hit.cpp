@@ -18,10 +18,20 @@ Value Builder::hit_field(uint32_t offset, Type type) {
     return number(w_.append({.op = Opcode::HitField, .imm = offset}), type);
 }
 
-Value Builder::reg(uint16_t offset, Type type) { return number(w_.append({.op = Opcode::Reg, .imm = offset}), type); }
+Value Builder::reg(uint16_t offset, Type type) {
+    if (decl_.passed == Passed::UserRegisters)
+        return number(w_.call(KPL_H_user_reg, {w_.constant(offset)}, false), type);
+    return number(w_.append({.op = Opcode::Reg, .imm = offset}), type);
+}
 
 Value Builder::hit_member(const std::string& name) {
     const bool returns = decl_.kind == KPL_PROG_RET;
+    if (decl_.kind == KPL_PROG_TRACEPOINT)
+        for (const char* missing : {"regs", "ip", "sp", "addr"})
+            if (name == missing) return fail(Err::NO_REGISTERS, "p." + name);
+    if (decl_.passed == Passed::Nothing)
+        for (const char* missing : {"args", "arg", "func", "addr"})
+            if (name == missing) return fail(Err::PASSES_NOTHING, "p." + name, decl_.probed);
     if (name == "args" || name == "arg") {
         if (returns) return fail(Err::ARGS_IN_RET, name);
         return named(name == "args" ? Kind::Args : Kind::ArgNumbers);
@@ -29,6 +39,7 @@ Value Builder::hit_member(const std::string& name) {
     if (name == "regs") return named(Kind::Regs);
     if (name == "ip") return reg(s_.options.arch->ip, address_type);
     if (name == "sp") return reg(s_.options.arch->sp, address_type);
+    if (name == "compat") return compat();
     if (name == "func") return hit_field(offsetof(kpl_hit, func), symbol_type);
     if (name == "addr") return hit_field(offsetof(kpl_hit, addr), address_type);
     if (name == "ret") {
@@ -45,28 +56,44 @@ Value Builder::hit_member(const std::string& name) {
         return named(Kind::Data);
     }
     Nearest nearest(name);
-    for (const char* there : {"args", "arg", "regs", "ip", "sp", "ret", "ret_addr", "data", "func", "addr"})
+    for (const char* there : {"args", "arg", "regs", "ip", "sp", "ret", "ret_addr", "data", "func", "addr", "compat"})
         nearest.offer(there);
     return fail(Err::NO_HIT_FIELD, name, did_you_mean(nearest.names()));
+}
+
+Value Builder::compat() {
+    if (!decl_.way) return fail(Err::ONLY_SYSCALL, "p.compat");
+    if (!decl_.any_way) return bool_constant(decl_.way->compat);
+    const Arch& arch = *s_.options.arch;
+    const auto task = ask(s_.types.parse("struct task_struct"));
+    if (!task) return poison();
+    const Value current =
+        number(w_.call(KPL_H_task, {}, false), {.kind = Kind::Pointer, .ctype = *task, .space = Space::Kernel});
+    const Value info = member(current, "thread_info", "task().thread_info");
+    if (info.is_poison()) return info;
+    const Value flags = member(info, std::string(arch.compat_field), "p.compat");
+    if (flags.is_poison()) return flags;
+    const ValueId bits = w_.binary(Opcode::And, num(flags), w_.constant(arch.compat_bits));
+    return number(w_.compare(Cmp::Ne, bits, w_.constant(0)), bool_type);
 }
 
 Value Builder::args_member(const std::string& name) {
     if (decl_.kind == KPL_PROG_POST || !decl_.at_function_entry) return fail(Err::NOT_AT_ENTRY, "p.args");
     if (!decl_.variant.empty()) return fail(Err::VARIANT_PARAMETERS, decl_.variant);
-    if (!decl_.signature) return fail(Err::NO_SIGNATURE);
+    if (!decl_.signature) return fail(Err::NO_SIGNATURE, decl_.probed);
     const auto& params = decl_.signature->params;
     for (uint32_t n = 0; n < params.size(); n++)
         if (params[n].name == name) return parameter(&*decl_.signature, n);
     Nearest nearest(name);
     for (const Param& param : params) nearest.offer(param.name);
-    return fail(Err::NO_ARGUMENT, name, did_you_mean(nearest.names()), decl_.signature->text);
+    return fail(Err::NO_ARGUMENT, name, did_you_mean(nearest.names()), decl_.signature->text, decl_.probed);
 }
 
 Value Builder::args_number(const Value& index) {
     const auto n = need_constant(index, "p.arg's index");
     if (!n) return poison();
     if (*n < 1) return fail(Err::ARG_INDEX);
-    if (static_cast<size_t>(*n) > s_.options.arch->args.size() &&
+    if (decl_.passed == Passed::Registers && static_cast<size_t>(*n) > s_.options.arch->args.size() &&
         (decl_.kind == KPL_PROG_POST || !decl_.at_function_entry))
         return fail(Err::NOT_AT_ENTRY, fmt::format("p.arg[{}], which is on the stack", *n));
     if (*n > 64) return fail(Err::ARG_INDEX);
@@ -75,11 +102,29 @@ Value Builder::args_number(const Value& index) {
 
 // The n-th integer argument, from 0: in a register, or at a function's entry on the stack.
 Value Builder::argument(uint32_t index, const std::string& what) {
+    if (decl_.passed == Passed::Values) return passed_value(index, what);
+    if (decl_.passed == Passed::UserRegisters) return user_argument(index);
     const Arch& arch = *s_.options.arch;
     if (index < arch.args.size()) return reg(arch.args[index], int_type);
     const Value sp = reg(arch.sp, uint_type);
     const int64_t offset = arch.stack_arg + 8 * static_cast<int64_t>(index - arch.args.size());
     return number(read(8, {sp.id, offset, Space::Kernel}, what), int_type);
+}
+
+// The program says by the size of its data how many it wants: as many as there are, or the module refuses it.
+Value Builder::passed_value(uint32_t index, const std::string& what) {
+    if (decl_.signature && index >= decl_.signature->params.size())
+        return fail(Err::NO_ARGUMENT, what, "", decl_.signature->text, decl_.probed);
+    fn_.data_size = std::max(fn_.data_size, 8 * (index + 1));
+    return number(w_.load_data(8 * index), int_type);
+}
+
+// A program with 32 bits gives no more of each.
+Value Builder::user_argument(uint32_t index) {
+    const auto& args = decl_.way->args;
+    if (index >= args.size()) return fail(Err::SYSCALL_ARGUMENTS, args.size());
+    const Value word = reg(args[index], int_type);
+    return decl_.way->compat ? number(w_.binary(Opcode::And, word.id, w_.constant(0xffffffff)), int_type) : word;
 }
 
 Value Builder::regs_member(const std::string& name) {

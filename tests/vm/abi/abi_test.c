@@ -92,6 +92,7 @@ int main(int argc, char **argv)
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	failed += run_group(session_tests, only, &ran);
 	failed += run_group(probe_tests, only, &ran);
+	failed += run_group(source_tests, only, &ran);
 	failed += run_group(trace_tests, only, &ran);
 	failed += run_group(data_tests, only, &ran);
 	failed += run_group(helper_tests, only, &ran);

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "kit.h"
 
+#include <asm/ptrace.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -206,6 +207,9 @@ static void identity(void)
 	EQ(run(fd, load(fd, KPL_PROG_PRE, PROG(CALL(gid), EXIT))), getgid());
 	OK(run(fd, load(fd, KPL_PROG_PRE, PROG(CALL(cgroup), EXIT))) != 0);
 	OK(run(fd, load(fd, KPL_PROG_PRE, PROG(CALL(task), EXIT))) >= 0xff00000000000000);
+	/* The very call that runs it. */
+	EQ(run(fd, load(fd, KPL_PROG_PRE, PROG(MOVI(1, offsetof(struct pt_regs, rsi)), CALL(user_reg), EXIT))), KPL_IOC_PROG_RUN);
+	EQ(run(fd, load(fd, KPL_PROG_PRE, PROG(MOVI(1, sizeof(struct pt_regs)), CALL(user_reg), EXIT))), 0);
 	clock_gettime(CLOCK_MONOTONIC, &before);
 	now = run(fd, load(fd, KPL_PROG_PRE, PROG(CALL(now), EXIT)));
 	clock_gettime(CLOCK_MONOTONIC, &after);

@@ -41,6 +41,7 @@ void measure_simple(void)
 	PLAIN(uid);
 	PLAIN(gid);
 	PLAIN(task);
+	PLAIN(user_reg);
 	PLAIN(cgroup);
 	CASE(sdiv, "large by small", .fd = fd, .call = divide, .a = 1ull << 62, .b = 3);
 	CASE(sdiv, "by -1", .fd = fd, .call = divide, .a = 1ull << 63, .b = -1);

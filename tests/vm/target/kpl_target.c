@@ -15,6 +15,9 @@
  *	timer N			kpl_t_timer(i), from a timer's soft interrupt
  *	irq N US		kpl_t_irq(i), from its hard one, each so many microseconds (1000)
  *	outer N			kpl_t_outer(i), which calls kpl_t_inner(i)
+ *	twelve N		the tracepoint kpl_t_twelve with i, 2, 3, … 11 and "twelfth"
+ *	watched N		kpl_t_watch(i) stores i in kpl_t_watched, and reads kpl_t_neighbour
+ *	bare N			the tracepoint kpl_t_bare with i
  *	open PATH		opens a file from a kernel thread: 0 or the error
  *	path LEN		makes kpl_t_path a way of 64 directories, each name so long
  *	kprobes N, kretprobes N	registers N of them on kpl_t_f000 and so on, and unregisters them
@@ -38,6 +41,8 @@
 #include <linux/slab.h>
 
 #include "kpl_target.h"
+#define CREATE_TRACE_POINTS
+#include "kpl_target_trace.h"
 
 static char result[64];
 static DECLARE_COMPLETION(all_done);
@@ -50,6 +55,8 @@ static bool awake = true;
 static DECLARE_WAIT_QUEUE_HEAD(moved);
 /* 8 KB without a zero byte, and one behind them. */
 static char __used kpl_t_long[8192 + 1] = { [0 ... 8191] = 'x' };
+
+static u64 kpl_t_watched __aligned(8), kpl_t_neighbour __aligned(8) = 5;
 
 /* The path of a directory that is not there, 64 deep. */
 static struct dentry kpl_t_dentries[64 + 1];
@@ -78,6 +85,13 @@ noinline long kpl_t_plain(long a, long b, const char *name)
 {
 	KEEP();
 	return a + b + name[0];
+}
+
+/* One store in all, of eight bytes, and one load. */
+noinline long kpl_t_watch(long n)
+{
+	WRITE_ONCE(kpl_t_watched, n);
+	return READ_ONCE(kpl_t_neighbour);
 }
 
 noinline long kpl_t_many(long a, long b, long c, long d, long e, long f, long g, long h, long i)
@@ -524,6 +538,12 @@ static int run_set(const char *text, const struct kernel_param *kp)
 			sum += wrong_values(i);
 		else if (!strcmp(what, "functions"))
 			sum += functions[i % ARRAY_SIZE(functions)](i);
+		else if (!strcmp(what, "twelve"))
+			trace_kpl_t_twelve(i, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, "twelfth");
+		else if (!strcmp(what, "bare"))
+			trace_kpl_t_bare(i);
+		else if (!strcmp(what, "watched"))
+			sum += kpl_t_watch(i);
 	}
 	sprintf(result, "%ld", sum);
 	return 0;

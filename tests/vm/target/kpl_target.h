@@ -25,6 +25,7 @@ long kpl_t_timer(long n);
 long kpl_t_die(long really);
 long kpl_t_irq(long n);
 long kpl_t_starting(long n);
+long kpl_t_watch(long n);
 
 /* F(000) to F(199) */
 #define TEN(F, d) \

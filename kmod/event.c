@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * Perf events of each CPU.  Process context, but for the hits.
+ *
+ * An event of a CPU ends with it, and a CPU that comes up has none.  What says
+ * so is called with the hotplug lock held for writing, which creating and
+ * releasing an event may want to read: a work item does it right after.
+ */
+#include <linux/cpu.h>
+#include <linux/cpuhotplug.h>
+#include <linux/slab.h>
+#include <linux/workqueue.h>
+
+#include "area.h"
+#include "event.h"
+#include "handle.h"
+#include "stats.h"
+
+/* Of one CPU. */
+struct kpl_event_of_cpu {
+	struct perf_event *event;
+	u32 life;		/* of the CPU, in which it was made */
+};
+
+struct kpl_events {
+	struct list_head list;	/* of armed ones */
+	struct kpl_probe *pr;
+	struct perf_event_attr attr;
+	bool one_cpu;		/* the first that is up */
+	perf_overflow_handler_t hit;
+	struct kpl_event_of_cpu cpus[];	/* nr_cpu_ids */
+};
+
+/* Nothing under it waits for user space. */
+static DEFINE_MUTEX(kpl_events_lock);
+static LIST_HEAD(kpl_events_armed);
+
+static struct cpumask kpl_cpus_up;
+static u32 *kpl_cpu_lives;	/* how often each has come up */
+static int kpl_cpu_state;
+
+/* ------------------------------------------------------------------ the events */
+
+static bool kpl_events_want(const struct kpl_events *es, u32 cpu)
+{
+	if (es->one_cpu)
+		return cpu == cpumask_first(&kpl_cpus_up);
+	return cpumask_test_cpu(cpu, &kpl_cpus_up);
+}
+
+static int kpl_events_make(struct kpl_events *es, u32 cpu)
+{
+	struct perf_event *event;
+
+	es->cpus[cpu].life = READ_ONCE(kpl_cpu_lives[cpu]);
+	event = perf_event_create_kernel_counter(&es->attr, cpu, NULL, es->hit, es->pr);
+	if (!IS_ERR(event)) {
+		es->cpus[cpu].event = event;
+		return 0;
+	}
+	/* It goes just now, and the work item comes by again. */
+	return PTR_ERR(event) == -ENODEV ? 0 : PTR_ERR(event);
+}
+
+static void kpl_events_drop(struct kpl_events *es, u32 cpu)
+{
+	if (es->cpus[cpu].event)
+		perf_event_release_kernel(es->cpus[cpu].event);
+	es->cpus[cpu].event = NULL;
+}
+
+static void kpl_events_drop_all(struct kpl_events *es)
+{
+	u32 cpu;
+
+	for (cpu = 0; cpu < nr_cpu_ids; cpu++)
+		kpl_events_drop(es, cpu);
+}
+
+/* Makes what is missing, drops what is left over; the first error. */
+static int kpl_events_follow(struct kpl_events *es)
+{
+	u32 cpu;
+	int err = 0;
+
+	for (cpu = 0; cpu < nr_cpu_ids; cpu++) {
+		bool want = kpl_events_want(es, cpu);
+
+		if (!want || es->cpus[cpu].life != READ_ONCE(kpl_cpu_lives[cpu]))
+			kpl_events_drop(es, cpu);
+		if (want && !es->cpus[cpu].event)
+			err = err ?: kpl_events_make(es, cpu);
+	}
+	return err;
+}
+
+/* A CPU that has come or gone is no reason to fail: where no event can be made, none is. */
+static void kpl_cpus_changed(struct work_struct *work)
+{
+	struct kpl_events *es;
+
+	mutex_lock(&kpl_events_lock);
+	list_for_each_entry(es, &kpl_events_armed, list)
+		kpl_events_follow(es);
+	mutex_unlock(&kpl_events_lock);
+}
+
+static DECLARE_WORK(kpl_cpus_work, kpl_cpus_changed);
+
+static int kpl_cpu_comes(unsigned int cpu)
+{
+	WRITE_ONCE(kpl_cpu_lives[cpu], kpl_cpu_lives[cpu] + 1);
+	cpumask_set_cpu(cpu, &kpl_cpus_up);
+	schedule_work(&kpl_cpus_work);
+	return 0;
+}
+
+static int kpl_cpu_goes(unsigned int cpu)
+{
+	cpumask_clear_cpu(cpu, &kpl_cpus_up);
+	schedule_work(&kpl_cpus_work);
+	return 0;
+}
+
+int kpl_event_init(void)
+{
+	kpl_cpu_lives = kcalloc(nr_cpu_ids, sizeof(*kpl_cpu_lives), GFP_KERNEL);
+	if (!kpl_cpu_lives)
+		return -ENOMEM;
+	kpl_cpu_state = cpuhp_setup_state(CPUHP_AP_ONLINE_DYN, "kprobe_lua:online", kpl_cpu_comes,
+					  kpl_cpu_goes);
+	if (kpl_cpu_state >= 0)
+		return 0;
+	kfree(kpl_cpu_lives);
+	return kpl_cpu_state;
+}
+
+void kpl_event_exit(void)
+{
+	cpuhp_remove_state(kpl_cpu_state);
+	cancel_work_sync(&kpl_cpus_work);
+	kfree(kpl_cpu_lives);
+}
+
+/* ----------------------------------------------------------- what kinds share */
+
+struct kpl_events *kpl_events_alloc(struct kpl_probe *pr, const struct perf_event_attr *attr,
+				    bool one_cpu, perf_overflow_handler_t hit)
+{
+	struct kpl_events *es = kzalloc(struct_size(es, cpus, nr_cpu_ids), KPL_GFP);
+
+	if (!es)
+		return NULL;
+	es->pr = pr;
+	es->attr = *attr;
+	es->one_cpu = one_cpu;
+	es->hit = hit;
+	INIT_LIST_HEAD(&es->list);
+	return es;
+}
+
+u64 kpl_events_memory(const struct kpl_attach *a, const struct kpl_prog **progs)
+{
+	return struct_size((struct kpl_events *)NULL, cpus, nr_cpu_ids) +
+	       (u64)nr_cpu_ids * sizeof(struct perf_event);
+}
+
+static int kpl_events_on(struct kpl_probe *pr)
+{
+	struct kpl_events *es = pr->events;
+	int err;
+
+	if (pr->armed)
+		return 0;
+	mutex_lock(&kpl_events_lock);
+	err = kpl_events_follow(es);
+	if (err)
+		kpl_events_drop_all(es);
+	else
+		list_add(&es->list, &kpl_events_armed);
+	mutex_unlock(&kpl_events_lock);
+	pr->armed = !err;
+	return err;
+}
+
+static void kpl_events_off(struct kpl_probe *pr)
+{
+	mutex_lock(&kpl_events_lock);
+	list_del_init(&pr->events->list);
+	kpl_events_drop_all(pr->events);
+	mutex_unlock(&kpl_events_lock);
+	pr->armed = false;
+}
+
+void kpl_events_arm(struct kpl_probe **prs, u32 nr)
+{
+	u32 i;
+
+	for (i = 0; i < nr; i++) {
+		prs[i]->error = kpl_interrupted(prs[i]) ? -EINTR : kpl_events_on(prs[i]);
+		kpl_step(prs[i]);
+	}
+}
+
+void kpl_events_disarm(struct kpl_probe **prs, u32 nr)
+{
+	u32 i;
+
+	for (i = 0; i < nr; i++) {
+		kpl_events_off(prs[i]);
+		prs[i]->error = 0;
+	}
+}
+
+void kpl_events_remove(struct kpl_probe **prs, u32 nr)
+{
+	u32 i;
+
+	kpl_events_disarm(prs, nr);
+	for (i = 0; i < nr; i++)
+		prs[i]->added = false;
+}
+
+void kpl_events_free(struct kpl_probe *pr)
+{
+	kfree(pr->events);
+}
+
+enum kpl_probe_state kpl_events_state(struct kpl_probe *pr)
+{
+	return pr->armed ? KPL_STATE_ARMED : KPL_STATE_DISABLED;
+}
+
+void kpl_events_stats(struct kpl_probe *pr, struct kpl_probe_stats *out)
+{
+	kpl_counts_read(&pr->origin, KPL_SIDE_FIRST, &out->entry);
+}
+
+/* -------------------------------------------------------- clocks and counters */
+
+/* A hit: the event's own context, an interrupt for clocks; preemption off. */
+static void kpl_hit_event(struct perf_event *event, struct perf_sample_data *data,
+			  struct pt_regs *regs)
+{
+	const struct kpl_probe *pr = event->overflow_handler_context;
+
+	if (!kpl_over(pr) && !(pr->when.mask && kpl_skipped(pr)))
+		kpl_handle(pr, KPL_SIDE_FIRST, regs);
+}
+
+/* False: there is no such event. */
+static bool kpl_event_attr(const struct kpl_probe *pr, struct perf_event_attr *attr)
+{
+	static const struct {
+		u32 type;
+		u64 least, most;	/* of `period` */
+		u32 configs;		/* addr is below it */
+		bool freq;
+	} kinds[KPL_EVENTS] = {
+		[KPL_EVENT_PROFILE] = { PERF_TYPE_SOFTWARE, 1, KPL_MAX_HZ, 1, true },
+		[KPL_EVENT_INTERVAL] = { PERF_TYPE_SOFTWARE, KPL_MIN_INTERVAL, S64_MAX, 1 },
+		[KPL_EVENT_SOFTWARE] = { PERF_TYPE_SOFTWARE, 1, S64_MAX, PERF_COUNT_SW_MAX },
+		[KPL_EVENT_HARDWARE] = { PERF_TYPE_HARDWARE, 1, S64_MAX, PERF_COUNT_HW_MAX },
+	};
+
+	if (pr->event >= KPL_EVENTS || !kinds[pr->event].configs)
+		return false;
+	if (pr->period < kinds[pr->event].least || pr->period > kinds[pr->event].most ||
+	    pr->origin.addr >= kinds[pr->event].configs)
+		return false;
+	*attr = (struct perf_event_attr) {
+		.type = kinds[pr->event].type,
+		.size = sizeof(*attr),
+		.config = pr->origin.addr,
+		.sample_period = pr->period,	/* or sample_freq: they are one */
+		.freq = kinds[pr->event].freq,
+		.pinned = 1,
+	};
+	return true;
+}
+
+static void kpl_event_add(struct kpl_probe **prs, u32 nr)
+{
+	struct perf_event_attr attr;
+	u32 i;
+
+	for (i = 0; i < nr; i++) {
+		prs[i]->error = -EINVAL;
+		if (!prs[i]->len && kpl_event_attr(prs[i], &attr)) {
+			prs[i]->events = kpl_events_alloc(prs[i], &attr,
+							  prs[i]->event == KPL_EVENT_INTERVAL,
+							  kpl_hit_event);
+			prs[i]->error = prs[i]->events ? 0 : -ENOMEM;
+		}
+		prs[i]->added = !prs[i]->error;
+		kpl_step(prs[i]);
+	}
+}
+
+const struct kpl_probe_ops kpl_event_ops = {
+	.kind = KPL_PROBE_EVENT,
+	.takes_event = true,
+	.memory = kpl_events_memory,
+	.kinds = { KPL_PROG_PRE, KPL_PROG_KINDS, KPL_PROG_KINDS },
+	.run[KPL_OP_ADD] = kpl_event_add,
+	.run[KPL_OP_ARM] = kpl_events_arm,
+	.run[KPL_OP_DISARM] = kpl_events_disarm,
+	.run[KPL_OP_REMOVE] = kpl_events_remove,
+	.free = kpl_events_free,
+	.state = kpl_events_state,
+	.stats = kpl_events_stats,
+};

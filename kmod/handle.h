@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * One handler of a probe at a hit, whatever the kind: filter, guard, run, count.
+ * Any context, preemption off.
+ */
+#ifndef KPL_HANDLE_H
+#define KPL_HANDLE_H
+
+#include "kind.h"
+#include "overload.h"
+
+static __always_inline const struct kpl_probe *kpl_probe_of(struct kprobe *kp)
+{
+	return container_of(kp, struct kpl_probe, rp.kp);
+}
+
+/* Whether the hit is not one of those that a probe is for. */
+bool kpl_when_fails(const struct kpl_when *when);
+
+/* A handler ended otherwise than well: how to count it. */
+enum kpl_count kpl_ended(const struct kpl_ctx *ctx, const struct kpl_handler *handler, u64 result);
+
+/* A handler without instance data stopped: the fault handler, if there is one, runs instead. */
+void kpl_stopped(const struct kpl_probe *pr, enum kpl_side side, u64 result);
+
+/*
+ * After exit() nothing is delivered, nor counted; nor of a probe that took too
+ * much.  A plain load makes for a shorter test.
+ */
+static __always_inline bool kpl_over(const struct kpl_probe *pr)
+{
+	return unlikely(!data_race(*pr->origin.live));
+}
+
+/* Refused by `when`; only for probes that have one. */
+static __always_inline bool kpl_skipped(const struct kpl_probe *pr)
+{
+	if (!kpl_when_fails(&pr->when))
+		return false;
+	kpl_count(&pr->origin, KPL_SIDE_FIRST, KPL_C_SKIPPED);
+	return true;
+}
+
+/* Takes the guard; false: the hit is counted as missed. */
+static __always_inline bool kpl_begin(struct kpl_ctx *ctx, const struct kpl_probe *pr,
+				      enum kpl_side side)
+{
+	if (unlikely(ctx->busy)) {
+		kpl_count(&pr->origin, side, KPL_C_MISSED);
+		return false;
+	}
+	ctx->begun = 1;
+	barrier();
+	return true;
+}
+
+static __always_inline void kpl_end(void)
+{
+	barrier();
+	__this_cpu_write(kpl_ctx.busy, 0);
+}
+
+/* Under the guard, which it gives back; what this kind of hit brings is in `ctx`. */
+static __always_inline void kpl_run_begun(const struct kpl_probe *pr, struct kpl_ctx *ctx,
+					  enum kpl_side side)
+{
+	u64 result;
+
+	if (pr->handler[side].looks == KPL_LOOKS_AT_ALL)
+		kpl_look(ctx, &pr->origin);
+	result = kpl_run(ctx, &pr->handler[side]);
+	if (likely(result == KPL_RET_DONE))
+		kpl_count(&pr->origin, side, KPL_C_HANDLED);
+	else
+		kpl_stopped(pr, side, result);
+	kpl_end();
+}
+
+static __always_inline void kpl_handle(const struct kpl_probe *pr, enum kpl_side side,
+				       struct pt_regs *regs)
+{
+	struct kpl_ctx *ctx = kpl_ctx_here();
+
+	if (kpl_over(pr))
+		return;
+	if (!kpl_begin(ctx, pr, side))
+		return;
+	ctx->hit.regs = (unsigned long)regs;
+	kpl_run_begun(pr, ctx, side);
+}
+
+#endif

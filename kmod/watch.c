@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * Watchpoints on the kernel's data: breakpoints of the processor, on each CPU.
+ * Process context, but for the hits.
+ *
+ * On arm64 the kernel steps over the access only for callbacks of its own: the
+ * same store would trap for ever.
+ */
+#include <linux/hw_breakpoint.h>
+#include <linux/perf_event.h>
+#include <linux/uaccess.h>
+
+#include "event.h"
+#include "handle.h"
+#include "watch.h"
+
+#if defined(CONFIG_X86) && defined(CONFIG_HAVE_HW_BREAKPOINT)
+
+/* What is there; any context. */
+static int kpl_watch_read(const struct kpl_probe *pr, u64 *value)
+{
+	*value = 0;
+	return copy_from_kernel_nofault(value, (void *)(unsigned long)pr->origin.addr, pr->len);
+}
+
+/*
+ * A hit: right after the access, as an NMI is.  Before it was what the last hit
+ * saw: others may have come between that were missed, and devices trap nobody.
+ */
+static void kpl_hit_watch(struct perf_event *event, struct perf_sample_data *data,
+			  struct pt_regs *regs)
+{
+	struct kpl_probe *pr = event->overflow_handler_context;
+	struct kpl_ctx *ctx = kpl_ctx_here();
+	u64 values[2];
+
+	if (kpl_over(pr) || (pr->when.mask && kpl_skipped(pr)))
+		return;
+	if (!kpl_begin(ctx, pr, KPL_SIDE_FIRST))
+		return;
+	kpl_watch_read(pr, &values[1]);
+	values[0] = xchg(&pr->seen, values[1]);
+	ctx->hit.regs = (unsigned long)regs;
+	ctx->hit.data = (unsigned long)values;
+	kpl_run_begun(pr, ctx, KPL_SIDE_FIRST);
+}
+
+static int kpl_watch_add_one(struct kpl_probe *pr)
+{
+	const struct kpl_prog *prog = pr->handler[KPL_SIDE_FIRST].prog;
+	u64 addr = pr->origin.addr;
+	struct perf_event_attr attr;
+
+	if ((pr->event != KPL_EVENT_WRITE && pr->event != KPL_EVENT_ACCESS) || pr->period ||
+	    !is_power_of_2(pr->len) || pr->len > 8 || addr % pr->len || prog->data_size > 16)
+		return -EINVAL;
+	/* Of the process: not ours to watch; or what no kernel has. */
+	if (addr < TASK_SIZE_MAX || kpl_watch_read(pr, &pr->seen))
+		return -EFAULT;
+	hw_breakpoint_init(&attr);
+	attr.bp_addr = addr;
+	attr.bp_len = pr->len;
+	attr.bp_type = pr->event == KPL_EVENT_WRITE ? HW_BREAKPOINT_W : HW_BREAKPOINT_RW;
+	pr->events = kpl_events_alloc(pr, &attr, false, kpl_hit_watch);
+	return pr->events ? 0 : -ENOMEM;
+}
+
+static void kpl_watch_add(struct kpl_probe **prs, u32 nr)
+{
+	u32 i;
+
+	for (i = 0; i < nr; i++) {
+		prs[i]->error = kpl_watch_add_one(prs[i]);
+		prs[i]->added = !prs[i]->error;
+		kpl_step(prs[i]);
+	}
+}
+
+/* What has changed while it was off is not seen as a change. */
+static void kpl_watch_arm(struct kpl_probe **prs, u32 nr)
+{
+	u32 i;
+
+	for (i = 0; i < nr; i++)
+		if (!prs[i]->armed)
+			kpl_watch_read(prs[i], &prs[i]->seen);
+	kpl_events_arm(prs, nr);
+}
+
+#else
+
+static void kpl_watch_add(struct kpl_probe **prs, u32 nr)
+{
+	u32 i;
+
+	for (i = 0; i < nr; i++)
+		prs[i]->error = -EOPNOTSUPP;
+}
+
+#define kpl_watch_arm	kpl_events_arm
+#endif
+
+const struct kpl_probe_ops kpl_watch_ops = {
+	.kind = KPL_PROBE_WATCH,
+	.takes_event = true,
+	.memory = kpl_events_memory,
+	.kinds = { KPL_PROG_WATCH, KPL_PROG_KINDS, KPL_PROG_KINDS },
+	.run[KPL_OP_ADD] = kpl_watch_add,
+	.run[KPL_OP_ARM] = kpl_watch_arm,
+	.run[KPL_OP_DISARM] = kpl_events_disarm,
+	.run[KPL_OP_REMOVE] = kpl_events_remove,
+	.free = kpl_events_free,
+	.state = kpl_events_state,
+	.stats = kpl_events_stats,
+};

@@ -1,0 +1,3 @@
+-- SPDX-License-Identifier: MIT
+local reads = count()
+syscall("read", function() reads:add() end)

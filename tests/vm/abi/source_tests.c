@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT */
+/* Tracepoints, clocks, counters and watchpoints by raw ioctls: exact counts, and what the module takes from nobody. */
+#define _GNU_SOURCE
+#include "kit.h"
+
+#include <linux/perf_event.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define ENTRY	"__bpf_trace_tp_map_signal_generate"
+
+static struct kpl_attach tracepoint_at(uint64_t addr, int prog)
+{
+	return (struct kpl_attach) {
+		.addr = addr, .kind = KPL_PROBE_TRACEPOINT,
+		.prog = { prog, KPL_NO_PROG, KPL_NO_PROG },
+		.when = { .mask = KPL_WHEN_PID, .pid = getpid() },
+	};
+}
+
+/* A program that reads `words` of what it is passed. */
+static int reader(int fd, unsigned words)
+{
+	struct kpl_prog_load l = { .kind = KPL_PROG_TRACEPOINT, .data_size = 8 * words };
+
+	return load_with(fd, &l, PROG(LD(2, 1, HIT(data)), LD(3, 2, 8 * (words - 1)), RETURN(0)));
+}
+
+static void signals(unsigned n)
+{
+	signal(SIGUSR1, SIG_IGN);
+	while (n--)
+		raise(SIGUSR1);
+}
+
+/* Each value is the tracepoint's: two probes at one, a map by the first. */
+static void counted(void)
+{
+	int fd = session();
+	struct kpl_map_create map = { .kind = KPL_MAP_SUM };
+	unsigned id = map_create(fd, &map);
+	struct kpl_prog_load l = { .kind = KPL_PROG_TRACEPOINT, .data_size = 8 };
+	int prog = load_with(fd, &l, PROG(MOV(6, 1), LD(2, 1, HIT(data)), LD(4, 2, 0), MAP(2, id), MOVI(3, 0), CALL(agg_add),
+					  RETURN(0)));
+	struct kpl_attach two[2] = { tracepoint_at(symbol(ENTRY), prog), tracepoint_at(symbol(ENTRY), reader(fd, 5)) };
+
+	EQ(attach(fd, two, 2), 0);
+	EQ(stats(fd, two[0].id).state, KPL_STATE_ARMED);
+	signals(300);
+	EQ(stats(fd, two[0].id).entry.handled, 300);
+	EQ(stats(fd, two[1].id).entry.handled, 300);
+	EQ(agg_total(fd, &map, 0), 300 * SIGUSR1);
+	EQ(control(fd, KPL_CTL_DISABLE, two[0].id), 0);
+	signals(10);
+	EQ(stats(fd, two[0].id).entry.hits - stats(fd, two[0].id).entry.skipped, 300);
+	EQ(stats(fd, two[1].id).entry.handled, 310);
+	EQ(control(fd, KPL_CTL_ENABLE, two[0].id), 0);
+	signals(5);
+	EQ(stats(fd, two[0].id).entry.handled, 305);
+	EQ(control(fd, KPL_CTL_DETACH, two[0].id), 0);
+	EQ(stats(fd, two[0].id).state, KPL_STATE_DETACHED);
+	close(fd);
+}
+
+static int attach_error(int fd, struct kpl_attach a)
+{
+	FAILS(ECANCELED, attach(fd, &a, 1));
+	return -a.error;
+}
+
+/* What no tracepoint is, and more than one passes. */
+static void not_a_tracepoint(void)
+{
+	int fd = session(), prog = reader(fd, 1);
+
+	EQ(attach_error(fd, tracepoint_at(symbol(ENTRY), reader(fd, 6))), EINVAL);
+	EQ(attach_error(fd, tracepoint_at(symbol(ENTRY) + 8, prog)), ENOENT);
+	EQ(attach_error(fd, tracepoint_at(symbol("jiffies_64"), prog)), ENOENT);
+	EQ(attach_error(fd, tracepoint_at(symbol("vfs_read"), prog)), ENOENT);
+	EQ(attach_error(fd, tracepoint_at(0, prog)), ENOENT);
+	EQ(attach_error(fd, tracepoint_at((uintptr_t)&fd, prog)), ENOENT);
+	EQ(attach_error(fd, tracepoint_at(0xdead000000000100, prog)), ENOENT);
+	EQ(attach_error(fd, tracepoint_at(symbol(ENTRY), load(fd, KPL_PROG_PRE, PROG(RETURN(0))))), EINVAL);
+	close(fd);
+}
+
+static struct kpl_attach event_of(int prog, unsigned event, uint64_t period, uint64_t addr)
+{
+	return (struct kpl_attach) {
+		.addr = addr, .kind = KPL_PROBE_EVENT, .event = event, .period = period,
+		.prog = { prog, KPL_NO_PROG, KPL_NO_PROG },
+	};
+}
+
+static void clocks_and_counters(void)
+{
+	int fd = session(), prog = load(fd, KPL_PROG_PRE, PROG(RETURN(0)));
+	struct kpl_attach faults = event_of(prog, KPL_EVENT_SOFTWARE, 1, PERF_COUNT_SW_PAGE_FAULTS);
+	char *pages;
+	int i;
+
+	faults.when.mask = KPL_WHEN_PID;
+	faults.when.pid = getpid();
+	EQ(attach(fd, &faults, 1), 0);
+	pages = aligned_alloc(4096, 100 * 4096);
+	for (i = 0; i < 100; i++)
+		((volatile char *)pages)[4096 * i] = 1;
+	OK(stats(fd, faults.id).entry.handled >= 100);
+	adds_up(&(struct kpl_probe_stats[]){ stats(fd, faults.id) }[0]);
+	free(pages);
+	WAIT(stats(fd, attach_one(fd, event_of(prog, KPL_EVENT_PROFILE, 1000, 0))).entry.handled > 20);
+	EQ(attach_error(fd, event_of(prog, KPL_EVENT_PROFILE, 0, 0)), EINVAL);
+	EQ(attach_error(fd, event_of(prog, KPL_EVENT_PROFILE, KPL_MAX_HZ + 1, 0)), EINVAL);
+	EQ(attach_error(fd, event_of(prog, KPL_EVENT_INTERVAL, KPL_MIN_INTERVAL - 1, 0)), EINVAL);
+	EQ(attach_error(fd, event_of(prog, KPL_EVENT_SOFTWARE, 1, PERF_COUNT_SW_MAX)), EINVAL);
+	EQ(attach_error(fd, event_of(prog, KPL_EVENT_WRITE, 0, symbol("jiffies_64"))), EINVAL);
+	EQ(attach_error(fd, event_of(prog, KPL_EVENTS, 1, 0)), EINVAL);
+	EQ(attach_error(fd, event_of(prog, ~0u, 1, 0)), EINVAL);
+	close(fd);
+}
+
+static struct kpl_attach watch_at(int prog, uint64_t addr, unsigned len, unsigned event)
+{
+	return (struct kpl_attach) {
+		.addr = addr, .kind = KPL_PROBE_WATCH, .event = event, .len = len,
+		.prog = { prog, KPL_NO_PROG, KPL_NO_PROG },
+	};
+}
+
+static void watched(void)
+{
+	int fd = session(), prog = load(fd, KPL_PROG_WATCH, PROG(RETURN(0))), i;
+	struct kpl_prog_load l = { .kind = KPL_PROG_WATCH, .data_size = 24 };
+	uint64_t jiffies = symbol("jiffies_64");
+	unsigned id;
+
+	id = attach_one(fd, watch_at(prog, jiffies, 8, KPL_EVENT_WRITE));
+	WAIT(stats(fd, id).entry.handled > 5);
+	EQ(control(fd, KPL_CTL_DETACH, id), 0);
+	for (i = 3; i < 9; i++)
+		if (i != 4 && i != 8)
+			EQ(attach_error(fd, watch_at(prog, jiffies, i, KPL_EVENT_WRITE)), EINVAL);
+	EQ(attach_error(fd, watch_at(prog, jiffies, 0, KPL_EVENT_WRITE)), EINVAL);
+	EQ(attach_error(fd, watch_at(prog, jiffies + 4, 8, KPL_EVENT_WRITE)), EINVAL);
+	EQ(attach_error(fd, watch_at(prog, jiffies, 8, KPL_EVENT_PROFILE)), EINVAL);
+	EQ(attach_error(fd, watch_at(load_with(fd, &l, PROG(RETURN(0))), jiffies, 8, KPL_EVENT_WRITE)), EINVAL);
+	EQ(attach_error(fd, watch_at(prog, (uintptr_t)&jiffies, 8, KPL_EVENT_WRITE)), EFAULT);
+	EQ(attach_error(fd, watch_at(prog, 0, 8, KPL_EVENT_WRITE)), EFAULT);
+	EQ(attach_error(fd, watch_at(prog, 0x8000000000000000, 8, KPL_EVENT_WRITE)), EFAULT);
+	EQ(attach_error(fd, watch_at(prog, -8ull, 8, KPL_EVENT_WRITE)), EFAULT);
+	close(fd);
+}
+
+/* What the fields of these mean nothing for. */
+static void others_take_none(void)
+{
+	int fd = session(), prog = load(fd, KPL_PROG_PRE, PROG(RETURN(0)));
+	struct kpl_attach a = probe_at(CALLED, KPL_PROBE_KPROBE, prog, KPL_NO_PROG);
+
+	a.period = 1;
+	EQ(attach_error(fd, a), EINVAL);
+	a.period = 0;
+	a.event = KPL_EVENT_PROFILE;
+	EQ(attach_error(fd, a), EINVAL);
+	a.event = 0;
+	a.len = 8;
+	EQ(attach_error(fd, a), EINVAL);
+	close(fd);
+}
+
+const struct test source_tests[] = {
+	{ "tracepoints: values and counts", counted },
+	{ "tracepoints: only what the kernel calls one", not_a_tracepoint },
+	{ "clocks and counters", clocks_and_counters },
+	{ "watchpoints", watched },
+	{ "fields of other kinds", others_take_none },
+	{}
+};

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: MIT
+# Watchpoints: each write to a variable of the target, with what was there before; lengths, neighbours, the fifth; what is wrong.
+target_lua
+script watch.lua <<'LUA'
+local target = require "target"
+local writes, seen = event(), count()
+local one = watch { "kpl_target:kpl_t_watched", len = 8, on = "w", function(p, before, after)
+  writes { before = before, after = after, at = sym(p.ip), same = p.args.after == after }
+end }
+local other = watch { "kpl_target:kpl_t_neighbour", on = "rw", function(p, before, after) seen[before == after]:add() end }
+writes:each(function(e) print(e.before, e.after, (e.at:gsub("+.*", "")), e.same) end)
+target.steps {
+  function() target.call "watched 3" end,
+  function()
+    print("hits", one:stats().hits, other:stats().hits, seen:value(true))
+    one:disable()
+    print(one.state, other.state)
+  end,
+  function() target.call "watched 2" end,
+  function() one:enable() end,
+  function() target.call "watched 1" end,
+  function() print("again", one:stats().hits) end,
+}
+LUA
+run kprobe-lua -q watch.lua
+status 0
+line '0	1	kpl_t_watch	true'
+line '1	2	kpl_t_watch	true'
+line '2	3	kpl_t_watch	true'
+line 'hits	3	3	3'
+line 'disabled	armed'
+line '2	1	kpl_t_watch	true'
+line 'again	4'
+refuses() {
+    echo "$2" > wrong.lua
+    run kprobe-lua wrong.lua
+    status 1
+    one_error
+    err "^wrong.lua:1: $1"
+}
+refuses "no symbol 'jiffies_46' in this kernel; near to it: jiffies_64" 'watch { "jiffies_46", function() end }'
+refuses "watch: 8 bytes are watched at a multiple of 8, and jiffies_64\+0x4 lies at 0x" 'watch { "jiffies_64+4", len = 8, function() end }'
+refuses "watch: 'len' must be 1, 2, 4 or 8" 'watch { "jiffies_64", len = 3, function() end }'
+refuses 'watch: .on. must be "w" or "rw"' 'watch { "jiffies_64", on = "r", function() end }'
+refuses "watch: 0x8000000000000000 is no address of the kernel's data" 'watch { 0x8000000000000000ULL, function() end }'
+refuses "watch: 0x400000 is no address of the kernel's data" 'watch { 0x400000, function() end }'
+refuses "can't probe 0xffffc7ffffff0000: no memory of the kernel lies there" 'watch { 0xffffc7ffffff0000ULL, function() end }'
+refuses "'current_task' is a variable of each CPU: watch one copy|no symbol 'current_task'" 'watch { "current_task", function() end }'
+run kprobe-lua -e 'for i = 0, 4 do watch { "jiffies_64", len = 1, function() end } end'
+status 1
+err "can't probe jiffies_64: no debug register is free on some CPU.*; 4 are this script.s$"
+# a writer that is everywhere, and a handler that reads and sends
+run kprobe-lua -q -c 'sh -c "i=0; while [ \$i -lt 300 ]; do i=\$((i+1)); cat /dev/null; done"' -e 'watch { "total_forks", function(p, before, after) printf("%d %s\n", after - before, comm()) end }'
+status 0
+out '^1 sh$'
+left_nothing
