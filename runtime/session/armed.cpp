@@ -16,8 +16,8 @@ namespace kpl {
 namespace {
 
 const char* state_name(uint32_t state) {
-    static constexpr const char* names[] = {"int3", "optimized", "ftrace",   "disabled",
-                                            "gone", "detached",  "overload", "direct", "armed"};
+    static constexpr const char* names[] = {"int3",     "optimized", "ftrace", "disabled", "gone",
+                                            "detached", "overload",  "direct", "armed"};
     return state < std::size(names) ? names[state] : "unknown";
 }
 
