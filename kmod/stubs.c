@@ -383,7 +383,7 @@ EXPORT_SYMBOL_GPL(kpl_stubs);
 
 /* ------------------------------------------------------------------- module */
 
-/* A line for each call under way, the first ones: task, function, command. */
+/* A line for each call under way, the first ones: task, function, command, with tabs between. */
 static int kpl_calls_show(char *buffer, const struct kernel_param *kp)
 {
 	struct kpl_search *search = kmalloc(sizeof(*search), GFP_KERNEL);
@@ -395,7 +395,7 @@ static int kpl_calls_show(char *buffer, const struct kernel_param *kp)
 	search->nr = 0;
 	err = !kpl_stubs_busy() ? 0 : stop_machine(kpl_search_all, search, NULL);
 	for (i = 0; !err && i < min_t(u32, search->nr, KPL_INSIDE_SHOWN); i++)
-		len += scnprintf(buffer + len, PAGE_SIZE - len, "%d %ps %.16s\n",
+		len += scnprintf(buffer + len, PAGE_SIZE - len, "%d\t%ps\t%.16s\n",
 				 search->shown[i].pid, (void *)search->shown[i].func,
 				 search->shown[i].comm);
 	kfree(search);

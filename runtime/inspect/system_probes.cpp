@@ -123,7 +123,14 @@ std::vector<CallUnderWay> calls_under_way(const std::string& path) {
     std::vector<CallUnderWay> calls;
     std::ifstream file(path);
     CallUnderWay call;
-    while (file >> call.pid >> call.function && std::getline(file >> std::ws, call.comm)) calls.push_back(call);
+    for (std::string function;
+         file >> call.pid >> std::ws && std::getline(file, function, '\t') && std::getline(file, call.comm);
+         calls.push_back(call)) {
+        const size_t module = function.find(" [");  // "kpl_t_sleep [kpl_target]"
+        call.function = module == function.npos ? function
+                                                : qualified(function.substr(module + 2, function.size() - module - 3),
+                                                            function.substr(0, module));
+    }
     return calls;
 }
 

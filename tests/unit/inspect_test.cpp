@@ -84,11 +84,11 @@ TEST_CASE("functions that are called directly") {
     CHECK((*traced)[1].direct == "bpf_trampoline_642");
     CHECK((*traced)[2].direct.empty());
 
-    directory.write("calls", "87 do_wait sh\n88 kpl_t_sleep a b\n");
+    directory.write("calls", "87\tdo_wait\tsh\n88\tkpl_t_sleep [kpl_target]\ta b\n");
     const auto calls = calls_under_way(directory.path() + "/calls");
     REQUIRE(calls.size() == 2);
     CHECK(calls[1].pid == 88);
-    CHECK(calls[1].function == "kpl_t_sleep");
+    CHECK(calls[1].function == "kpl_target:kpl_t_sleep");
     CHECK(calls[1].comm == "a b");
     CHECK(print_calls(calls).find("    do_wait (87 sh)\n") != std::string::npos);
     CHECK(print_calls({}).empty());

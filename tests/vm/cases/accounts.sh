@@ -14,7 +14,7 @@ err '^vfs_write \(two\.lua:3\): 0 hits = 0 handled'
 err '^the command ended with status 3$'
 line '{"type":"command","data":{"status":3}}'
 line '{"type":"printf","data":"kprobe vfs_read (ftrace)\n"}'
-out '"kretprobe vfs_read \((ftrace|int3|optimized)\)\\n"'
+out '"kretprobe vfs_read \(direct\)\\n"'
 line '{"type":"printf","data":"kprobe vfs_write (disabled)\n"}'
 line '{"type":"printf","data":"ftrace\tdisabled\n"}'
 run kprobe-lua -c 'kill -9 $$' two.lua

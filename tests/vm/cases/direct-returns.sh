@@ -4,7 +4,7 @@
 target_lua
 script signatures.lua <<'LUA'
 local target = require "target"
-local names = { "six", "many", "fourteen", "by_value", "pair", "triple", "wide", "plain", "fifteen", "varargs" }
+local names = { "six", "many", "args14", "by_value", "pair", "triple", "wide", "plain", "args15", "varargs" }
 local probes = {}
 for i, name in ipairs(names) do
   probes[i] = kretprobe { "kpl_t_" .. name, entry = function(p) p.data.at = now() end,
@@ -25,14 +25,14 @@ LUA
 run kprobe-lua -v signatures.lua
 status 0
 line 'wrong	0'
-for name in six many fourteen by_value pair triple wide; do line "$name	direct	1000	1000	0	0"; done
+for name in six many args14 by_value pair triple wide; do line "$name	direct	1000	1000	0	0"; done
 line 'plain	direct	7	7	0	0'
-line 'fifteen	kretprobe	1000	1000	0	0'
+line 'args15	kretprobe	1000	1000	0	0'
 line 'varargs	kretprobe	1000	1000	0	0'
 line '1 2'
 line '2 3'
 err 'armed in .*: 9 by direct calls, 2 by kretprobe$'
-err '^kretprobe, not direct: kpl_target:kpl_t_fifteen: too many of its arguments lie on the stack$'
+err '^kretprobe, not direct: kpl_target:kpl_t_args15: too many of its arguments lie on the stack$'
 err '^kretprobe, not direct: kpl_target:kpl_t_varargs: it takes a variable number of arguments$'
 
 # the registers, stacks and addresses that handlers see are those of a kretprobe

@@ -32,7 +32,7 @@ line 'outstanding	50'
 left_nothing
 rmmod kprobe_lua || fail "the module can't be unloaded"
 ! rmmod kprobe_lua_stubs 2> err || fail "the stubs were unloaded under 50 calls"
-[ "$(grep -c 'kpl_t_sleep.* kpl_sleeper$' $calls)" = 32 ] || { cat $calls; fail "the calls are not named"; }
+[ "$(grep -c 'kpl_t_sleep.*kpl_sleeper$' $calls)" = 32 ] || { cat $calls; fail "the calls are not named"; }
 # another build of the module takes the stubs that are there: sleepers come back into one that has another function now
 insmod "$KPL_MODULE" || fail "the module can't be loaded again"
 script after.lua <<'LUA'
@@ -53,6 +53,12 @@ no_out returned
 start kprobe-lua -e 'kretprobe { "kpl_t_sleep", via = "direct", entry = function(p) p.data.t = now() end, ret = function(p) printf("%d\n", p.data.t) end }'
 armed
 target 'hold 20'
+kprobe-lua list > out 2> err || fail "list"
+out "^ffffffff[0-9a-f]{8}  direct +direct +-  kpl_target:kpl_t_sleep +kprobe_lua \($pid kprobe-lua\)$"
+line 'Under way, and to return through kprobe_lua_stubs:'
+lines 20 '^    kpl_target:kpl_t_sleep \([0-9]+ kpl_sleeper\)$'
+kprobe-lua -f json list > out
+lines 20 '^\{"type":"call","data":\{"function":"kpl_target:kpl_t_sleep","pid":[0-9]+,"comm":"kpl_sleeper"\}\}$'
 kill -KILL "$pid"
 finish
 left_nothing

@@ -7,7 +7,7 @@ script four.lua << 'EOF'
 kprobe("vfs_read", function() end)
 kprobe("vfs_write+0x9", function() end)
 kprobe{"vfs_write+0xb", post = function() end, enabled = false}
-kretprobe{"vfs_mkdir", ret = function() end}
+kretprobe{"vfs_mkdir", via = "kretprobe", ret = function() end}
 kprobe{"vfs_open", post = function() end}
 EOF
 start kprobe-lua four.lua

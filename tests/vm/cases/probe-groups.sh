@@ -8,7 +8,7 @@ local n = count()
 local function counts(p) n[p.func]:add() end
 local plain = kprobe { "kpl_t_plain", pre = counts, enabled = false }
 local inner = kprobe { "kpl_t_inner", pre = counts, via = "kprobe" }
-local outer = kretprobe { "kpl_t_outer", ret = counts }
+local outer = kretprobe { "kpl_t_outer", ret = counts, via = "kretprobe" }
 local never = kprobe { "kpl_t_recurse", pre = counts, via = "kprobe" }
 local all = batch { plain, inner, outer }
 inner:disable()

@@ -115,7 +115,7 @@ noinline long kpl_t_six(long a, long b, long c, long d, long e, long f)
 	return a + 2 * b + 3 * c + 4 * d + 5 * e + 6 * f;
 }
 
-noinline long kpl_t_fourteen(long a, long b, long c, long d, long e, long f, long g, long h, long i,
+noinline long kpl_t_args14(long a, long b, long c, long d, long e, long f, long g, long h, long i,
 			     long j, long k, long l, long m, long n)
 {
 	KEEP();
@@ -123,7 +123,7 @@ noinline long kpl_t_fourteen(long a, long b, long c, long d, long e, long f, lon
 	       11 * k + 12 * l + 13 * m + 14 * n;
 }
 
-noinline long kpl_t_fifteen(long a, long b, long c, long d, long e, long f, long g, long h, long i,
+noinline long kpl_t_args15(long a, long b, long c, long d, long e, long f, long g, long h, long i,
 			    long j, long k, long l, long m, long n, long o)
 {
 	KEEP();
@@ -176,8 +176,8 @@ static long wrong_values(long n)
 
 	wrong += kpl_t_six(n, 2, 3, 4, 5, 6) != n + 90;
 	wrong += kpl_t_many(n, 2, 3, 4, 5, 6, 7, 8, 9) != n + 44;
-	wrong += kpl_t_fourteen(n, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14) != n + 1014;
-	wrong += kpl_t_fifteen(n, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15) != n + 1239;
+	wrong += kpl_t_args14(n, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14) != n + 1014;
+	wrong += kpl_t_args15(n, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15) != n + 1239;
 	wrong += kpl_t_by_value(1, by_value, 4) != 3 * n + 76;
 	p = kpl_t_pair(n);
 	wrong += p.a != n || p.b != 2 * n;

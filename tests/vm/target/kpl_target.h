@@ -6,9 +6,9 @@
 long kpl_t_plain(long a, long b, const char *name);
 long kpl_t_many(long a, long b, long c, long d, long e, long f, long g, long h, long i);
 long kpl_t_six(long a, long b, long c, long d, long e, long f);
-long kpl_t_fourteen(long a, long b, long c, long d, long e, long f, long g, long h, long i, long j,
+long kpl_t_args14(long a, long b, long c, long d, long e, long f, long g, long h, long i, long j,
 		    long k, long l, long m, long n);
-long kpl_t_fifteen(long a, long b, long c, long d, long e, long f, long g, long h, long i, long j,
+long kpl_t_args15(long a, long b, long c, long d, long e, long f, long g, long h, long i, long j,
 		   long k, long l, long m, long n, long o);
 struct kpl_t_pair;
 struct kpl_t_triple;
