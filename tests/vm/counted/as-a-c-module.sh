@@ -16,4 +16,4 @@ compare() { # what the module registers; the declaration
     [ $((off * 100)) -le $((c_off * 110)) ] || fail 'unregistering takes longer than in C'
 }
 compare kprobes 'kprobe { "kpl_target:kpl_t_f0*", via = "kprobe", pre = function() end }'
-compare kretprobes 'kretprobe { "kpl_target:kpl_t_f0*", ret = function() end }'
+compare kretprobes 'kretprobe { "kpl_target:kpl_t_f0*", via = "kretprobe", ret = function() end }'

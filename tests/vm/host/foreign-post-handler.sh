@@ -14,7 +14,7 @@ end
 local function none() end
 local calls = fn == "kpl_t_plain" and "plain 3" or "outer 3"
 local kp = kprobe { fn, pre = none, via = "kprobe" }
-local rp = kretprobe { fn, ret = none }
+local rp = kretprobe { fn, via = "kretprobe", ret = none }
 local function hits() return kp:stats().hits, kp.state, rp:stats().hits, rp.state end
 local steps = {
   function() write(calls) end,
