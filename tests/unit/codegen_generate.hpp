@@ -74,7 +74,7 @@ class StraightGenerator {
     uint32_t below(uint32_t n) { return static_cast<uint32_t>(random_() % n); }
     bool chance(uint32_t one_in) { return below(one_in) == 0; }
 
-    kpl_prog_kind pick_kind() { return static_cast<kpl_prog_kind>(random_() % KPL_PROG_KINDS); }
+    kpl_prog_kind pick_kind() { return static_cast<kpl_prog_kind>(random_() % KPL_PROG_TRACEPOINT); }
     bool has_data() const { return b_.function.kind == KPL_PROG_ENTRY || b_.function.kind == KPL_PROG_RET; }
 
     int64_t interesting() {

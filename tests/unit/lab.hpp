@@ -133,7 +133,8 @@ class Lab {
         Unit& unit = script_.unit;
         for (; planned_ < script_.probes.size(); planned_++) {
             const ProbeDecl& probe = script_.probes[planned_];
-            const TargetText target = parse_target(std::get<std::string>(probe.targets[0])).value();
+            const auto* name = std::get_if<std::string>(&probe.targets[0]);
+            const TargetText target = name ? parse_target(*name).value() : TargetText{};
             KernelPlace place;
             place.function = target.symbol;
             place.offset = target.offset;
