@@ -25,7 +25,7 @@
  *   klua_version, klua_api_version, klua_strerror     yes              yes                  yes              yes
  *   klua_interrupt                                    yes              yes, at any time     no               yes
  *   klua_poll, klua_arm, klua_load_*, klua_check,
- *     klua_stop, klua_close                           no               yes                  no (d)           yes
+ *     klua_stop, klua_set_option, klua_close          no               yes                  no (d)           yes
  *   klua_record_*                                     of its record    no                   no               yes
  *   klua_list_next, klua_rows_*                       yes              yes                  yes              yes
  *   all else                                          yes              yes                  no               yes
@@ -34,13 +34,18 @@
  *       thread, know nothing of each other.
  *   (b) A session belongs to the process that opened it: KLUA_ERR_FORKED in a child.
  *   (c) A step that fails leaves the session as it was before: what could not be loaded or armed is forgotten, what is
- *       armed goes on. After an error of a callback of the script, klua_poll goes on behind its record.
- *   (d) klua_close in a child frees the child's copy and leaves the parent's session alone.
+ *       armed goes on. Only its numbers are not given again: klua_event_count(), klua_map_count() and klua_probe_count()
+ *       grow, its events and maps are not found (KLUA_ERR_NOT_FOUND), its probes have the state "failed". (Where the first
+ *       script fails to load, not even those.) After an error of a callback of the script, klua_poll goes on behind its record.
+ *   (d) klua_close in a child frees the child's copy and leaves the parent's session alone. A child that is forked in a
+ *       callback leaves by exec() or _exit(): it must not return from the callback.
  *
- * A callback returns: it must not leave by longjmp(). What one of C++ throws is caught and is an error of the call.
+ * A callback returns: it must not leave by longjmp(). What one of C++ throws is caught, and the call that led to it is made
+ * to its end, but gives KLUA_ERR_USAGE.
  *
  * A call from the wrong place or with an argument out of its range returns an error; a session that was closed is told
- * (KLUA_ERR_HANDLE) as long as its memory has no other use.
+ * (KLUA_ERR_HANDLE) as long as its memory has no other use. So is a record that was kept (KLUA_ERR_STATE), until the session's
+ * next record takes its place or the session is closed.
  */
 #ifndef KPROBE_LUA_H
 #define KPROBE_LUA_H
@@ -94,8 +99,10 @@ struct klua_error_info {
 typedef struct klua_session klua_session;
 
 /*
- * What the last call that failed had to say: one line for each error, "file:line: what". Never NULL. It, and the strings
- * below, stay until the next call that fails.
+ * What the last call that failed had to say: one line for each error, "file:line: what"; of an error in a callback of the
+ * script, several, the traceback. Never NULL. It, and the strings below, stay until the next call that fails. Of a call that
+ * takes no session (klua_record_*, klua_rows_*, klua_list_next), or that was refused as KLUA_ERR_BUSY, it is klua_strerror(), in
+ * the thread that made the call.
  */
 KLUA_API const char *klua_error_text(klua_session *s);
 KLUA_API int klua_error_count(klua_session *s);
@@ -114,7 +121,7 @@ enum klua_note {
 struct klua_callbacks {
 	size_t size;		/* sizeof(struct klua_callbacks) */
 	void *user;
-	/* Text that the script or a handler prints. Not 0: no more of it, the session ends (a full disk). */
+	/* Text that the script or a handler prints. Not 0: it is not called again, the session ends (a full disk). */
 	int (*text)(void *user, const char *text, size_t length);
 	void (*note)(void *user, enum klua_note kind, const char *line);
 	/* So many more events found no room in a ring. */
@@ -141,7 +148,7 @@ KLUA_API const char *klua_option_help(int index);
 
 /*
  * Runs a script, which declares probes, maps and events. `argv` is its `arg`. After an error, it has declared nothing.
- * A chunk's name stands in messages.
+ * A chunk's name stands in messages. os.exit() is the script's exit(): the process goes on.
  */
 KLUA_API int klua_load_file(klua_session *s, const char *path, int argc, const char *const *argv);
 KLUA_API int klua_load_string(klua_session *s, const char *code, size_t length, const char *chunk_name, int argc,
@@ -150,6 +157,8 @@ KLUA_API int klua_load_string(klua_session *s, const char *code, size_t length, 
 /*
  * Arms everything that was declared and is not armed yet: all of it, or none. After an error, what could not be armed is
  * forgotten, and nothing of it is left in the kernel; what was armed before goes on. Can be called again and again.
+ * After exit(), or a text callback that wanted no more, it still arms: aggregations count, klua_poll() delivers nothing.
+ * After klua_stop(): KLUA_ERR_STATE.
  */
 KLUA_API int klua_arm(klua_session *s);
 
@@ -164,35 +173,45 @@ struct klua_handler_info {
 
 /*
  * Compiles and verifies what klua_arm() would arm, without module or rights, and leaves it to be armed. Gives the number
- * of handlers. After an error, it is forgotten as after klua_arm().
+ * of handlers, and prints nothing. After an error, it is forgotten as after klua_arm().
  */
 KLUA_API int klua_check(klua_session *s);
 KLUA_API int klua_checked_handler(klua_session *s, int index, struct klua_handler_info *info);
 
 /* ------------------------------------------------------------------- running */
 
-/* A descriptor for epoll, poll or select: readable when klua_poll() has something to do. Yours to watch, not to read. */
+/*
+ * A descriptor for epoll, poll or select: readable when klua_poll() has something to do. Yours to watch, not to read. The same
+ * one from klua_open() to klua_close().
+ */
 KLUA_API int klua_fd(klua_session *s);
 
 /*
  * Waits for at most `wait_ms` (-1: for ever, 0: not at all) until there is something to do, then delivers records, text and
  * reports, and runs the script's timers, for about `deliver_ms` at most. Gives the number of records that were delivered.
  * Errors of the script's own functions are returned one at a time; call again to go on.
+ *
+ * It arms what callbacks of the script declare, when they have returned; not what was loaded, which waits for klua_arm(), and
+ * what callbacks declare meanwhile waits with it. The library's own reads and ioctls are system calls that probes see.
  */
 KLUA_API int klua_poll(klua_session *s, int wait_ms, int deliver_ms);
-/* Makes a klua_poll() that waits return. From any thread, and from a signal handler. */
+/* Makes the klua_poll() that waits return; when none does, the next one, at once. From any thread, and from a signal handler. */
 KLUA_API int klua_interrupt(klua_session *s);
 
 /* 1 when the script, or a handler, called exit(), or the text callback wanted no more; the code is 0 for the latter. */
 KLUA_API int klua_ended(klua_session *s, int *exit_code);
 
-/* All probes at once. */
+/*
+ * All probes at once. What klua_probe_disable() or the script has disabled for itself stays so until it is enabled for itself.
+ * After klua_stop(), enabling is KLUA_ERR_STATE.
+ */
 KLUA_API int klua_disable(klua_session *s);
 KLUA_API int klua_enable(klua_session *s);
 
 /*
  * The end: detaches all probes, delivers what they sent until then, calls the script's at_exit functions. Maps can still be
- * read, accounts looked at; nothing can be armed any more.
+ * read, accounts looked at; nothing can be armed any more. An error of a callback is returned, as by klua_poll(): call again to
+ * go on behind it.
  */
 KLUA_API int klua_stop(klua_session *s);
 
@@ -235,7 +254,7 @@ KLUA_API int klua_list_next(const struct klua_value *list, uint32_t *at, struct 
 /* A field of a record, of a key or of a map's value. */
 struct klua_field_info {
 	size_t size;
-	const char *name;	/* "" for a single value without a name; "1", "2", … of a tuple */
+	const char *name;	/* "" for a single value without a name; "1", "2", … of a tuple; the session's string */
 	uint32_t type;		/* enum klua_type */
 	uint32_t limit;		/* most bytes of a string or list, most frames of a stack */
 	int may_be_nil;
@@ -246,12 +265,21 @@ KLUA_API int klua_symbol(klua_session *s, uint64_t address, char *text, size_t s
 
 /* -------------------------------------------------------------------- events */
 
-/* Events by number, from 0 on, in the order of their declaration. A number is never given twice. */
+/*
+ * Events by number, from 0 on, in the order of their declaration. A number is never given twice.
+ *
+ * The name is that of the variable by which a handler uses it, known from klua_check() or klua_arm() on; before that, use
+ * numbers. Of two events of one name, the one that was declared last is found. Strings are the session's, valid until it
+ * is closed or something is loaded, checked or armed in it.
+ */
 KLUA_API int klua_event_count(klua_session *s);
 KLUA_API const char *klua_event_name(klua_session *s, int event);	/* "" when the script gave it none; NULL: no event */
-KLUA_API int klua_find_event(klua_session *s, const char *name);	/* the youngest of that name */
+KLUA_API int klua_find_event(klua_session *s, const char *name);
 
-/* The layout of its records stands once a handler that sends it is armed: fields by position, in the order of printing. */
+/*
+ * The layout of its records stands once a handler that sends it is armed, and before that is KLUA_ERR_STATE: fields by position,
+ * in the order of printing.
+ */
 KLUA_API int klua_field_count(klua_session *s, int event);
 KLUA_API int klua_field(klua_session *s, int event, int position, struct klua_field_info *info);
 KLUA_API int klua_find_field(klua_session *s, int event, const char *name);
@@ -296,11 +324,12 @@ struct klua_map_info {
 	const char *name;
 	uint32_t kind;		/* enum klua_map_kind */
 	int keyed;
-	int armed;		/* the kernel has it: it can be read, and what follows is known */
-	int key_fields, value_fields;	/* value_fields: of KLUA_MAP_SHARED */
+	int armed;		/* the kernel has it: it can be read */
+	int key_fields, value_fields;	/* of what is armed or declared, else 0; value_fields: of KLUA_MAP_SHARED */
 	uint64_t lost;		/* updates that found it full */
 };
 
+/* Names are as those of events. Fields are known of a map that is armed, and of one whose types the script declares. */
 KLUA_API int klua_map_count(klua_session *s);
 KLUA_API int klua_find_map(klua_session *s, const char *name);
 KLUA_API int klua_map(klua_session *s, int map, struct klua_map_info *info);
@@ -310,7 +339,7 @@ KLUA_API int klua_map_value_field(klua_session *s, int map, int position, struct
 /* Rows that were read: a copy, valid until it is freed, whatever becomes of the session. */
 typedef struct klua_rows klua_rows;
 
-/* A snapshot. An aggregation's updates are in it as a whole or not at all. */
+/* A snapshot. An aggregation's updates are in it as a whole or not at all. Before the map is armed: KLUA_ERR_STATE. */
 KLUA_API int klua_map_read(klua_session *s, int map, klua_rows **rows);
 /* Empties an aggregation: every update is in these rows or in later ones. */
 KLUA_API int klua_map_take(klua_session *s, int map, klua_rows **rows);
@@ -346,9 +375,11 @@ KLUA_API int klua_rows_aggregate(const klua_rows *rows, int row, struct klua_agg
 KLUA_API int klua_rows_bucket(const klua_rows *rows, int row, int index, struct klua_bucket *bucket);
 
 /*
- * Of shared maps. `key` has as many elements as the map's key has fields. `values` has those of the map's value in their
- * order; KLUA_NIL leaves one out. An internet address may be text, too. What is set before the map is armed is set when it is, if the script declared key and
- * value; else KLUA_ERR_STATE.
+ * Of shared maps. `key` has as many elements as the map's key has fields, `values` as its value has, each in the order that
+ * klua_map_key_field() and klua_map_value_field() give: a struct's fields by name. KLUA_NIL leaves a field out that may be nil,
+ * which is known once the map is armed. An internet address may be text, and in a key, a symbol its name. What is set before
+ * the map is armed is set when it is, if the script declared key and value; else KLUA_ERR_STATE. A value of another type is
+ * KLUA_ERR_TYPE; another number of fields, or a string that is too long, KLUA_ERR_USAGE.
  */
 KLUA_API int klua_map_set(klua_session *s, int map, const struct klua_value *key, int nr_key, const struct klua_value *values,
 			  int nr_values);
@@ -364,7 +395,12 @@ struct klua_probe_info {
 	size_t size;
 	const char *name;	/* "vfs_read", "vfs_read and 9 more"; "" when it is not armed */
 	const char *kind;	/* "kprobe", "tracepoint" and so on: as declared */
-	const char *state;	/* "ftrace", "optimized", "int3", "armed", "disabled", "gone", "detached", "mixed" */
+	/*
+	 * "ftrace", "direct", "optimized", "int3", "armed"; "disabled"; "overload": the module has disabled it for the time that it
+	 * took; "gone", with its module; "detached"; "failed": it could not be armed; "mixed": not all of its places have the same.
+	 * "disabled" before it is armed; after klua_stop(), what it was until then.
+	 */
+	const char *state;
 	const char *file;	/* of its declaration */
 	int line;
 	int places;		/* how many it stands at */
@@ -377,6 +413,7 @@ struct klua_probe_info {
 KLUA_API int klua_probe_count(klua_session *s);
 /* The strings stay until the next klua_probe(). */
 KLUA_API int klua_probe(klua_session *s, int probe, struct klua_probe_info *info);
+/* Of a probe that was detached, has failed or is gone: KLUA_ERR_STATE. */
 KLUA_API int klua_probe_enable(klua_session *s, int probe);
 KLUA_API int klua_probe_disable(klua_session *s, int probe);
 KLUA_API int klua_probe_detach(klua_session *s, int probe);	/* for good */
@@ -397,7 +434,10 @@ KLUA_API int klua_stats(klua_session *s, struct klua_record_stats *stats);
 /* Not 0 ends it. */
 typedef int (*klua_name_fn)(void *user, const char *name);
 
-/* Calls `fn` with each target that a probe can name and that matches: "vfs_*", "ext4:*". Needs no module. */
+/*
+ * Calls `fn` with each target that a probe can name and that matches: "vfs_*", "ext4:*"; NULL: all. Needs no module, but root
+ * and debugfs, which says what can't be probed.
+ */
 KLUA_API int klua_targets(klua_session *s, const char *glob, klua_name_fn fn, void *user);
 /* The C declaration of a function, "module:name" for a module's: from BTF. Gives the length, as snprintf() does. */
 KLUA_API int klua_declaration(klua_session *s, const char *function, char *text, size_t size);

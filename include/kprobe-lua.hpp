@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// C++17 over kprobe-lua.h: owners that can only be moved, ranges, functions with state. Nothing here throws, and what a
-// callback throws does not pass through the library: Session::poll and stop throw it again to their own caller.
+// C++17 over kprobe-lua.h: owners that can only be moved, ranges, functions with state. Nothing here throws but what a
+// callback has thrown: it does not pass through the library, and the call of Session that led to it throws it again.
 //
 //     kprobe_lua::Session session;
 //     if (auto status = session.load_file("opens.lua"); !status) return fail(status.text());
 //     if (auto status = session.arm(); !status) return fail(status.text());
 //     const int path = session.field(event, "path");
-//     session.subscribe(session.event("opens"), [&](const kprobe_lua::Record& r) { std::cout << r[path].string() << '\n'; });
-//     while (session.poll(-1) && !session.ended()) {}
+//     session.subscribe(session.event("opens"), [&](const kprobe_lua::Record& r) { std::cout << r[path].string() <<
+//     '\n'; }); while (session.poll(-1) && !session.ended()) {}
 #ifndef KPROBE_LUA_HPP
 #define KPROBE_LUA_HPP
 
@@ -46,6 +46,11 @@ class Value {
     explicit Value(int64_t number) {
         raw_.type = KLUA_INT;
         raw_.as.number = number;
+    }
+    static Value boolean(bool b) {
+        Value value(static_cast<int64_t>(b));
+        value.raw_.type = KLUA_BOOL;
+        return value;
     }
     explicit Value(std::string_view text) {
         raw_.type = KLUA_STRING;
@@ -218,6 +223,22 @@ class Rows {
     std::unique_ptr<klua_rows, Free> rows_;
 };
 
+// A line of what a call that failed had to say.
+struct ErrorLine {
+    int number = 0;    // enum klua_error
+    std::string file;  // of the script; empty: no place in one
+    int line = 0;
+    std::string text;  // without the place
+};
+
+// One probe, as it was when it was asked for.
+struct Probe {
+    std::string name, kind, state, file;
+    int line = 0, places = 0;
+    klua_counts first{}, second{};
+    uint64_t outstanding = 0;
+};
+
 // The functions that a session calls. All may be empty.
 struct Callbacks {
     std::function<bool(std::string_view)> text;  // false: no more of it
@@ -241,54 +262,125 @@ class Session {
     Session& operator=(Session&&) noexcept = default;
 
     Status opened() const { return status(opened_); }
-    Status set(const char* option, const std::string& value) { return status(klua_set_option(raw(), option, value.c_str())); }
+    Status set(const char* option, const std::string& value) {
+        return status(klua_set_option(raw(), option, value.c_str()));
+    }
 
     Status load_file(const std::string& path, const std::vector<std::string>& args = {}) {
         const auto argv = pointers(args);
         return status(klua_load_file(raw(), path.c_str(), static_cast<int>(args.size()), argv.data()));
     }
-    Status load(std::string_view code, const std::string& chunk_name = "script", const std::vector<std::string>& args = {}) {
+    Status load(std::string_view code, const std::string& chunk_name = "script",
+                const std::vector<std::string>& args = {}) {
         const auto argv = pointers(args);
-        return status(klua_load_string(raw(), code.data(), code.size(), chunk_name.c_str(), static_cast<int>(args.size()),
-                                       argv.data()));
+        return status(klua_load_string(raw(), code.data(), code.size(), chunk_name.c_str(),
+                                       static_cast<int>(args.size()), argv.data()));
     }
     Status check() { return status(klua_check(raw())); }
     Status arm() { return status(klua_arm(raw())); }
 
     int fd() const { return klua_fd(raw()); }
-    // How many records were delivered. Throws what a callback has thrown.
-    Status poll(int wait_ms, int deliver_ms = 20) { return rethrow(status(klua_poll(raw(), wait_ms, deliver_ms))); }
+    // How many records were delivered.
+    Status poll(int wait_ms, int deliver_ms = 20) { return status(klua_poll(raw(), wait_ms, deliver_ms)); }
     void interrupt() { klua_interrupt(raw()); }
     bool ended() const { return klua_ended(raw(), nullptr) != 0; }
     Status disable() { return status(klua_disable(raw())); }
     Status enable() { return status(klua_enable(raw())); }
-    Status stop() { return rethrow(status(klua_stop(raw()))); }
+    Status stop() { return status(klua_stop(raw())); }
 
     // Numbers; below 0: there is none.
     int event(const char* name) const { return klua_find_event(raw(), name); }
     int field(int event, const char* name) const { return klua_find_field(raw(), event, name); }
     int map(const char* name) const { return klua_find_map(raw(), name); }
 
-    // For as long as the session lives.
+    // Gives the subscription's number for unsubscribe(); without that, it is for as long as the session lives.
     Status subscribe(int event, std::function<void(const Record&)> fn) {
-        state_->subscribers.push_back(std::make_unique<Subscriber>(Subscriber{state_.get(), std::move(fn)}));
-        return status(klua_subscribe(raw(), event, on_record, state_->subscribers.back().get()));
+        if (!state_) return status(KLUA_ERR_HANDLE);
+        auto subscriber = std::make_unique<Subscriber>(Subscriber{state_.get(), event, std::move(fn)});
+        if (const int error = klua_subscribe(raw(), event, on_record, subscriber.get()); error < 0)
+            return status(error);
+        state_->subscribers.push_back(std::move(subscriber));
+        return status(static_cast<int>(state_->subscribers.size()) - 1);
+    }
+    // Also from within the function.
+    Status unsubscribe(int subscription) {
+        const bool known =
+            state_ && subscription >= 0 && static_cast<size_t>(subscription) < state_->subscribers.size();
+        Subscriber* subscriber = known ? state_->subscribers[static_cast<size_t>(subscription)].get() : nullptr;
+        return status(klua_unsubscribe(raw(), subscriber ? subscriber->event : -1, on_record, subscriber));
     }
 
     // Empty after an error, which error() tells.
     Rows read(int map) { return rows(klua_map_read, map); }
     Rows take(int map) { return rows(klua_map_take, map); }
+    Status set(int map, const std::vector<Value>& key, const std::vector<Value>& value) {
+        const auto keys = values(key), fields = values(value);
+        return status(klua_map_set(raw(), map, keys.data(), static_cast<int>(keys.size()), fields.data(),
+                                   static_cast<int>(fields.size())));
+    }
+    // 1; 0: there was no such key.
+    Status erase(int map, const std::vector<Value>& key) {
+        const auto keys = values(key);
+        return status(klua_map_delete(raw(), map, keys.data(), static_cast<int>(keys.size())));
+    }
+    Status clear(int map) { return status(klua_map_clear(raw(), map)); }
+
+    // By number, as klua_probe() has them.
+    std::vector<Probe> probes() const {
+        std::vector<Probe> all;
+        klua_probe_info info{};
+        info.size = sizeof info;
+        for (int i = 0; klua_probe(raw(), i, &info) == 0; i++)
+            all.push_back({info.name, info.kind, info.state, info.file, info.line, info.places, info.first, info.second,
+                           info.outstanding});
+        return all;
+    }
+    Status enable(int probe) { return status(klua_probe_enable(raw(), probe)); }
+    Status disable(int probe) { return status(klua_probe_disable(raw(), probe)); }
+    Status detach(int probe) { return status(klua_probe_detach(raw(), probe)); }
+
+    // Zeros after an error.
+    klua_record_stats stats() const {
+        klua_record_stats stats{};
+        stats.size = sizeof stats;
+        klua_stats(raw(), &stats);
+        return stats;
+    }
+    // Calls `fn` with each name that matches, until it gives false.
+    Status targets(const char* glob, const std::function<bool(const char*)>& fn) {
+        struct Call {
+            State* state;
+            const std::function<bool(const char*)>& fn;
+        } call{state_.get(), fn};
+        const auto on_name = [](void* user, const char* name) {
+            auto* c = static_cast<Call*>(user);
+            bool more = true;
+            return c->state->guarded([&] { more = c->fn(name); }) && more ? 0 : 1;
+        };
+        return status(klua_targets(raw(), glob, on_name, &call));
+    }
 
     std::string symbol(uint64_t address) const {
         return text_from([&](char* to, size_t size) { return klua_symbol(raw(), address, to, size); });
     }
     std::string error() const { return klua_error_text(raw()); }
-    klua_session* raw() const { return state_->session; }
+    // The same, line by line.
+    std::vector<ErrorLine> errors() const {
+        std::vector<ErrorLine> all;
+        klua_error_info info{};
+        info.size = sizeof info;
+        for (int i = 0; klua_error_at(raw(), i, &info) == 0; i++)
+            all.push_back({info.error, info.file ? info.file : "", info.line, info.text});
+        return all;
+    }
+    // Null after it was moved from: every call then is KLUA_ERR_HANDLE.
+    klua_session* raw() const { return state_ ? state_->session : nullptr; }
 
   private:
     struct State;
     struct Subscriber {
         State* state;
+        int event;
         std::function<void(const Record&)> fn;
     };
     // Where the library's callbacks find it, wherever the Session is moved to.
@@ -342,10 +434,15 @@ class Session {
         for (const std::string& word : words) all.push_back(word.c_str());
         return all;
     }
-    Status status(int number) const { return {number, number < 0 ? klua_error_text(raw()) : ""}; }
-    Status rethrow(Status status) {
-        if (state_->thrown) std::rethrow_exception(std::exchange(state_->thrown, nullptr));
-        return status;
+    // Of a call, in which a callback may have thrown.
+    Status status(int number) const {
+        if (state_ && state_->thrown) std::rethrow_exception(std::exchange(state_->thrown, nullptr));
+        return {number, number < 0 ? klua_error_text(raw()) : ""};
+    }
+    static std::vector<klua_value> values(const std::vector<Value>& from) {
+        std::vector<klua_value> all;
+        for (const Value& value : from) all.push_back(value.raw());
+        return all;
     }
     template <class Read>
     Rows rows(Read from, int map) {

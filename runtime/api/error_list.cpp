@@ -32,10 +32,13 @@ int number_of(Errc code) {
 
 }  // namespace
 
+thread_local int ErrorList::textless_ = 0;
+
 int ErrorList::set(const Error& error) { return set(number_of(error.code), error.message()); }
 
 int ErrorList::set(int number, std::string text) {
     number_ = number;
+    textless_ = 0;
     out_of_memory_ = false;
     text_ = std::move(text);
     lines_.clear();
@@ -49,6 +52,7 @@ int ErrorList::set(int number, std::string text) {
 
 int ErrorList::set_memory() noexcept {
     number_ = KLUA_ERR_MEMORY;
+    textless_ = 0;
     out_of_memory_ = true;
     lines_.clear();
     return number_;

@@ -25,7 +25,7 @@ int enter(klua_session* s, From from, bool& outermost) {
     std::thread::id nobody;
     outermost = s->inside.compare_exchange_strong(nobody, std::this_thread::get_id());
     if (outermost) return 0;
-    if (nobody != std::this_thread::get_id()) return KLUA_ERR_BUSY;
+    if (nobody != std::this_thread::get_id()) return ErrorList::textless(KLUA_ERR_BUSY);
     return from == From::Anywhere ? 0 : s->errors.set(KLUA_ERR_STATE, "this can't be called from a callback");
 }
 
@@ -34,14 +34,25 @@ void leave(klua_session* s, bool outermost) {
 }
 
 // ---- callbacks
+// Where the kernel can't wipe it, a child finds what its parent has: MADV_WIPEONFORK is there from Linux 4.14 on.
+Callbacks::Callbacks() {
+    void* memory = ::mmap(nullptr, sizeof(klua_record), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) throw std::bad_alloc();
+    (void)::madvise(memory, sizeof(klua_record), MADV_WIPEONFORK);
+    memory_ = Mapping::adopt(memory, sizeof(klua_record));
+    record_ = new (memory) klua_record{klua_record::Over, 0, nullptr, nullptr, nullptr};
+}
+
 bool Callbacks::print(std::string_view text) {
     if (!given.text) return true;
+    if (full_) return false;
     try {
-        return given.text(given.user, text.data(), text.size()) == 0;
+        full_ = given.text(given.user, text.data(), text.size()) != 0;
     } catch (...) {
-        thrown_ = true;
-        return false;
+        full_ = true;
+        has_thrown();
     }
+    return !full_;
 }
 
 void Callbacks::note(Note kind, const std::string& line) {
@@ -49,7 +60,7 @@ void Callbacks::note(Note kind, const std::string& line) {
     try {
         given.note(given.user, static_cast<klua_note>(kind), line.c_str());
     } catch (...) {
-        thrown_ = true;
+        has_thrown();
     }
 }
 
@@ -58,7 +69,7 @@ void Callbacks::lost(uint64_t events) {
     try {
         given.lost(given.user, events);
     } catch (...) {
-        thrown_ = true;
+        has_thrown();
     }
 }
 
@@ -72,16 +83,19 @@ void Callbacks::attached() { ::pthread_sigmask(SIG_SETMASK, &signals_, nullptr);
 
 // A function may subscribe and unsubscribe others, and itself.
 bool Callbacks::take(const kpl_rec& record, uint32_t cpu) {
-    const klua_record view{&record, cpu, &unit->events[record.event].record, decoder};
+    *record_ = {klua_record::Here, cpu, &record, &unit->events[record.event].record, decoder};
     for (size_t i = 0; i < subscribers_.size(); i++) {
         const Subscriber subscriber = subscribers_[i];
         if (subscriber.event != static_cast<int>(record.event)) continue;
         try {
-            halted_ |= subscriber.fn(subscriber.user, &view) != 0;
+            halted_ |= subscriber.fn(subscriber.user, record_) != 0;
         } catch (...) {
-            halted_ = thrown_ = true;
+            halted_ = true;
+            has_thrown();
         }
+        if (record_->state == klua_record::Forked) throw ForkedChild{};
     }
+    record_->state = klua_record::Over;
     return !halted_ || stopping;
 }
 
@@ -138,6 +152,14 @@ using kpl::Result;
 
 namespace {
 
+// A script's os.exit() ends the session, not the program that it is in.
+constexpr const char* own_exit = R"(
+local exit = exit
+function os.exit(code)
+  if code == nil or code == true then code = 0 elseif code == false then code = 1 end
+  exit(type(code) == "number" and math.floor(code) % 256 or code)
+end)";
+
 Error errno_error(const char* what) { return Error{Errc::system, fmt::format("{}: {}", what, std::strerror(errno))}; }
 
 bool add(int set, int fd) {
@@ -152,11 +174,18 @@ bool add(int set, int fd) {
 Result<kpl::Session*> klua_session::open() {
     if (session) return session.get();
     auto made = TRY(kpl::Session::open(options, callbacks, lua));
+    if (!lua) TRY(made->run_string(own_exit, "=kprobe", {}));
     for (const std::string& module : options.modules) TRY(made->require_module(module));
     session = std::move(made);
     callbacks.unit = &session->declared().unit();
     callbacks.decoder = &session->kernel().decoder;
     return session.get();
+}
+
+void klua_session::drop() {
+    callbacks.unit = nullptr;
+    callbacks.decoder = nullptr;
+    session.reset();
 }
 
 Result<void> klua_session::watch() {

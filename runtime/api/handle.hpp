@@ -17,13 +17,18 @@
 #include <vector>
 
 #include "api/error_list.hpp"
+#include "base/mapping.hpp"
 #include "base/unique_fd.hpp"
 #include "kprobe-lua.h"
 #include "session/session.hpp"
 
+// The record that a session's functions are called with. It lies in memory that is zeros in a forked child, where rings
+// are not mapped; and it stays, of no record, when they have returned.
 struct klua_record {
-    const kpl_rec* rec;
+    enum State : uint32_t { Forked = 0, Over, Here };
+    State state;
     uint32_t cpu;
+    const kpl_rec* rec;
     const kpl::Layout* layout;
     const kpl::Decoder* decoder;
 };
@@ -37,9 +42,13 @@ struct Subscriber {
     void* user;
 };
 
-// The program's callbacks as a session calls them. What one throws ends the session.
+// In a child that was forked in a record's callback, and has returned from it: nothing of the session may be touched.
+struct ForkedChild {};
+
+// The program's callbacks as a session calls them. What one throws is an error of the library's call.
 class Callbacks final : public Client, public RecordTaker {
   public:
+    Callbacks();
     bool print(std::string_view text) override;
     bool show(std::string_view text) override { return print(text); }
     void note(Note kind, const std::string& line) override;
@@ -53,7 +62,9 @@ class Callbacks final : public Client, public RecordTaker {
     int unsubscribe(const Subscriber& subscriber);
     // Of the functions that were called since.
     bool take_halted() { return std::exchange(halted_, false); }
-    bool take_thrown() { return std::exchange(thrown_, false); }
+    // How many have thrown so far.
+    unsigned throws() const { return throws_; }
+    void has_thrown() { throws_++; }
 
     klua_callbacks given{};
     bool stopping = false;       // all that is left is delivered, whatever functions return
@@ -62,8 +73,12 @@ class Callbacks final : public Client, public RecordTaker {
 
   private:
     std::vector<Subscriber> subscribers_;
+    Mapping memory_;  // of the record
+    klua_record* record_;
     sigset_t signals_{};  // blocked while an attach is under way: else they interrupt it
-    bool halted_ = false, thrown_ = false;
+    bool halted_ = false;
+    bool full_ = false;  // no more text is wanted
+    unsigned throws_ = 0;
 };
 
 }  // namespace kpl::api
@@ -79,6 +94,7 @@ struct klua_session {
     kpl::Options options;
     lua_State* lua = nullptr;               // to be in; null: a state of its own
     std::unique_ptr<kpl::Session> session;  // from the first use on
+    bool loaded = false;                    // a script: options stand
     kpl::UniqueFd poll_set, timer, wake;    // klua_fd() and what it watches, beside the device
     int watched = -1;                       // the device's descriptor
     std::vector<kpl::CompiledHandler> checked;
@@ -86,6 +102,7 @@ struct klua_session {
 
     explicit klua_session(pid_t pid) : owner(pid) {}
     kpl::Result<kpl::Session*> open();     // the session, made if there is none yet
+    void drop();                           // as if it had never been made
     kpl::Result<void> watch();             // makes the descriptor, takes the device into it
     void due(std::optional<uint64_t> ns);  // when klua_fd() shall be readable at the latest
 };
@@ -107,9 +124,14 @@ int call(klua_session* s, From from, Body&& body) noexcept {
     bool outermost = false;
     if (const int refused = enter(s, from, outermost)) return refused;
     int result = KLUA_ERR_MEMORY;
+    const unsigned throws = s->callbacks.throws();
     try {
         Result<int> done = body();
         result = done ? *done : s->errors.set(done.error());
+        if (throws != s->callbacks.throws())
+            result = s->errors.set(KLUA_ERR_USAGE, "a callback has thrown an exception: it must catch its own");
+    } catch (const ForkedChild&) {
+        result = KLUA_ERR_FORKED;
     } catch (...) {
         s->errors.set_memory();
     }
@@ -123,8 +145,10 @@ int give_text(std::string_view from, char* to, size_t size);
 // What there is of a structure that a caller gave with its size.
 template <class T>
 Result<void> check_size(const T* given) {
-    if (given && given->size >= sizeof(size_t) && given->size <= 4096) return {};
-    return Error{Errc::usage, "the structure's size is not set"};
+    if (!given) return Error{Errc::usage, "no structure: NULL"};
+    if (given->size < sizeof(size_t)) return Error{Errc::usage, "the structure's size is not set"};
+    if (given->size > 4096) return Error{Errc::usage, "the structure's size is out of range: sizeof, before the call"};
+    return {};
 }
 template <class T>
 Result<void> give(T* to, T value) {
@@ -134,6 +158,9 @@ Result<void> give(T* to, T value) {
     std::memcpy(static_cast<void*>(to), &value, size);
     return {};
 }
+
+// What became of enabling or disabling probes: 0, or an error that was noted.
+int switched(klua_session* s, kpl_control_op op, const Result<void>& done);
 
 // What callers see of a field: enum klua_type.
 uint16_t type_of(FieldKind kind);

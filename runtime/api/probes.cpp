@@ -21,10 +21,13 @@ const ProbeDecl* find(klua_session* s, int probe) {
 
 int control(klua_session* s, int probe, kpl_control_op op) {
     return call(s, From::Anywhere, [&]() -> Result<int> {
-        if (!find(s, probe)) return s->errors.number();
+        const ProbeDecl* decl = find(s, probe);
+        if (!decl) return s->errors.number();
+        if (decl->detached && op != KPL_CTL_DETACH)
+            return s->errors.set(KLUA_ERR_STATE, decl->failed ? "the probe could not be armed: declare it again"
+                                                              : "the probe was detached: declare it again");
         const auto number = static_cast<uint32_t>(probe);
-        TRY(s->session->control({&number, 1}, op));
-        return 0;
+        return switched(s, op, s->session->control({&number, 1}, op));
     });
 }
 
@@ -33,6 +36,15 @@ klua_counts counts_of(const kpl_counts& c) {
 }
 
 }  // namespace
+
+// What can't be done now was right before, or will be.
+int kpl::api::switched(klua_session* s, kpl_control_op op, const Result<void>& done) {
+    if (s->session->stopped() && op == KPL_CTL_ENABLE)
+        return s->errors.set(KLUA_ERR_STATE, "the session has ended: its probes are gone");
+    if (done) return 0;
+    return done.error().code == Errc::script ? s->errors.set(KLUA_ERR_STATE, done.error().message())
+                                             : s->errors.set(done.error());
+}
 
 extern "C" {
 
@@ -82,11 +94,19 @@ int klua_targets(klua_session* s, const char* glob, klua_name_fn fn, void* user)
     return call(s, From::Anywhere, [&]() -> Result<int> {
         if (!fn) return Error{Errc::usage, "no function to call"};
         Kallsyms& symbols = TRY(s->open())->kernel().symbols;
+        auto functions = probeable_functions(symbols, glob ? glob : "*");
+        if (!functions && functions.error().code == Errc::script)  // it is no target
+            return s->errors.set(KLUA_ERR_USAGE, functions.error().message());
         std::string last;
-        for (const Symbol& symbol : TRY(probeable_functions(symbols, glob ? glob : "*"))) {
+        for (const Symbol& symbol : TRY(std::move(functions))) {
             std::string name = target_name(symbol);
             if (name == last) continue;  // several static functions of one name
-            if (fn(user, name.c_str())) break;
+            try {
+                if (fn(user, name.c_str())) break;
+            } catch (...) {
+                s->callbacks.has_thrown();
+                break;
+            }
             last = std::move(name);
         }
         return 0;

@@ -16,7 +16,8 @@ const std::vector<EventDecl>* events_of(klua_session* s) {
 // Null: the error is noted.
 const EventDecl* find(klua_session* s, int event) {
     const auto* events = events_of(s);
-    if (events && event >= 0 && static_cast<size_t>(event) < events->size())
+    if (events && event >= 0 && static_cast<size_t>(event) < events->size() &&
+        !s->session->declared().hidden_event(static_cast<uint32_t>(event)))
         return &(*events)[static_cast<size_t>(event)];
     s->errors.set(KLUA_ERR_NOT_FOUND, fmt::format("there is no event {}", event));
     return nullptr;
@@ -64,8 +65,24 @@ void value_at(const klua_record& r, size_t position, klua_value& value) {
 // What the shorthand for numbers takes.
 bool is_number(uint16_t type) { return (type >= KLUA_BOOL && type <= KLUA_SYMBOL) || type == KLUA_NAMED; }
 
-bool has(const klua_record* r, int position) {
-    return r && position >= 0 && static_cast<size_t>(position) < r->layout->fields.size();
+// 0, or why there is nothing to be read.
+int refused(const klua_record* r) {
+    if (!r) return KLUA_ERR_NOT_FOUND;
+    return r->state == klua_record::Here ? 0 : r->state == klua_record::Over ? KLUA_ERR_STATE : KLUA_ERR_FORKED;
+}
+int refused(const klua_record* r, int position) {
+    if (const int why = refused(r)) return why;
+    return position >= 0 && static_cast<size_t>(position) < r->layout->fields.size() ? 0 : KLUA_ERR_NOT_FOUND;
+}
+
+// An event whose records have a layout. Null: the error is noted.
+const EventDecl* with_fields(klua_session* s, int event) {
+    const EventDecl* decl = find(s, event);
+    if (decl && !decl->fixed) {
+        s->errors.set(KLUA_ERR_STATE, "no armed handler sends this event yet: it has no fields");
+        return nullptr;
+    }
+    return decl;
 }
 
 }  // namespace
@@ -91,28 +108,29 @@ const char* klua_event_name(klua_session* s, int event) {
 int klua_find_event(klua_session* s, const char* name) {
     return call(s, From::Anywhere, [&]() -> Result<int> {
         const auto* events = events_of(s);
-        for (size_t i = events && name ? events->size() : 0; i-- > 0;)
-            if ((*events)[i].name == name) return static_cast<int>(i);
+        if (!name) return Error{Errc::usage, "no name"};
+        for (size_t i = events ? events->size() : 0; i-- > 0;)
+            if ((*events)[i].name == name && !s->session->declared().hidden_event(static_cast<uint32_t>(i)))
+                return static_cast<int>(i);
         return s->errors.set(KLUA_ERR_NOT_FOUND,
                              fmt::format("no event is called '{}': an event has the name of the variable that an armed "
                                          "handler sends it by",
-                                         name ? name : ""));
+                                         name));
     });
 }
 
 int klua_field_count(klua_session* s, int event) {
     return call(s, From::Anywhere, [&]() -> Result<int> {
-        const EventDecl* decl = find(s, event);
+        const EventDecl* decl = with_fields(s, event);
         if (!decl) return s->errors.number();
-        if (!decl->fixed)
-            return s->errors.set(KLUA_ERR_STATE, "no armed handler sends this event yet: it has no fields");
         return static_cast<int>(decl->record.fields.size());
     });
 }
 
 int klua_field(klua_session* s, int event, int position, klua_field_info* info) {
     return call(s, From::Anywhere, [&]() -> Result<int> {
-        const EventDecl* decl = find(s, event);
+        TRY(check_size(info));
+        const EventDecl* decl = with_fields(s, event);
         if (!decl) return s->errors.number();
         if (position < 0 || static_cast<size_t>(position) >= decl->record.fields.size())
             return s->errors.set(KLUA_ERR_NOT_FOUND, fmt::format("the event has no field {}", position));
@@ -123,15 +141,15 @@ int klua_field(klua_session* s, int event, int position, klua_field_info* info) 
 
 int klua_find_field(klua_session* s, int event, const char* name) {
     return call(s, From::Anywhere, [&]() -> Result<int> {
-        const EventDecl* decl = find(s, event);
+        if (!name) return Error{Errc::usage, "no name"};
+        const EventDecl* decl = with_fields(s, event);
         if (!decl) return s->errors.number();
         std::string names;
         for (size_t i = 0; i < decl->record.fields.size(); i++) {
-            if (name && decl->record.fields[i].name == name) return static_cast<int>(i);
+            if (decl->record.fields[i].name == name) return static_cast<int>(i);
             names += (names.empty() ? "" : ", ") + decl->record.fields[i].name;
         }
-        return s->errors.set(KLUA_ERR_NOT_FOUND,
-                             fmt::format("the event has no field '{}'; it has: {}", name ? name : "", names));
+        return s->errors.set(KLUA_ERR_NOT_FOUND, fmt::format("the event has no field '{}'; it has: {}", name, names));
     });
 }
 
@@ -146,40 +164,45 @@ int klua_subscribe(klua_session* s, int event, klua_record_fn fn, void* user) {
 
 int klua_unsubscribe(klua_session* s, int event, klua_record_fn fn, void* user) {
     return call(s, From::Anywhere, [&]() -> Result<int> {
+        if (!fn) return Error{Errc::usage, "no function"};
         if (s->callbacks.unsubscribe({event, fn, user})) return 0;
         return s->errors.set(KLUA_ERR_NOT_FOUND, "no such subscription");
     });
 }
 
-int klua_record_event(const klua_record* r) { return r ? static_cast<int>(r->rec->event) : KLUA_ERR_USAGE; }
-uint64_t klua_record_time(const klua_record* r) { return r ? r->rec->time : 0; }
-uint32_t klua_record_cpu(const klua_record* r) { return r ? r->cpu : 0; }
+int klua_record_event(const klua_record* r) {
+    if (const int why = r ? refused(r) : int{KLUA_ERR_USAGE}) return ErrorList::textless(why);
+    return static_cast<int>(r->rec->event);
+}
+uint64_t klua_record_time(const klua_record* r) { return refused(r) ? 0 : r->rec->time; }
+uint32_t klua_record_cpu(const klua_record* r) { return refused(r) ? 0 : r->cpu; }
 
 int klua_record_value(const klua_record* r, int position, klua_value* value) {
-    if (!value) return KLUA_ERR_USAGE;
+    if (!value) return ErrorList::textless(KLUA_ERR_USAGE);
     *value = {};
-    if (!has(r, position)) return KLUA_ERR_NOT_FOUND;
+    if (const int why = refused(r, position)) return ErrorList::textless(why);
     value_at(*r, static_cast<size_t>(position), *value);
     return 0;
 }
 
 int klua_record_text(const klua_record* r, int position, char* text, size_t size) {
-    if (size && !text) return KLUA_ERR_USAGE;
-    if (!has(r, position)) return KLUA_ERR_NOT_FOUND;
+    if (size && !text) return ErrorList::textless(KLUA_ERR_USAGE);
+    if (const int why = refused(r, position)) return ErrorList::textless(why);
     try {
         const std::span record(reinterpret_cast<const uint8_t*>(r->rec), r->rec->len);
         return give_text(to_text(r->decoder->record_field(*r->layout, record, static_cast<size_t>(position))), text,
                          size);
     } catch (...) {
-        return KLUA_ERR_MEMORY;
+        return ErrorList::textless(KLUA_ERR_MEMORY);
     }
 }
 
 // As helpers.def packs them.
 int klua_list_next(const klua_value* list, uint32_t* at, klua_value* element) {
-    if (!list || !at || !element) return KLUA_ERR_USAGE;
+    if (!list || !at || !element) return ErrorList::textless(KLUA_ERR_USAGE);
     *element = {};
-    if (list->type != KLUA_LIST) return KLUA_ERR_TYPE;
+    if (list->type != KLUA_LIST) return ErrorList::textless(KLUA_ERR_TYPE);
+    if (!list->as.bytes && list->length) return ErrorList::textless(KLUA_ERR_USAGE);
     if (*at > list->length || list->length - *at < 8) return 0;
     const auto* bytes = reinterpret_cast<const uint8_t*>(list->as.bytes) + *at;
     const uint32_t left = list->length - *at;
@@ -198,13 +221,13 @@ int klua_list_next(const klua_value* list, uint32_t* at, klua_value* element) {
 
 int64_t klua_record_int(const klua_record* r, int position) {
     klua_value value{};
-    if (has(r, position)) value_at(*r, static_cast<size_t>(position), value);
+    if (!refused(r, position)) value_at(*r, static_cast<size_t>(position), value);
     return is_number(value.type) ? value.as.number : 0;
 }
 
 const char* klua_record_string(const klua_record* r, int position, size_t* length) {
     klua_value value{};
-    if (has(r, position)) value_at(*r, static_cast<size_t>(position), value);
+    if (!refused(r, position)) value_at(*r, static_cast<size_t>(position), value);
     if (length) *length = value.type == KLUA_STRING ? value.length : 0;
     return value.type == KLUA_STRING ? value.as.bytes : "";
 }

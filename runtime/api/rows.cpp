@@ -114,18 +114,18 @@ const Cell* cell_at(const klua_rows* rows, int row, Cells cells, int position) {
 }
 
 int give_value(const Cell* cell, klua_value* value) {
-    if (!value) return KLUA_ERR_USAGE;
+    if (!value) return ErrorList::textless(KLUA_ERR_USAGE);
     *value = cell ? cell->value() : klua_value{};
-    return cell ? 0 : KLUA_ERR_NOT_FOUND;
+    return cell ? 0 : ErrorList::textless(KLUA_ERR_NOT_FOUND);
 }
 
 int give_cell_text(const Cell* cell, char* text, size_t size) {
-    if (size && !text) return KLUA_ERR_USAGE;
-    if (!cell) return KLUA_ERR_NOT_FOUND;
+    if (size && !text) return ErrorList::textless(KLUA_ERR_USAGE);
+    if (!cell) return ErrorList::textless(KLUA_ERR_NOT_FOUND);
     try {
         return give_text(to_text(cell->datum), text, size);
     } catch (...) {
-        return KLUA_ERR_MEMORY;
+        return ErrorList::textless(KLUA_ERR_MEMORY);
     }
 }
 
@@ -135,7 +135,9 @@ extern "C" {
 
 void klua_rows_free(klua_rows* rows) { delete rows; }
 
-int klua_rows_count(const klua_rows* rows) { return rows ? static_cast<int>(rows->rows.size()) : KLUA_ERR_USAGE; }
+int klua_rows_count(const klua_rows* rows) {
+    return rows ? static_cast<int>(rows->rows.size()) : ErrorList::textless(KLUA_ERR_USAGE);
+}
 
 int klua_rows_key(const klua_rows* rows, int row, int position, klua_value* value) {
     return give_value(cell_at(rows, row, &klua_rows::Row::key, position), value);
@@ -155,23 +157,24 @@ int klua_rows_value_text(const klua_rows* rows, int row, int position, char* tex
 
 int klua_rows_aggregate(const klua_rows* rows, int row, klua_aggregate* aggregate) {
     const klua_rows::Row* at = row_at(rows, row);
-    if (!at) return KLUA_ERR_NOT_FOUND;
-    if (rows->map.kind == KPL_MAP_HASH) return KLUA_ERR_TYPE;
+    if (!at) return ErrorList::textless(KLUA_ERR_NOT_FOUND);
+    if (rows->map.kind == KPL_MAP_HASH) return ErrorList::textless(KLUA_ERR_TYPE);
     const AggValue& v = at->aggregate;
     return give(aggregate, klua_aggregate{0, v.n, v.sum, v.min, v.max, static_cast<int>(v.slots.size())})
                ? 0
-               : KLUA_ERR_USAGE;
+               : ErrorList::textless(KLUA_ERR_USAGE);
 }
 
 int klua_rows_bucket(const klua_rows* rows, int row, int index, klua_bucket* bucket) {
     const klua_rows::Row* at = row_at(rows, row);
-    if (!at || index < 0 || static_cast<size_t>(index) >= at->aggregate.slots.size()) return KLUA_ERR_NOT_FOUND;
+    if (!at || index < 0 || static_cast<size_t>(index) >= at->aggregate.slots.size())
+        return ErrorList::textless(KLUA_ERR_NOT_FOUND);
     const auto slot = static_cast<size_t>(index);
     const Bounds bounds = slot_bounds(rows->map, slot, at->aggregate.slots.size());
     return give(bucket, klua_bucket{0, bounds.min.has_value(), bounds.max.has_value(), bounds.min.value_or(0),
                                     bounds.max.value_or(0), at->aggregate.slots[slot]})
                ? 0
-               : KLUA_ERR_USAGE;
+               : ErrorList::textless(KLUA_ERR_USAGE);
 }
 
 }  // extern "C"

@@ -4,8 +4,10 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <climits>
+#include <functional>
 
 #include "api/handle.hpp"
 #include "base/version.hpp"
@@ -42,18 +44,29 @@ const char* klua_strerror(int error) {
 // ---- errors
 const char* klua_error_text(klua_session* s) {
     if (!is_live(s)) return klua_strerror(KLUA_ERR_HANDLE);
-    return s->owner == ::getpid() ? s->errors.text() : klua_strerror(KLUA_ERR_FORKED);
+    if (s->owner != ::getpid()) return klua_strerror(KLUA_ERR_FORKED);
+    return ErrorList::textless() ? klua_strerror(ErrorList::textless()) : s->errors.text();
 }
 
 int klua_error_count(klua_session* s) {
-    return call(s, From::Anywhere, [&]() -> Result<int> { return static_cast<int>(s->errors.lines().size()); });
+    return call(s, From::Anywhere, [&]() -> Result<int> {
+        return ErrorList::textless() ? 1 : static_cast<int>(s->errors.lines().size());
+    });
 }
 
 int klua_error_at(klua_session* s, int index, klua_error_info* info) {
     return call(s, From::Anywhere, [&]() -> Result<int> {
+        const int textless = ErrorList::textless();
+        if (textless && index == 0) {
+            if (!check_size(info)) return int{KLUA_ERR_USAGE};
+            TRY(give(info, klua_error_info{0, textless, nullptr, 0, klua_strerror(textless)}));
+            return 0;
+        }
         const auto& lines = s->errors.lines();
-        if (index < 0 || static_cast<size_t>(index) >= lines.size()) return int{KLUA_ERR_NOT_FOUND};  // the errors stay
+        if (textless || index < 0 || static_cast<size_t>(index) >= lines.size())
+            return int{KLUA_ERR_NOT_FOUND};  // the errors stay
         const ErrorList::Line& line = lines[static_cast<size_t>(index)];
+        if (!check_size(info)) return int{KLUA_ERR_USAGE};
         TRY(give(info, klua_error_info{0, s->errors.number(), line.file.empty() ? nullptr : line.file.c_str(),
                                        line.line, line.text.c_str()}));
         return 0;
@@ -63,9 +76,13 @@ int klua_error_at(klua_session* s, int index, klua_error_info* info) {
 // ---- opening and closing
 int klua_open(const klua_callbacks* callbacks, klua_session** out) {
     if (!out) return KLUA_ERR_USAGE;
-    *out = new (std::nothrow) klua_session(::getpid());
+    *out = nullptr;
+    try {
+        *out = new klua_session(::getpid());
+    } catch (...) {
+        return KLUA_ERR_MEMORY;
+    }
     klua_session* s = *out;
-    if (!s) return KLUA_ERR_MEMORY;
     return call(s, From::Outside, [&]() -> Result<int> {
         if (callbacks) {
             TRY(check_size(callbacks));
@@ -80,19 +97,28 @@ int klua_open(const klua_callbacks* callbacks, klua_session** out) {
 int klua_close(klua_session* s) {
     if (!s) return 0;
     bool outermost = false;
-    if (!is_live(s) || s->owner == ::getpid())
+    const bool child = is_live(s) && s->owner != ::getpid();
+    if (child && s->inside.load() == std::this_thread::get_id()) return KLUA_ERR_STATE;  // it was forked in a callback
+    if (!child)
         if (const int refused = enter(s, From::Outside, outermost)) return refused;
     s->magic = 0;
     delete s;
     return 0;
 }
 
+static bool is_option(std::string_view name) {
+    const auto rows = option_table();
+    return std::any_of(rows.begin(), rows.end(), [&](const OptionRow& row) { return row.name == name; });
+}
+
 int klua_set_option(klua_session* s, const char* name, const char* value) {
-    return call(s, From::Anywhere, [&]() -> Result<int> {
+    return call(s, From::Outside, [&]() -> Result<int> {
         if (!name || !value) return Error{Errc::usage, "an option has a name and a value"};
-        if (s->session) return s->errors.set(KLUA_ERR_STATE, "options are set before the first script is loaded");
-        TRY(set_option(s->options, name, value));
-        return 0;
+        if (s->loaded) return s->errors.set(KLUA_ERR_STATE, "options are set before the first script is loaded");
+        s->drop();  // what was asked of it before had other options
+        const Result<void> done = set_option(s->options, name, value);
+        if (done) return 0;
+        return s->errors.set(is_option(name) ? KLUA_ERR_USAGE : KLUA_ERR_NOT_FOUND, done.error().message());
     });
 }
 
@@ -109,15 +135,30 @@ const char* klua_option_help(int index) {
 // ---- loading and arming
 static Result<std::vector<std::string>> words(int argc, const char* const* argv) {
     if (argc < 0 || (argc > 0 && !argv)) return Error{Errc::usage, "argc says that there are arguments, argv has none"};
-    return std::vector<std::string>(argv, argv + argc);
+    std::vector<std::string> all;
+    for (int i = 0; i < argc; i++) {
+        if (!argv[i]) return Error{Errc::usage, fmt::format("argv[{}] is NULL, and argc is {}", i, argc)};
+        all.emplace_back(argv[i]);
+    }
+    return all;
+}
+
+// `run` loads the script. A first one that fails leaves no session behind.
+using Loader = std::function<Result<void>(Session&, const std::vector<std::string>&)>;
+static Result<int> load(klua_session* s, int argc, const char* const* argv, const Loader& run) {
+    const auto args = TRY(words(argc, argv));
+    Session& session = *TRY(s->open());
+    const Result<void> ran = run(session, args);
+    s->loaded |= ran || session.ended();
+    if (!s->loaded) s->drop();
+    if (!ran) return ran.error();
+    return 0;
 }
 
 int klua_load_file(klua_session* s, const char* path, int argc, const char* const* argv) {
     return call(s, From::Outside, [&]() -> Result<int> {
         if (!path) return Error{Errc::usage, "no path"};
-        const auto args = TRY(words(argc, argv));
-        TRY(TRY(s->open())->run_file(path, args));
-        return 0;
+        return load(s, argc, argv, [&](Session& session, const auto& args) { return session.run_file(path, args); });
     });
 }
 
@@ -125,16 +166,18 @@ int klua_load_string(klua_session* s, const char* code, size_t length, const cha
                      const char* const* argv) {
     return call(s, From::Outside, [&]() -> Result<int> {
         if (!code && length) return Error{Errc::usage, "no code"};
-        const auto args = TRY(words(argc, argv));
         const std::string name = chunk_name ? chunk_name : "script";
-        TRY(TRY(s->open())->run_string({code ? code : "", length}, "@" + name, args));
-        return 0;
+        return load(s, argc, argv, [&](Session& session, const auto& args) {
+            return session.run_string({code ? code : "", length}, "@" + name, args);
+        });
     });
 }
 
 int klua_arm(klua_session* s) {
     return call(s, From::Outside, [&]() -> Result<int> {
         Session& session = *TRY(s->open());
+        if (session.stopped())
+            return s->errors.set(KLUA_ERR_STATE, "the session has ended: nothing can be armed in it any more");
         TRY(session.arm());
         TRY(s->watch());
         if (!session.idle()) s->due(0);
@@ -182,13 +225,14 @@ static Result<bool> wait_for_turn(klua_session* s, std::optional<uint64_t> next,
     return ready != 0 || limit == next;
 }
 
-static Result<void> one_turn(klua_session* s, int deliver_ms, std::optional<uint64_t>& next) {
+// False: a callback has thrown.
+static Result<bool> one_turn(klua_session* s, int deliver_ms, std::optional<uint64_t>& next) {
+    const unsigned throws = s->callbacks.throws();
     auto wait = s->session->turn(static_cast<uint64_t>(deliver_ms) * 1000000);
-    s->due(wait ? *wait : std::optional<uint64_t>(0));  // after an error: to go on
-    if (s->callbacks.take_thrown())
-        return Error{Errc::usage, "a callback has thrown an exception: it must catch its own"};
+    const bool thrown = throws != s->callbacks.throws();  // which call() tells
+    s->due(wait ? *wait : std::optional<uint64_t>(0));    // after an error: to go on
     next = TRY(std::move(wait));
-    return {};
+    return !thrown;
 }
 
 int klua_poll(klua_session* s, int wait_ms, int deliver_ms) {
@@ -198,11 +242,11 @@ int klua_poll(klua_session* s, int wait_ms, int deliver_ms) {
         const uint64_t began = monotonic_ns(), before = session.delivered();
         const auto count = [&] { return static_cast<int>(std::min<uint64_t>(session.delivered() - before, INT_MAX)); };
         std::optional<uint64_t> next;
-        TRY(one_turn(s, deliver_ms, next));
-        const bool halted = s->callbacks.take_halted();
+        const bool done = TRY(one_turn(s, deliver_ms, next));
+        const bool halted = s->callbacks.take_halted() || !done;
         TRY(s->watch());
         if (!halted && !count() && wait_ms != 0 && !session.ended() && TRY(wait_for_turn(s, next, wait_ms, began))) {
-            TRY(one_turn(s, deliver_ms, next));
+            (void)TRY(one_turn(s, deliver_ms, next));
             (void)s->callbacks.take_halted();
         }
         uint64_t rung = 0;
@@ -232,11 +276,7 @@ int klua_ended(klua_session* s, int* exit_code) {
 static int control_all(klua_session* s, kpl_control_op op) {
     return call(s, From::Anywhere, [&]() -> Result<int> {
         if (!s->session) return 0;
-        std::vector<uint32_t> all;
-        for (uint32_t i = 0; i < s->session->declared().probes().size(); i++)
-            if (!s->session->declared().probes()[i].detached) all.push_back(i);
-        TRY(s->session->control(all, op));
-        return 0;
+        return switched(s, op, s->session->control_all(op));
     });
 }
 
@@ -248,11 +288,9 @@ int klua_stop(klua_session* s) {
         if (!s->session) return 0;
         s->due(std::nullopt);
         s->callbacks.stopping = true;
-        const Result<void> stopped = s->session->stop(true);
+        const Result<void> stopped = s->session->stop_on(true);
         TRY(s->session->report(true));
         (void)s->callbacks.take_halted();
-        if (s->callbacks.take_thrown())
-            return Error{Errc::usage, "a callback has thrown an exception: it must catch its own"};
         TRY(stopped);
         return 0;
     });

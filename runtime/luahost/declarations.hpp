@@ -28,6 +28,7 @@ struct ProbeDecl {
     FunctionPtr handlers[most_handlers];  // as the kind's row has them
     kpl_when when{};
     bool enabled = true;
+    bool off = false;       // disabled for itself: stays so when all are enabled
     bool detached = false;  // before it was armed: it never is
     bool failed = false;    // and that because it could not be
     bool optional = false;

@@ -98,6 +98,11 @@ void set_args(lua_State* L, const std::string& name, std::span<const std::string
     lua_setglobal(L, "arg");
 }
 
+// Not a target of another tracer's, "/bin/bash:readline".
+bool is_path(const std::string& text) {
+    return text.ends_with(".lua") || (text.starts_with('/') && text.find(':') == text.npos);
+}
+
 std::string content(const std::string& path) {
     std::ifstream file(path, std::ios::binary);
     return {std::istreambuf_iterator<char>(file), {}};
@@ -221,6 +226,7 @@ Result<LuaHost> LuaHost::join(ScriptApi& api, lua_State* L) {
     return LuaHost(std::move(impl));
 }
 
+void LuaHost::push_natives(lua_State* to) const { impl_->push_kept(to, impl_->core); }
 void LuaHost::push_vocabulary(lua_State* to) const { impl_->push(to, reg::vocabulary); }
 
 void LuaHost::add_search_dir(const std::string& dir) {
@@ -247,7 +253,9 @@ Result<void> LuaHost::run_file(const std::string& path, std::span<const std::str
         Error error = pop_error(impl_->L);
         if (status == LUA_ERRFILE) {
             error.code = Errc::system;
-            if (const auto theirs = foreign_target(path)) error.text += ": " + *theirs;
+            const auto theirs = is_path(path) ? std::nullopt : foreign_target(path);
+            if (theirs) error.text += ": " + *theirs;
+            return error;  // there is no content to explain it by
         }
         return explain_chunk(std::move(error), content(path), path);
     }

@@ -26,6 +26,7 @@ class LuaHost {
     // top of the stack, which stays there, keeps all that the host refers to; it and the state outlive the host.
     static Result<LuaHost> join(ScriptApi& api, lua_State* L);
     void push_vocabulary(lua_State* to) const;  // the table of what scripts have as globals
+    void push_natives(lua_State* to) const;     // the table of native functions that it calls
     LuaHost(LuaHost&&) noexcept;
     LuaHost& operator=(LuaHost&&) = delete;
     ~LuaHost();

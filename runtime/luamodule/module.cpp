@@ -28,8 +28,8 @@ struct Box {
 
 Box* box_of(lua_State* L) { return static_cast<Box*>(lua_touserdata(L, lua_upvalueindex(1))); }
 
-// Calls a callback of the program. An error in it ends the session's text, as if it had wanted no more; what was called
-// last raises it (see raise_kept).
+// Calls a callback of the program. An error in it ends the session's text, as if it had wanted no more; what the
+// program had called raises it (see raise_kept).
 int call_back(Box* box, int which, int args) {
     lua_State* L = box->thread;
     lua_pushvalue(L, which);
@@ -93,6 +93,15 @@ int done(lua_State* L, klua_session* s, int result) {
     return 1;
 }
 
+// One of the natives that write text, which is upvalue 2: what the program's callback raises is its error.
+int written(lua_State* L) {
+    lua_pushvalue(L, lua_upvalueindex(2));
+    lua_insert(L, 1);
+    lua_call(L, lua_gettop(L) - 1, 0);
+    raise_kept(L, box_of(L));
+    return 0;
+}
+
 // A call of the library that takes the session alone.
 template <int (*call)(klua_session*)>
 int plain(lua_State* L) {
@@ -104,6 +113,7 @@ int plain(lua_State* L) {
 int check(lua_State* L) {
     klua_session* s = session_of(L);
     const int count = klua_check(s);
+    raise_kept(L, box_of(L));
     if (count < 0) return raise(L, s, count);
     lua_createtable(L, count, 0);
     for (int i = 0; i < count; i++) {
@@ -127,7 +137,10 @@ int check(lua_State* L) {
 // s.poll(seconds): waits for at most so long (nothing: for ever); how many records came.
 int poll(lua_State* L) {
     klua_session* s = session_of(L);
-    const double seconds = luaL_optnumber(L, 1, -1);
+    if (!lua_isnoneornil(L, 1) && !lua_isnumber(L, 1))
+        return luaL_error(L, "poll takes seconds, not a %s", luaL_typename(L, 1));
+    const double seconds = lua_isnoneornil(L, 1) ? -1 : lua_tonumber(L, 1);
+    if (std::isnan(seconds)) return luaL_error(L, "poll takes seconds, and nan are none");
     const int wait = seconds < 0 ? -1 : seconds > 1e6 ? 1000000000 : static_cast<int>(std::ceil(seconds * 1000));
     return done(L, s, klua_poll(s, wait, 20));
 }
@@ -197,7 +210,11 @@ int set_options(lua_State* L, klua_session* s) {
         if (key != LUA_TSTRING)
             return s->errors.set(KLUA_ERR_USAGE, "kprobe.session takes options by name: { buffer = \"4M\" }");
         const char* name = lua_tostring(L, -2);
-        if (!is_callback(name)) {
+        if (is_callback(name)) {
+            if (!lua_isfunction(L, -1))
+                return s->errors.set(KLUA_ERR_USAGE, std::string("kprobe.session: '") + name +
+                                                         "' must be a function, not a " + luaL_typename(L, -1));
+        } else {
             if (std::strcmp(name, "include") == 0 || std::strcmp(name, "require") == 0)
                 return s->errors.set(KLUA_ERR_USAGE,
                                      "modules are the program's own matter here: require them yourself");
@@ -254,7 +271,8 @@ int open_in(klua_session* s, lua_State* L) {
 
 // kprobe.session{ text = fn, note = fn, lost = fn, OPTION = value, … }
 int session(lua_State* L) {
-    if (!lua_isnoneornil(L, 1)) luaL_checktype(L, 1, LUA_TTABLE);
+    if (!lua_isnoneornil(L, 1) && !lua_istable(L, 1))
+        return luaL_error(L, "kprobe.session takes a table of options, not a %s", luaL_typename(L, 1));
     lua_settop(L, 1);
     auto* box = static_cast<Box*>(lua_newuserdata(L, sizeof(Box)));
     std::memset(static_cast<void*>(box), 0, sizeof *box);
@@ -280,7 +298,20 @@ int session(lua_State* L) {
         return lua_error(L);
     }
     lua_settop(L, 2);
-    box->session->session->host().push_vocabulary(L);
+    const kpl::LuaHost& host = box->session->session->host();
+    host.push_natives(L);
+    for (const char* name : {"write", "emit"}) {
+        lua_pushvalue(L, 2);
+        lua_getfield(L, 3, name);
+        lua_pushcclosure(L, written, 2);
+        lua_setfield(L, 3, name);
+    }
+    lua_settop(L, 2);
+    host.push_vocabulary(L);
+    for (const char* name : {"medium", "emit_row", "has"}) {  // of tools, which are the command's
+        lua_pushnil(L);
+        lua_setfield(L, 3, name);
+    }
     for (const luaL_Reg* f = functions; f->name; f++) {
         lua_pushvalue(L, 2);
         lua_pushcclosure(L, f->func, 1);

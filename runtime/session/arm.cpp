@@ -23,7 +23,8 @@ void relocate_maps(std::vector<bpf_insn>& insns, const ArmedMaps& maps) {
 }  // namespace
 
 Result<std::unique_ptr<Armed>> Armed::open(Parts parts) {
-    std::unique_ptr<Armed> armed(new Armed(parts, TRY(Device::open())));
+    Device opened = TRY(Device::open());  // before there is memory that an error would leave behind
+    std::unique_ptr<Armed> armed(new Armed(parts, std::move(opened)));
     const Device& device = armed->device_;
     TRY(device.set_share(parts.options.cpu_share));
     parts.paths.ftrace = (device.features() & KPL_FEATURE_FTRACE) != 0;

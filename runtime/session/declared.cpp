@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "session/declared.hpp"
 
+#include <algorithm>
+
 namespace kpl {
 
+// The fields of a value stand in the order in which the builder will lay them out: by name.
 uint32_t Declared::add(MapDecl map) {
+    std::sort(map.declared_value.begin(), map.declared_value.end(),
+              [](const FieldLayout& a, const FieldLayout& b) { return a.name < b.name; });
     unit_.maps.push_back(std::move(map));
     return static_cast<uint32_t>(unit_.maps.size() - 1);
 }
@@ -24,15 +29,13 @@ void Declared::commit() {
 }
 
 // Probes let go of their functions. Maps and events hold nothing: they are only not listed any more, until a handler
-// that is armed after all uses them.
+// that is armed after all uses them. What was to be armed before `mark` still is.
 void Declared::forget(const Mark& mark) {
-    for (size_t i = mark.probes; i < probes_.size(); i++) {
-        for (FunctionPtr& handler : probes_[i].handlers) handler.reset();
-        probes_[i].detached = true;
-    }
+    for (size_t i = mark.probes; i < probes_.size(); i++) fail(i);
     for (size_t i = mark.maps; i < unit_.maps.size(); i++) forgotten_maps_.insert(static_cast<uint32_t>(i));
+    for (size_t i = mark.events; i < unit_.events.size(); i++) forgotten_events_.insert(static_cast<uint32_t>(i));
     if (early_sets_.size() > mark.sets) early_sets_.resize(mark.sets);
-    first_pending_ = probes_.size();
+    if (mark.probes <= first_pending_) first_pending_ = probes_.size();
 }
 
 void Declared::fail(size_t probe) {

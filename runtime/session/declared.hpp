@@ -47,7 +47,8 @@ class Declared {
     void commit();
     // What was declared since `mark` is as if it had not been.
     void forget(const Mark& mark);
-    // The last probe, or all that are to be armed, will not be: what is said of it is "failed".
+    // The last probe, or all that are to be armed, will not be: what is said of it is "failed", as of what was
+    // forgotten.
     void fail_last();
     void fail_pending();
     // What was compiled since the unit was `before` is as if it had not been. Numbers of printf stay taken: handlers
@@ -58,6 +59,7 @@ class Declared {
 
     // What declared it failed, and no handler that is armed since uses it: it is not listed.
     bool hidden_map(uint32_t map) const { return forgotten_maps_.contains(map) && !unit_.maps[map].fixed; }
+    bool hidden_event(uint32_t event) const { return forgotten_events_.contains(event) && !unit_.events[event].fixed; }
     // Of a handler that was not armed after all.
     bool is_dead_printf(uint32_t printf) const { return dead_printfs_.contains(printf); }
 
@@ -68,7 +70,7 @@ class Declared {
     std::vector<ProbeDecl> probes_;
     std::vector<EarlySet> early_sets_;
     size_t first_pending_ = 0;
-    std::set<uint32_t> forgotten_maps_, dead_printfs_;
+    std::set<uint32_t> forgotten_maps_, forgotten_events_, dead_printfs_;
 };
 
 }  // namespace kpl

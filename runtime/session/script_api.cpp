@@ -21,6 +21,21 @@ void Session::name_event(uint32_t event, const std::string& name) {
 
 // ---- probes
 Result<void> Session::control(std::span<const uint32_t> declarations, kpl_control_op op) {
+    TRY(switch_probes(declarations, op));
+    for (const uint32_t declaration : declarations) declared_.probes()[declaration].off = op == KPL_CTL_DISABLE;
+    return {};
+}
+
+Result<void> Session::control_all(kpl_control_op op) {
+    std::vector<uint32_t> all;
+    for (uint32_t i = 0; i < declared_.probes().size(); i++) {
+        const ProbeDecl& probe = declared_.probes()[i];
+        if (!probe.detached && !(probe.off && op == KPL_CTL_ENABLE)) all.push_back(i);
+    }
+    return switch_probes(all, op);
+}
+
+Result<void> Session::switch_probes(std::span<const uint32_t> declarations, kpl_control_op op) {
     if (stopped_) return {};  // callbacks still get what was sent before
     for (const uint32_t declaration : declarations) {
         ProbeDecl& probe = declared_.probes()[declaration];

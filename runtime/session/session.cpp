@@ -44,6 +44,7 @@ Result<std::unique_ptr<Session>> Session::open(Options options, Client& client, 
 // ---- declaring
 Result<void> Session::run(const std::function<Result<void>()>& chunk) {
     const Mark before = mark();
+    const bool waited = waiting_;
     auto done = chunk();
     if (const LuaHost::KeptErrors kept = host_->take_kept(); !kept.text.empty()) {
         ErrorRound errors;
@@ -54,7 +55,10 @@ Result<void> Session::run(const std::function<Result<void>()>& chunk) {
             if (const auto others = look_ahead(true); !others) errors.add(others.error());
         done = errors.error();
     }
-    if (!done) forget(before);
+    if (!done) {
+        forget(before);
+        waiting_ = waited;
+    }
     return done;
 }
 
@@ -91,7 +95,8 @@ void Session::forget(const Mark& mark) {
 // A probe of a callback is looked at when it is declared, where the script can still handle what is wrong with it.
 Result<uint32_t> Session::declare_probe(ProbeDecl probe) {
     const uint32_t number = declared_.add(std::move(probe));
-    if (!in_callback_) return number;
+    waiting_ |= !in_callback_;
+    if (waiting_) return number;
     const auto looked = look_ahead(options_.check);
     if (looked) return number;
     declared_.fail_last();
@@ -101,6 +106,7 @@ Result<uint32_t> Session::declare_probe(ProbeDecl probe) {
 // ---- arming
 Result<void> Session::arm() {
     timers_.start();
+    waiting_ = false;
     if (auto armed = arm_all(); !armed) {
         forget(armed_mark_);
         return armed;
@@ -178,7 +184,10 @@ Result<std::vector<CompiledHandler>> Session::check() {
     Options options = options_;
     options.check = true;
     auto handlers = try_pending(options, client_);
-    if (!handlers) forget(armed_mark_);
+    if (!handlers) {
+        forget(armed_mark_);
+        waiting_ = false;
+    }
     return handlers;
 }
 
@@ -193,7 +202,9 @@ Result<std::vector<CompiledHandler>> Session::try_pending(const Options& options
     Unit before = declared_.unit();
     const std::optional<uint32_t> pid = armed_ ? armed_->pid() : std::nullopt;
     const auto plan = plan_pending({options, client, kernel_, paths_, pid, armed_ ? armed_->attached() : 0}, declared_);
-    auto handlers = compile(options, client, plan);
+    Options silent = options;
+    silent.check = silent.cost = false;  // what is asked for is given, not shown
+    auto handlers = compile(silent, client, plan);
     if (handlers) declared_.keep_names(before);
     declared_.undo_compile(std::move(before));
     return handlers;
@@ -215,12 +226,14 @@ Result<std::optional<uint64_t>> Session::turn(uint64_t limit_ns) {
     TRY(look_for_exit());
     if (ended()) return std::optional<uint64_t>(0);
     timers_.start();
-    if (const auto armed = arm_all(); !armed) {
-        declared_.fail_pending();
-        client_.note(Note::Warning,
-                     armed.error().message() + "\nnone of the probes that were declared with it is armed");
+    if (!waiting_) {
+        if (const auto armed = arm_all(); !armed) {
+            declared_.fail_pending();
+            client_.note(Note::Warning,
+                         armed.error().message() + "\nnone of the probes that were declared with it is armed");
+        }
+        armed_mark_ = mark();
     }
-    armed_mark_ = mark();
     if (!armed_ || stopped_) return timers_.left();
     if (!report_due_) report_due_ = monotonic_ns() + report_period;
     if (monotonic_ns() >= report_due_) {
@@ -264,21 +277,30 @@ Result<void> Session::look_for_exit() {
 }
 
 Result<void> Session::stop(bool deliver_rest) {
-    if (stopped_) return {};
-    if (armed_) {
+    Result<void> done = stop_on(deliver_rest);
+    while (stopped_ && !finished_) (void)stop_on(false).ok();
+    return done;
+}
+
+Result<void> Session::stop_on(bool deliver_rest) {
+    if (finished_) return {};
+    if (armed_ && !stopped_) {
         TRY(look_for_exit());
         TRY(armed_->report_gone());
         TRY(armed_->report_overloads());
         TRY(armed_->detach_all());
     }
     stopped_ = true;
-    Result<void> done;
-    if (delivery_ && deliver_rest && !exit_code_)
-        if (auto drained = delivery_->drain_all(); !drained) done = drained.error();
+    if (delivery_ && deliver_rest && !exit_code_ && !drained_) TRY(delivery_->drain_all());
+    drained_ = true;
     if (!exit_code_) exit_code_ = handler_exit_;  // what was sent before it has been delivered
-    for (const CallbackId callback : at_exit_)
-        if (auto ok = host_->call(callback); !ok && done) done = std::move(ok);
-    return done;
+    while (!at_exit_.empty()) {
+        const CallbackId callback = at_exit_.front();
+        at_exit_.erase(at_exit_.begin());
+        TRY(host_->call(callback));
+    }
+    finished_ = true;
+    return {};
 }
 
 void Session::end_delivery() {

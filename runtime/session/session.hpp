@@ -51,7 +51,8 @@ class Session final : public ScriptApi {
     // module.
     Result<std::vector<CompiledHandler>> check();
 
-    // Runs the timers that are due, arms what callbacks have declared, delivers for about `limit_ns` at most. Returns
+    // Runs the timers that are due, arms what callbacks have declared (unless a chunk's declarations still wait for
+    // arm(): then that does), delivers for about `limit_ns` at most. Returns
     // for how long the next turn may wait (nothing: for ever) unless device_fd() is readable before. An error is that
     // of a callback; the session goes on. What callbacks have declared and the kernel refuses is noted, and has failed.
     Result<std::optional<uint64_t>> turn(uint64_t limit_ns = longest_turn);
@@ -62,8 +63,15 @@ class Session final : public ScriptApi {
     bool ended() const { return exit_code_ || ended_; }
     std::optional<int> exit_code() const { return exit_code_ ? exit_code_ : handler_exit_; }
 
-    // The end: detaches all, delivers the rest if that is wanted, calls what at_exit() was given. Done once.
+    // The end: detaches all, delivers the rest if that is wanted, calls what at_exit() was given. Done once. After an
+    // error, the rest is dropped, and what at_exit() was given is called.
     Result<void> stop(bool deliver_rest);
+    // The same, up to the first error: called again, it goes on behind that.
+    Result<void> stop_on(bool deliver_rest);
+    bool stopped() const { return stopped_; }
+
+    // Of all probes. What was disabled for itself stays so.
+    Result<void> control_all(kpl_control_op op);
 
     // Tells the client of handlers that stopped, losses, modules that went. turn() does once a second; `last`: all that
     // is left to tell.
@@ -153,6 +161,7 @@ class Session final : public ScriptApi {
     Result<void> look_for_exit();
     void tell_lost();
     void end_delivery();
+    Result<void> switch_probes(std::span<const uint32_t> probes, kpl_control_op op);
     bool has(uint32_t map) const { return armed_ && armed_->maps().has(map); }
     Result<void> check_typed(uint32_t map) const;
 
@@ -173,8 +182,10 @@ class Session final : public ScriptApi {
     std::optional<int> exit_code_;     // of exit() in user space; after the end, of either
     std::optional<int> handler_exit_;  // of exit() in a handler
     bool in_callback_ = false;
+    bool waiting_ = false;  // probes that were declared outside of callbacks are still to be armed: arm() does
     bool ended_ = false;
-    bool stopped_ = false;  // stop() has detached all
+    bool stopped_ = false;                     // stop() has detached all
+    bool drained_ = false, finished_ = false;  // and delivered the rest; and called what at_exit() was given
 };
 
 }  // namespace kpl

@@ -44,7 +44,7 @@ void moved_and_throwing() {
     CHECK(first.opened());
     CHECK(first.set("verbose", "1"));
     const Status unknown = first.set("bufer", "1M");
-    CHECK(!unknown && unknown.number() == KLUA_ERR_USAGE && unknown.text().find("no option 'bufer'") == 0);
+    CHECK(!unknown && unknown.number() == KLUA_ERR_NOT_FOUND && unknown.text().find("no option 'bufer'") == 0);
     CHECK(first.load("print 'one'"));
     Session second(std::move(first));
     CHECK(second.load("print(arg[1])", "two", {"two"}));
@@ -60,6 +60,39 @@ void moved_and_throwing() {
     Session third;
     third = std::move(second);
     CHECK(third.ended());
+    CHECK(second.load("").number() == KLUA_ERR_HANDLE);
+    CHECK(second.subscribe(0, [](const Record&) {}).number() == KLUA_ERR_HANDLE);
+    CHECK(second.unsubscribe(0).number() == KLUA_ERR_HANDLE);
+    CHECK(second.fd() == KLUA_ERR_HANDLE && second.probes().empty() && !second.error().empty());
+    CHECK(second.targets("vfs_*", [](const char*) { return true; }).number() == KLUA_ERR_HANDLE);
+}
+
+// The call that led to it throws it again; by the C API it is an error of the same call.
+void thrown_while_loading() {
+    Callbacks callbacks;
+    callbacks.text = [](std::string_view) -> bool { throw std::runtime_error("no text"); };
+    Session s(callbacks);
+    CHECK(thrown([&] { (void)s.load("print 'a'").number(); }) == "no text");
+    CHECK(s.ended());
+    CHECK(thrown([&] { CHECK(s.load("print 'b'")); }).empty());  // no more of it
+    CHECK(thrown([&] { CHECK(s.poll(0)); }).empty());
+}
+
+void wrapped() {
+    Session s;
+    const Status wrong = s.load("kprobe(1)\nkprobe(2)");
+    CHECK(wrong.number() == KLUA_ERR_SCRIPT);
+    CHECK(s.errors().size() == 2 && s.errors()[1].line == 2 && s.errors()[1].file == "script");
+    CHECK(s.load("m = map { key = 'int', value = 'int' }\nkprobe('vfs_read', function() local x = m[1] end)"));
+    CHECK(s.set(0, {Value(int64_t{1})}, {Value(int64_t{2})}));
+    CHECK(s.set(0, {Value("one")}, {Value(int64_t{2})}).number() == KLUA_ERR_TYPE);
+    CHECK(s.erase(0, {Value(int64_t{1})}).number() == KLUA_ERR_STATE);
+    CHECK(s.clear(0).number() == KLUA_ERR_STATE);
+    CHECK(s.probes().size() == 1 && s.probes()[0].kind == "kprobe" && s.probes()[0].line == 2);
+    CHECK(s.disable(0) && s.enable(0) && s.detach(0));
+    CHECK(s.enable(0).number() == KLUA_ERR_STATE && s.probes()[0].state == "detached");
+    CHECK(s.stats().sent == 0);
+    CHECK(s.unsubscribe(0).number() == KLUA_ERR_NOT_FOUND);
 }
 
 // A function of the C API that throws: an error, and the session goes on.
@@ -76,6 +109,12 @@ void throwing_through_c() {
     for (int i = 0; i < 1000 && result == 0; i++) result = klua_poll(s, 100, 10);
     CHECK(result == KLUA_ERR_USAGE);
     CHECK(std::strstr(klua_error_text(s), "must catch its own"));
+    CHECK(klua_close(s) == 0);
+
+    CHECK(klua_open(&callbacks, &s) == 0);
+    CHECK(klua_load_string(s, "print 'x'", 9, "c", 0, nullptr) == KLUA_ERR_USAGE);
+    CHECK(std::strstr(klua_error_text(s), "must catch its own"));
+    CHECK(klua_ended(s, nullptr) == 1);
     CHECK(klua_close(s) == 0);
 }
 
@@ -99,7 +138,7 @@ void records_and_rows() {
     const int event = s.event("e"), n = s.field(event, "n"), l = s.field(event, "l"), err = s.field(event, "err");
     int64_t got = 0, sum = 0, doubled = 0;
     std::string name;
-    CHECK(s.subscribe(event, [&](const Record& r) {
+    const Status subscribed = s.subscribe(event, [&](const Record& r) {
         got++;
         sum += r[n].integer();
         int64_t last = 0;
@@ -107,7 +146,8 @@ void records_and_rows() {
         doubled += last;
         name = r.text(err);
         if (got == 3) throw std::runtime_error("third");
-    }));
+    });
+    CHECK(subscribed);
     calls(10);
     int errors = 0;
     for (int i = 0; i < 300 && got < 10; i++) errors += thrown([&] { CHECK(s.poll(100)); }) == "third";
@@ -121,10 +161,17 @@ void records_and_rows() {
         CHECK(row.key_text() == (row.key().integer() ? "1" : "0"));
     }
     CHECK(rows == 2 && total == 45);
+    CHECK(s.stats().delivered == 10 && s.probes()[0].first.handled == 10);
+    const std::string stop =
+        thrown([&] { CHECK(s.targets("vfs_*", [](const char*) -> bool { throw std::runtime_error("a name"); })); });
+    CHECK(stop == "a name");
     uint64_t counted = 0;
     for (const Row& row : s.take(s.map("h")))
         for (const Bucket& bucket : row.buckets()) counted += bucket.count;
     CHECK(counted == 10);
+    CHECK(s.unsubscribe(subscribed.number()));
+    calls(1);
+    CHECK(s.poll(200) && got == 10);
     CHECK(s.read(999).size() == 0 && s.error().find("no map 999") != std::string::npos);
     CHECK(s.stop());
 }
@@ -134,6 +181,8 @@ void records_and_rows() {
 int main(int argc, char** argv) {
     moved_and_throwing();
     throwing_through_c();
+    thrown_while_loading();
+    wrapped();
     if (argc > 1 && !std::strcmp(argv[1], "all")) records_and_rows();
     std::printf("%d checks failed\n", failed);
     return failed != 0;

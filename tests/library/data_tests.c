@@ -173,6 +173,62 @@ static void shared(void)
 	EQ(klua_close(s), 0);
 }
 
+/* A struct's fields have one order, before the map is armed and after. */
+static void struct_values(void)
+{
+	static const char code[] = "m = map{ key = 'int', value = { cc = 'int', aa = 'int', bb = 'int' } }\n"
+				   "kprobe(" CALLED ", function() local x = m[1]; if x then m[2] = { aa = x.aa, bb = x.bb, cc = x.cc } end end)";
+	struct klua_value key = number(1), values[3] = { number(10), number(20), number(30) }, got;
+	struct klua_value lacking[3] = { number(1), { 0 }, number(3) }, truth = { .type = KLUA_BOOL };
+	klua_rows *rows = NULL;
+	int round, i;
+
+	for (round = 0; round < 4; round++) {
+		klua_session *s = opened(NULL);
+
+		DO(s, load(s, code));
+		if (round % 2)
+			DO(s, klua_map_set(s, 0, &key, 1, values, 3));
+		DO(s, klua_arm(s));
+		if (!(round % 2))
+			DO(s, klua_map_set(s, 0, &key, 1, values, 3));
+		DO(s, klua_map_read(s, 0, &rows));
+		for (i = 0; i < 3; i++) {
+			struct klua_field_info field = { .size = sizeof(field) };
+
+			DO(s, klua_map_value_field(s, 0, i, &field));
+			EQ(field.name[0], 'a' + i);
+			EQ(klua_rows_value(rows, 0, i, &got), 0);
+			EQ(got.as.number, 10 * (i + 1));
+		}
+		klua_rows_free(rows);
+		FAILS(s, KLUA_ERR_TYPE, "can't be left out", klua_map_set(s, 0, &key, 1, lacking, 3));
+		FAILS(s, KLUA_ERR_TYPE, "is a number", klua_map_set(s, 0, &truth, 1, values, 3));
+		FAILS(s, KLUA_ERR_USAGE, "keys have 1 fields, not 2", klua_map_delete(s, 0, values, 2));
+		EQ(klua_close(s), 0);
+	}
+}
+
+/* Enabling all does not enable what was disabled for itself. */
+static void disabled_on_purpose(void)
+{
+	klua_session *s = opened(NULL);
+
+	arm(s, "a, b = count(), count()\nkprobe(" CALLED ", function() a:add() end)\nkprobe(" CALLED ", function() b:add() end)");
+	DO(s, klua_probe_disable(s, 0));
+	call(2);
+	DO(s, klua_disable(s));
+	call(2);
+	DO(s, klua_enable(s));
+	call(3);
+	EQ(total(s, "a"), 0);
+	EQ(total(s, "b"), 5);
+	DO(s, klua_probe_enable(s, 0));
+	call(1);
+	EQ(total(s, "a"), 1);
+	EQ(klua_close(s), 0);
+}
+
 static void probes(void)
 {
 	klua_session *s = opened(NULL);
@@ -192,7 +248,7 @@ static void probes(void)
 	OK(!strcmp(info.name, "__x64_sys_getpriority"));
 	DO(s, klua_probe_detach(s, 0));
 	call(5);
-	FAILS(s, KLUA_ERR_SCRIPT, "declare it again", klua_probe_enable(s, 0));
+	FAILS(s, KLUA_ERR_STATE, "declare it again", klua_probe_enable(s, 0));
 	DO(s, klua_probe(s, 0, &info));
 	EQ(info.first.hits, 7);
 	EQ(total(s, "n"), 7);
@@ -204,6 +260,8 @@ const struct test data_tests[] = {
 	{ "records", records },
 	{ "aggregations", aggregations },
 	{ "shared maps", shared },
+	{ "struct values", struct_values },
+	{ "disabled on purpose", disabled_on_purpose },
 	{ "probes", probes },
 	{ NULL, NULL },
 };

@@ -28,7 +28,7 @@ static void options(void)
 	klua_session *s = opened(NULL);
 	int i;
 
-	FAILS(s, KLUA_ERR_USAGE, "there are: require, include, pid, buffer", klua_set_option(s, "bufer", "4M"));
+	FAILS(s, KLUA_ERR_NOT_FOUND, "there are: require, include, pid, buffer", klua_set_option(s, "bufer", "4M"));
 	FAILS(s, KLUA_ERR_USAGE, "'buffer' takes 4K to 64M", klua_set_option(s, "buffer", "1K"));
 	FAILS(s, KLUA_ERR_USAGE, "from 1 to 50", klua_set_option(s, "wake-fill", "60"));
 	FAILS(s, KLUA_ERR_USAGE, "takes bc, ir, asm, native, all, not 'ir,foo'", klua_set_option(s, "dump", "ir,foo"));
@@ -67,7 +67,8 @@ static void checking(void)
 {
 	struct klua_handler_info handler = { .size = sizeof(handler) };
 	struct klua_error_info error = { .size = sizeof(error) };
-	klua_session *s = opened(NULL);
+	struct heard heard;
+	klua_session *s = opened(&heard);
 
 	EQ(load(s, "kprobe('vfs_read', function() x = 1 end)\n"
 		   "kprobe('vfs_write', function() if cpu() then end end)"), 0);
@@ -87,7 +88,87 @@ static void checking(void)
 	OK(handler.cost > 0 && handler.cost < handler.budget && handler.instructions > 10);
 	FAILS(s, KLUA_ERR_NOT_FOUND, "klua_check", klua_checked_handler(s, 2, &handler));
 	EQ(klua_check(s), 2);	/* it is still to be armed */
+	OK(!heard.text[0]);
 	EQ(klua_probe_count(s), 3);
+	EQ(klua_close(s), 0);
+}
+
+/* What was loaded waits for klua_arm(): a poll neither arms it nor says that it can't be. */
+static void pending(void)
+{
+	struct klua_probe_info probe = { .size = sizeof(probe) };
+	struct klua_record_stats stats = { .size = sizeof(stats) };
+	struct heard heard;
+	klua_session *s = opened(&heard);
+	int i;
+
+	DO(s, load(s, "kprobe('vfs_read', function() end)\nevery(0.001, function() print 'tick' end)"));
+	for (i = 0; i < 1000 && !heard.text[0]; i++)
+		DO(s, klua_poll(s, 10, 10));
+	OK(heard.text[0]);	/* timers run */
+	OK(!heard.notes[0]);
+	DO(s, klua_probe(s, 0, &probe));
+	EQ(probe.places, 0);
+	OK(strcmp(probe.state, "failed"));
+	DO(s, klua_stats(s, &stats));
+	EQ(stats.memory, 0);
+	EQ(klua_check(s), 1);
+	EQ(klua_close(s), 0);
+}
+
+/* A text callback that wants no more is not called again: not by the chunk, by timers, or at the end. */
+static void text_refused(void)
+{
+	struct heard heard;
+	klua_session *s = opened(&heard);
+	int i;
+
+	heard.refuse = 1;
+	DO(s, load(s, "print 'a' print 'b'\nevery(0.001, function() print 'c' end)\nat_exit(function() print 'd' end)"));
+	EQ(klua_ended(s, NULL), 1);
+	DO(s, klua_arm(s));
+	for (i = 0; i < 3; i++)
+		DO(s, klua_poll(s, 5, 5));
+	DO(s, klua_stop(s));
+	EQ(heard.texts, 1);
+	EQ(klua_close(s), 0);
+}
+
+/* The process is the program's: os.exit() is the script's exit(). */
+static void os_exit(void)
+{
+	static const struct {
+		const char *code;
+		int status;
+	} ends[] = { { "os.exit(7)", 7 }, { "os.exit()", 0 }, { "os.exit(true)", 0 }, { "os.exit(false)", 1 }, { "os.exit(-1)", 255 } };
+	unsigned i;
+
+	for (i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+		klua_session *s = opened(NULL);
+		int status = -1;
+
+		DO(s, load(s, ends[i].code));
+		EQ(klua_ended(s, &status), 1);
+		EQ(status, ends[i].status);
+		EQ(klua_close(s), 0);
+	}
+}
+
+/* An error of an at_exit function: the next call goes on behind it. */
+static void stop_goes_on(void)
+{
+	struct heard heard;
+	klua_session *s = opened(&heard);
+
+	DO(s, load(s, "at_exit(function() print 'one' end) at_exit(function() error 'two' end) at_exit(function() print 'three' end)"));
+	FAILS(s, KLUA_ERR_SCRIPT, "two", klua_stop(s));
+	OK(!strcmp(heard.text, "one\n"));
+	DO(s, klua_stop(s));
+	OK(!strcmp(heard.text, "one\nthree\n"));
+	DO(s, klua_stop(s));
+	OK(!strcmp(heard.text, "one\nthree\n"));
+	FAILS(s, KLUA_ERR_STATE, "has ended", klua_arm(s));
+	FAILS(s, KLUA_ERR_STATE, "has ended", klua_enable(s));
 	EQ(klua_close(s), 0);
 }
 
@@ -260,6 +341,10 @@ const struct test host_tests[] = {
 	{ "options", options },
 	{ "loading", loading },
 	{ "checking", checking },
+	{ "pending", pending },
+	{ "text refused", text_refused },
+	{ "os.exit", os_exit },
+	{ "stop goes on", stop_goes_on },
 	{ "misuse", misuse },
 	{ "closed", closed },
 	{ "after fork", after_fork },

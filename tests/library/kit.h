@@ -47,6 +47,7 @@ struct heard {
 	char text[4096], notes[4096];
 	unsigned long lost;
 	int refuse;	/* the text callback wants no more */
+	int texts;	/* how often it was called */
 };
 
 klua_session *opened(struct heard *heard);
@@ -74,6 +75,6 @@ struct test {
 	void (*run)(void);
 };
 /* Without a module, and with one. */
-extern const struct test host_tests[], step_tests[], data_tests[], life_tests[];
+extern const struct test host_tests[], refusal_tests[], step_tests[], data_tests[], life_tests[];
 
 #endif

@@ -71,7 +71,9 @@ static void stopped(void)
 	call(100);
 	EQ(total(s, "n"), 100);
 	DO(s, load(s, "kprobe(" CALLED ", function() end)"));
-	FAILS(s, KLUA_ERR_USAGE, "has ended", klua_arm(s));
+	FAILS(s, KLUA_ERR_STATE, "has ended", klua_arm(s));
+	FAILS(s, KLUA_ERR_STATE, "has ended", klua_enable(s));
+	FAILS(s, KLUA_ERR_STATE, "has ended", klua_probe_enable(s, 0));
 	DO(s, klua_stop(s));
 	EQ(klua_close(s), 0);
 }
@@ -146,6 +148,96 @@ static void errors_in_callbacks(void)
 	EQ(klua_close(s), 0);
 }
 
+/* Nor does the end drop what comes behind an error. */
+static void errors_at_the_end(void)
+{
+	klua_session *s = opened(NULL);
+	struct klua_record_stats stats = { .size = sizeof(stats) };
+	int i, errors = 0;
+
+	arm(s, "e = event(); kprobe(" CALLED ", function() e{ a = 1 } end)\n"
+	       "local n = 0; e:each(function() n = n + 1; if n % 10 == 0 then error('tenth') end end)");
+	call(50);
+	for (i = 0; i < 10 && klua_stop(s) == KLUA_ERR_SCRIPT; i++)
+		errors++;
+	EQ(errors, 5);
+	DO(s, klua_stop(s));
+	DO(s, klua_stats(s, &stats));
+	EQ(stats.delivered, 50);
+	EQ(stats.left, 0);
+	EQ(klua_close(s), 0);
+}
+
+static const klua_record *kept;
+static int keep_one(void *user, const klua_record *record)
+{
+	(void)user;
+	kept = record;
+	return 0;
+}
+
+/* A record that was kept says that it is over. */
+static void kept_record(void)
+{
+	klua_session *s = opened(NULL);
+	struct klua_value value;
+	char text[8];
+
+	arm(s, "e = event(); kprobe(" CALLED ", function() e{ a = 7 } end)");
+	DO(s, klua_subscribe(s, event_of(s, "e"), keep_one, NULL));
+	call(1);
+	EQ(poll_for(s, 1), 1);
+	FAILS(s, KLUA_ERR_STATE, "not now", klua_record_value(kept, 0, &value));
+	EQ(klua_record_event(kept), KLUA_ERR_STATE);
+	EQ(klua_record_text(kept, 0, text, sizeof(text)), KLUA_ERR_STATE);
+	EQ(klua_record_int(kept, 0), 0);
+	EQ(klua_record_time(kept), 0);
+	EQ(klua_close(s), 0);
+}
+
+static int child_is;	/* 'r': it reads the record; 'c': it closes the session, and returns */
+static int fork_there(void *user, const klua_record *record)
+{
+	struct klua_value value;
+	int status = 1;
+	pid_t child = fork();
+
+	if (!child) {
+		int right = child_is == 'r' ? klua_record_value(record, 0, &value) == KLUA_ERR_FORKED &&
+					      klua_record_event(record) == KLUA_ERR_FORKED && klua_record_int(record, 0) == 0
+					    : klua_close(user) == KLUA_ERR_STATE;
+
+		if (child_is == 'r' || !right)
+			_exit(right ? 0 : 1);
+		return 0;	/* the poll that goes on in the child says so */
+	}
+	waitpid(child, &status, 0);
+	EQ(status, 0);
+	EQ(klua_record_int(record, 0), 7);
+	return 0;
+}
+
+/* A child that is forked in a callback. */
+static void child_in_callback(void)
+{
+	klua_session *s = opened(NULL);
+	pid_t self = getpid();
+	int got;
+
+	arm(s, "e = event(); kprobe(" CALLED ", function() e{ a = 7 } end)");
+	DO(s, klua_subscribe(s, event_of(s, "e"), fork_there, s));
+	for (child_is = 'r';; child_is = 'c') {
+		call(1);
+		got = klua_poll(s, 10000, 20);
+		if (getpid() != self)
+			_exit(got == KLUA_ERR_FORKED && !klua_close(s) ? 0 : 1);
+		EQ(got, 1);
+		if (child_is == 'c')
+			break;
+	}
+	EQ(klua_close(s), 0);
+}
+
 static volatile int ticks;
 static void tick(int signal) { (void)signal, ticks++; }
 
@@ -191,6 +283,9 @@ const struct test life_tests[] = {
 	{ "exit in a handler", exit_in_handler },
 	{ "a full disk", full_disk },
 	{ "errors in callbacks", errors_in_callbacks },
+	{ "errors at the end", errors_at_the_end },
+	{ "a kept record", kept_record },
+	{ "a child in a callback", child_in_callback },
 	{ "under signals", under_signals },
 	{ "a child closes", child_closes },
 	{ NULL, NULL },

@@ -19,6 +19,7 @@ static int hear_text(void *user, const char *text, size_t length)
 	struct heard *heard = user;
 	size_t have = strlen(heard->text);
 
+	heard->texts++;
 	if (heard->refuse)
 		return 1;
 	if (have + length < sizeof(heard->text))
@@ -170,7 +171,7 @@ int main(int argc, char **argv)
 		refused(only);
 		return failed_checks != 0;
 	}
-	ran = run(host_tests, only);
+	ran = run(host_tests, only) + run(refusal_tests, only);
 
 	if (argc > 1 && !strcmp(argv[1], "all")) {
 		ran += run(step_tests, only);

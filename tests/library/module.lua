@@ -19,11 +19,17 @@ function tests.names()
   fails("no option 'bufer'", kprobe.session, { bufer = "4M" })
   fails("'wake-fill'", kprobe.session, { wake_fill = 99 })
   fails("require them yourself", kprobe.session, { require = "x" })
+  fails("'text' must be a function, not a number", kprobe.session, { text = 5 })
+  fails("kprobe.session takes a table of options, not a number", kprobe.session, 5)
+  fails("poll takes seconds, not a string", kprobe.session {}.poll, "x")
+  fails("poll takes seconds", kprobe.session {}.poll, 0 / 0)
+  for _, name in ipairs { "emit_row", "medium", "has" } do assert(kprobe.session {}[name] == nil, name .. " is for tools") end
 end
 
 -- Handlers capture the program's own locals, tables and functions, and the session's vocabulary by both ways.
 function tests.check()
-  local s = kprobe.session { max_probes = 10 }
+  local text = ""
+  local s = kprobe.session { max_probes = 10, text = function(t) text = text .. t end }
   local count, limit = s.count, 100
   local config = { least = 5 }
   local function large(n) return n > limit + config.least end
@@ -37,6 +43,7 @@ function tests.check()
   s.kprobe("vfs_write", function() x = 1 end) -- luacheck: ignore
   fails("assigns to the global 'x'", s.check)
   assert(#s.check() == 0, "what fails is forgotten")
+  assert(text == "", "what is given is not printed: " .. text)
   s.close()
   fails("the session is closed", s.check)
   fails("the session is closed", s.count)
@@ -100,6 +107,30 @@ function tests.errors_in_callbacks()
   fails("no room for this", function() for _ = 1, 1000 do t.poll(0.1) end end)
   assert(t.ended() == 0, "nobody takes its text")
   t.close()
+end
+
+-- An error in `text` is the error of the call that led to it: s.print, no later one.
+function tests.errors_of_text()
+  local calls = 0
+  local s = kprobe.session { text = function(t) calls = calls + 1 error("no room for " .. t) end }
+  fails("no room for x", s.print, "x")
+  s.arm()
+  s.print "y"
+  s.printf("%d", 1)
+  assert(calls == 1 and s.ended() == 0, "it wants no more")
+  s.close()
+end
+
+-- What was declared waits for s.arm(): a poll neither arms it nor says that it can't be.
+function tests.pending()
+  local notes = {}
+  local s = kprobe.session { note = function(line) notes[#notes + 1] = line end }
+  local n = s.count()
+  local probe = s.kprobe("vfs_read", function() n:add() end)
+  s.poll(0)
+  assert(probe.state == "disabled" and #notes == 0, probe.state .. " " .. tostring(notes[1]))
+  assert(#s.check() == 1)
+  s.close()
 end
 
 -- A session that nobody has is collected, whatever it refers to.

@@ -66,7 +66,7 @@ static void all_or_none(void)
 		EQ(klua_arm(s), 0);
 	}
 	DO(s, klua_probe(s, klua_probe_count(s) - 1, &probe));
-	OK(!strcmp(probe.state, "detached"));
+	OK(!strcmp(probe.state, "failed"));
 	arm(s, "local x = count(); kprobe(" CALLED ", function() x:add() end)");
 	call(3);
 	EQ(total(s, "x"), 3);
@@ -227,12 +227,38 @@ static void threads(void)
 		pthread_join(thread[i], NULL);
 }
 
+/* A poll leaves what was loaded to klua_arm(); what callbacks declare meanwhile waits with it. */
+static void polled_before_armed(void)
+{
+	struct klua_probe_info probe = { .size = sizeof(probe) };
+	struct heard heard;
+	klua_session *s = opened(&heard);
+	int i;
+
+	arm(s, "n = count(); every(0.001, function() if not done then done = true; kprobe(" CALLED ", function() n:add() end) print 'declared' end end)\n"
+	       "kprobe(" CALLED ", function() end)");
+	DO(s, load(s, "m = count(); kprobe(" CALLED ", function() m:add() end)"));
+	for (i = 0; i < 1000 && !heard.text[0]; i++)
+		DO(s, klua_poll(s, 10, 10));
+	DO(s, klua_poll(s, 10, 10));
+	for (i = 1; i < 3; i++) {
+		DO(s, klua_probe(s, i, &probe));
+		EQ(probe.places, 0);
+	}
+	DO(s, klua_arm(s));
+	call(3);
+	EQ(total(s, "n"), 3);
+	EQ(total(s, "m"), 3);
+	EQ(klua_close(s), 0);
+}
+
 const struct test step_tests[] = {
 	{ "armed again", armed_again },
 	{ "all or none", all_or_none },
 	{ "layouts undone", layouts_undone },
 	{ "again and again", again_and_again },
 	{ "declared in callbacks", from_callbacks },
+	{ "polled before armed", polled_before_armed },
 	{ "opened again and again", opened_again },
 	{ "threads", threads },
 	{ NULL, NULL },
