@@ -26,6 +26,8 @@ bool blacklisted(const Paths& paths, uint64_t address) {
 bool may_take_ftrace(const ProbeDecl& probe, const PlannedProbe& plan, const Paths& paths) {
     if (!(probe_kind(probe.kind).by_ftrace || probe.entry_alone()) || probe.via == "kprobe" || !paths.ftrace)
         return false;
+    // A trace of one function is the cheapest: calls of 32 bits, which are rare, don't share that of the others.
+    if (plan.place.way && plan.place.way->compat && !plan.place.by_glob) return false;
     return plan.place.offset <= landing_pad && paths.blacklist.get() && !blacklisted(paths, plan.place.address);
 }
 
