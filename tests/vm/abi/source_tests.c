@@ -97,6 +97,7 @@ static void clocks_and_counters(void)
 {
 	int fd = session(), prog = load(fd, KPL_PROG_PRE, PROG(RETURN(0)));
 	struct kpl_attach faults = event_of(prog, KPL_EVENT_SOFTWARE, 1, PERF_COUNT_SW_PAGE_FAULTS);
+	unsigned id;
 	char *pages;
 	int i;
 
@@ -109,7 +110,8 @@ static void clocks_and_counters(void)
 	OK(stats(fd, faults.id).entry.handled >= 100);
 	adds_up(&(struct kpl_probe_stats[]){ stats(fd, faults.id) }[0]);
 	free(pages);
-	WAIT(stats(fd, attach_one(fd, event_of(prog, KPL_EVENT_PROFILE, 1000, 0))).entry.handled > 20);
+	id = attach_one(fd, event_of(prog, KPL_EVENT_PROFILE, 1000, 0));
+	WAIT(stats(fd, id).entry.handled > 20);
 	EQ(attach_error(fd, event_of(prog, KPL_EVENT_PROFILE, 0, 0)), EINVAL);
 	EQ(attach_error(fd, event_of(prog, KPL_EVENT_PROFILE, KPL_MAX_HZ + 1, 0)), EINVAL);
 	EQ(attach_error(fd, event_of(prog, KPL_EVENT_INTERVAL, KPL_MIN_INTERVAL - 1, 0)), EINVAL);
