@@ -262,9 +262,9 @@ int klua_map_delete(klua_session* s, int map, const klua_value* key, int nr_key)
         const MapDecl* decl = find(s, map);
         if (!decl) return s->errors.number();
         if (decl->kind != KPL_MAP_HASH) return s->errors.set(KLUA_ERR_TYPE, "a key of an aggregation can't be deleted");
-        if (!find_armed(s, map)) return s->errors.number();
         std::vector<Datum> data;
         if (const int error = take_key(s, *decl, key, nr_key, data)) return error;
+        if (!find_armed(s, map)) return s->errors.number();
         return TRY(s->session->erase(static_cast<uint32_t>(map), data)) ? 1 : 0;
     });
 }
