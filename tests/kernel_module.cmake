@@ -12,9 +12,10 @@ function(test_kernel_module name)
       OUTPUT ${dir}/${name}.ko
       COMMAND ${CMAKE_COMMAND} -E make_directory ${dir}
       COMMAND ${CMAKE_COMMAND} -E copy_if_different ${ARGN} ${dir}
+      COMMAND ${CMAKE_COMMAND} -E rm -f ${dir}/${name}.ko  # what was stripped has no debug information to make types of
       COMMAND ${CMAKE_COMMAND} -E env --unset=MAKEFLAGS --unset=MFLAGS --unset=MAKELEVEL
               make -s -C ${KPL_KERNELS}/${release}/build M=${dir} CONFIG_DEBUG_INFO_BTF_MODULES= modules
-      COMMAND ${PROJECT_SOURCE_DIR}/tests/module-types ${dir}/${name}.ko ${release} ${PROJECT_BINARY_DIR}/kernel-btf
+      COMMAND ${PROJECT_SOURCE_DIR}/tests/module-types ${dir}/${name}.ko ${release} ${PROJECT_BINARY_DIR}/kernel-btf ${KPL_KERNELS}/${release}/build
       COMMAND objcopy --strip-debug ${dir}/${name}.ko
       DEPENDS ${ARGN} ${PROJECT_SOURCE_DIR}/tests/module-types ${KPL_KERNELS}/${release}/build/Module.symvers
       WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}

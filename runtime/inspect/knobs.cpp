@@ -49,7 +49,7 @@ constexpr KnobValue modules[] = {
     {"1", Effect::Hides, "kernel.modules_disabled is set: no module can be loaded until the next boot"},
 };
 
-constexpr Knob rows[] = {
+constexpr Knob knob_rows[] = {
     {"kprobes", "/sys/kernel/debug/kprobes/enabled", kprobes, {}},
     {"ftrace", "/proc/sys/kernel/ftrace_enabled", ftrace, {}},
     {"optimization", "/proc/sys/debug/kprobes-optimization", optimization, {}},
@@ -90,12 +90,12 @@ std::string Knob::command(std::string_view value) const {
     return fmt::format("sysctl -w {}={}", name, value);
 }
 
-std::span<const Knob> knobs() { return rows; }
+std::span<const Knob> knobs() { return knob_rows; }
 
 const Knob* find_knob(std::string_view name) {
     const auto* at =
-        std::find_if(std::begin(rows), std::end(rows), [&](const Knob& knob) { return knob.name == name; });
-    return at == std::end(rows) ? nullptr : at;
+        std::find_if(std::begin(knob_rows), std::end(knob_rows), [&](const Knob& knob) { return knob.name == name; });
+    return at == std::end(knob_rows) ? nullptr : at;
 }
 
 std::optional<std::string> read_knob(const Knob& knob, const std::string& root) {
@@ -126,7 +126,7 @@ Result<void> set_knob(const Knob& knob, const std::string& value) {
 
 std::string silencing_knobs() {
     std::string text;
-    for (const Knob& knob : rows) {
+    for (const Knob& knob : knob_rows) {
         const auto now = read_knob(knob);
         const KnobValue* const value = now ? knob.find(*now) : nullptr;
         if (!value || value->effect != Effect::Silences) continue;
@@ -150,13 +150,13 @@ std::string print_knob(const Knob& knob) {
 
 std::string print_knobs() {
     std::string text;
-    for (const Knob& knob : rows) text += print_knob(knob);
+    for (const Knob& knob : knob_rows) text += print_knob(knob);
     return text + "\nkprobe-lua knobs NAME VALUE sets one, for the whole system\n";
 }
 
 std::string json_knobs() {
     std::string out;
-    for (const Knob& knob : rows) {
+    for (const Knob& knob : knob_rows) {
         const auto now = read_knob(knob);
         const KnobValue* const value = now ? knob.find(*now) : nullptr;
         out += json_line("knob", {{"name", knob.name},

@@ -198,7 +198,7 @@ int text(lua_State* L) {
     });
 }
 
-constexpr luaL_Reg functions[] = {
+constexpr luaL_Reg on_maps[] = {
     {"rows", rows},
     {"value", value},
     {"no_value", no_value},
@@ -216,6 +216,6 @@ constexpr luaL_Reg functions[] = {
 
 }  // namespace
 
-const luaL_Reg* const map_functions = functions;
+const luaL_Reg* const map_functions = on_maps;
 
 }  // namespace kpl

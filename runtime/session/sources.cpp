@@ -263,14 +263,14 @@ Result<std::optional<Signature>> function_signature(const KernelPlace& place, Ty
     return types.function(place.function, place.module);
 }
 
-struct Row {
+struct SourceWays {
     SourceRow shown;
     Result<Resolved> (*resolve)(const ProbeDecl&, KernelView&, const BlacklistOnDemand&, bool addresses);
     Result<std::optional<Signature>> (*signature)(const KernelPlace&, Types&);
 };
 
 // In the order of Source.
-constexpr Row rows[] = {
+constexpr SourceWays source_rows[] = {
     {{"function", Passed::Registers}, resolve_functions, function_signature},
     {{"tracepoint", Passed::Values}, resolve_tracepoints, tracepoint_signature},
     {{"system call", Passed::UserRegisters}, resolve_syscalls, syscall_signature},
@@ -280,7 +280,7 @@ constexpr Row rows[] = {
     {{"watchpoint", Passed::Values}, resolve_data, data_signature},
 };
 
-const Row& row_of(Source source) { return rows[static_cast<size_t>(source)]; }
+const SourceWays& row_of(Source source) { return source_rows[static_cast<size_t>(source)]; }
 
 }  // namespace
 
