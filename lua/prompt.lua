@@ -16,7 +16,9 @@ local function asked(what, of) return text(core.ask(what, of and tostring(of) or
 local objects = {} -- all that was declared, by its number, which begins with 1
 registry.objects = objects
 
-local live_states = { int3 = true, optimized = true, ftrace = true, disabled = true, mixed = true }
+local live_states = {
+  int3 = true, optimized = true, ftrace = true, direct = true, armed = true, disabled = true, mixed = true,
+}
 local function is_probe(value) return type(value) == "table" and getmetatable(value) == Probe end
 local function is_live(probe) return live_states[core.describe(probe.id).state] == true end
 

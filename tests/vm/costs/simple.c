@@ -14,6 +14,12 @@ static void of_hit(struct code *c, const struct measurement *m, unsigned nr)
 	put(c, INSN(BPF_JMP | BPF_CALL, 0, 0, 0, m->id));
 }
 
+static void of_number(struct code *c, const struct measurement *m, unsigned nr)
+{
+	put_number(c, 1, m->a);
+	put(c, INSN(BPF_JMP | BPF_CALL, 0, 0, 0, m->id));
+}
+
 static void divide(struct code *c, const struct measurement *m, unsigned nr)
 {
 	put_number(c, 1, m->a);
@@ -41,7 +47,8 @@ void measure_simple(void)
 	PLAIN(uid);
 	PLAIN(gid);
 	PLAIN(task);
-	PLAIN(user_reg);
+	CASE(user_reg, "the last one", .fd = fd, .call = of_number, .a = 160);
+	CASE(user_reg, "beyond", .fd = fd, .call = of_number, .a = 1ull << 40);
 	PLAIN(cgroup);
 	CASE(sdiv, "large by small", .fd = fd, .call = divide, .a = 1ull << 62, .b = 3);
 	CASE(sdiv, "by -1", .fd = fd, .call = divide, .a = 1ull << 63, .b = -1);
