@@ -39,13 +39,13 @@ struct ProbeKindRow {
     Source source;
     kpl_probe_kind placed;                 // the module's kind; ftrace may do the same
     ProbeHandler handlers[most_handlers];  // [0] on the first side, [1] on the second
-    size_t plain;                          // the handler of NAME(target, fn)
-    const char* second_side;               // what its counters count
-    bool follows_calls;                    // from entry to return, with or without handlers at both; they share p.data
-    bool mirrors;                          // handlers take the function's own parameters, without `p`
-    bool inside;                           // may stand behind a function's first instruction
-    bool by_ftrace;                        // ftrace may serve it at an entry
-    bool by_direct;                        // direct calls of a stub may serve it
+    size_t plain = 0;                      // the handler of NAME(target, fn)
+    const char* second_side = "";          // what its counters count
+    bool follows_calls = false;            // from entry to return, with or without handlers at both; they share p.data
+    bool mirrors = false;                  // handlers take the function's own parameters, without `p`
+    bool inside = false;                   // may stand behind a function's first instruction
+    bool by_ftrace = false;                // ftrace may serve it at an entry
+    bool by_direct = false;                // direct calls of a stub may serve it
 };
 
 // In the order of ProbeKind.
@@ -54,13 +54,9 @@ inline constexpr ProbeKindRow probe_kinds[] = {
      .source = Source::Function,
      .placed = KPL_PROBE_KPROBE,
      .handlers = {{"pre", KPL_PROG_PRE}, {"post", KPL_PROG_POST}, {"fault", KPL_PROG_FAULT}},
-     .plain = 0,
      .second_side = "post",
-     .follows_calls = false,
-     .mirrors = false,
      .inside = true,
-     .by_ftrace = true,
-     .by_direct = false},
+     .by_ftrace = true},
     {.name = "kretprobe",
      .source = Source::Function,
      .placed = KPL_PROBE_KRETPROBE,
@@ -68,87 +64,43 @@ inline constexpr ProbeKindRow probe_kinds[] = {
      .plain = 1,
      .second_side = "returns",
      .follows_calls = true,
-     .mirrors = false,
-     .inside = false,
-     .by_ftrace = false,
      .by_direct = true},
     {.name = "jprobe",
      .source = Source::Function,
      .placed = KPL_PROBE_KPROBE,
      .handlers = {{"handler", KPL_PROG_PRE}, {}, {}},
-     .plain = 0,
-     .second_side = "",
-     .follows_calls = false,
      .mirrors = true,
-     .inside = false,
-     .by_ftrace = true,
-     .by_direct = false},
+     .by_ftrace = true},
     {.name = "tracepoint",
      .source = Source::Tracepoint,
      .placed = KPL_PROBE_TRACEPOINT,
-     .handlers = {{"handler", KPL_PROG_TRACEPOINT}, {}, {}},
-     .plain = 0,
-     .second_side = "",
-     .follows_calls = false,
-     .mirrors = false,
-     .inside = false,
-     .by_ftrace = false,
-     .by_direct = false},
+     .handlers = {{"handler", KPL_PROG_TRACEPOINT}, {}, {}}},
     {.name = "syscall",
      .source = Source::Syscall,
      .placed = KPL_PROBE_KRETPROBE,
      .handlers = {{"entry", KPL_PROG_ENTRY}, {"ret", KPL_PROG_RET}, {}},
-     .plain = 0,
      .second_side = "returns",
-     .follows_calls = true,
-     .mirrors = false,
-     .inside = false,
-     .by_ftrace = false,
-     .by_direct = false},
+     .follows_calls = true},
     {.name = "profile",
      .source = Source::Rate,
      .placed = KPL_PROBE_EVENT,
      .handlers = {{"handler", KPL_PROG_PRE}, {}, {}},
-     .plain = 0,
-     .second_side = "",
-     .follows_calls = false,
-     .mirrors = false,
-     .inside = true,
-     .by_ftrace = false,
-     .by_direct = false},
+     .inside = true},
     {.name = "interval",
      .source = Source::Period,
      .placed = KPL_PROBE_EVENT,
      .handlers = {{"handler", KPL_PROG_PRE}, {}, {}},
-     .plain = 0,
-     .second_side = "",
-     .follows_calls = false,
-     .mirrors = false,
-     .inside = true,
-     .by_ftrace = false,
-     .by_direct = false},
+     .inside = true},
     {.name = "perf",
      .source = Source::Counter,
      .placed = KPL_PROBE_EVENT,
      .handlers = {{"handler", KPL_PROG_PRE}, {}, {}},
-     .plain = 0,
-     .second_side = "",
-     .follows_calls = false,
-     .mirrors = false,
-     .inside = true,
-     .by_ftrace = false,
-     .by_direct = false},
+     .inside = true},
     {.name = "watch",
      .source = Source::Data,
      .placed = KPL_PROBE_WATCH,
      .handlers = {{"handler", KPL_PROG_WATCH}, {}, {}},
-     .plain = 0,
-     .second_side = "",
-     .follows_calls = false,
-     .mirrors = false,
-     .inside = true,
-     .by_ftrace = false,
-     .by_direct = false},
+     .inside = true},
 };
 
 constexpr const ProbeKindRow& probe_kind(ProbeKind kind) { return probe_kinds[static_cast<size_t>(kind)]; }
