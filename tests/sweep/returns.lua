@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- A return probe on each of the kernel's functions from the FROM-th to the TO-th, by address: returns.lua FROM TO [PATTERN].
+-- A return probe on each of the kernel's functions from the FROM-th to the TO-th, by address: returns.lua FROM TO [PATTERN [VIA]].
 -- Without numbers: how many there are.
 local from, to, pattern = tonumber(arg[1]), tonumber(arg[2]), arg[3] or ""
 
@@ -21,7 +21,7 @@ print(("%d to %d: %s to %s"):format(from, to, functions[from].name, functions[to
 local targets = {}
 for i = from, to do targets[#targets + 1] = functions[i].at end
 local returned = count()
-local probe = kretprobe { targets, optional = true, ret = function() returned:add() end }
+local probe = kretprobe { targets, via = arg[4] or "kretprobe", optional = true, ret = function() returned:add() end }
 at_exit(function()
   local s = probe:stats()
   print(("%d returns, %d calls, %d missed"):format(s.returns.hits, s.hits, s.missed))
