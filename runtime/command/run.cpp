@@ -30,14 +30,14 @@ Result<int> Run::main() {
     if (options_.list) return list();
     loop_.emplace(TRY(Loop::create()));
     if (!session_->exit_code()) {
+        // Asked before anything is armed: a script that traces opens does not see it.
+        const std::string silent = options_.check || options_.dry_run ? "" : silencing_knobs();
         TRY(session_->arm());
         sink_.flush();
         if (options_.check) return 0;
         running_ = true;
         sink_.write(options_.format->attached(session_->probes()));
-        if (session_->probes() && !options_.dry_run)
-            if (const std::string silent = silencing_knobs(); !silent.empty())
-                note(Note::Warning, "warning: " + silent);
+        if (session_->probes() && !silent.empty()) note(Note::Warning, "warning: " + silent);
         if (!session_->ended() && !options_.dry_run) TRY(events());
     }
     TRY(finish());

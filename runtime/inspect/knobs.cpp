@@ -126,10 +126,12 @@ Result<void> set_knob(const Knob& knob, const std::string& value) {
 
 std::string silencing_knobs() {
     std::string text;
+    const auto silences = [](const KnobValue& value) { return value.effect == Effect::Silences; };
     for (const Knob& knob : knob_rows) {
+        if (std::none_of(knob.values.begin(), knob.values.end(), silences)) continue;
         const auto now = read_knob(knob);
         const KnobValue* const value = now ? knob.find(*now) : nullptr;
-        if (!value || value->effect != Effect::Silences) continue;
+        if (!value || !silences(*value)) continue;
         text += fmt::format("{}{}; kprobe-lua knobs {} {} ends that", text.empty() ? "" : "\n", value->meaning,
                             knob.name, knob.values.front().value);
     }
