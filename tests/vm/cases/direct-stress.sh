@@ -29,7 +29,7 @@ kretprobe { "kpl_t_sleep", via = "direct", entry = entry, ret = ret }
 at_exit(function() print("counted", n:value() > 0, "wrong", wrong:value()) end)
 LUA
 round=0
-while [ $round -lt 8 ]; do
+while [ $round -lt 4 ]; do
     round=$((round + 1))
     start kprobe-lua stress.lua
     [ $((round % 4)) = 3 ] || armed # at times before it is armed

@@ -16,7 +16,7 @@ for _ = 1, 4 do watch { "jiffies_64", function(p, before, after) seen { ns = aft
 LUA
 sh busy.sh &
 busy=$!
-for round in 1 2 3; do
+for round in 1 2; do
     start kprobe-lua --max-probes=2000 all.lua
     armed
     kill -KILL "$pid"
