@@ -14,6 +14,9 @@
 #include "guard.h"
 #include "kprobe.h"
 #include "kretprobe.h"
+#ifdef KPL_TEST_ROWS
+#include "test_kind.h"
+#endif
 #include "tracepoint.h"
 #include "watch.h"
 
@@ -25,6 +28,9 @@ static const struct kpl_probe_ops *const kpl_probe_kinds[KPL_PROBE_KINDS] = {
 	[KPL_PROBE_TRACEPOINT] = &kpl_tracepoint_ops,
 	[KPL_PROBE_EVENT] = &kpl_event_ops,
 	[KPL_PROBE_WATCH] = &kpl_watch_ops,
+#ifdef KPL_TEST_ROWS
+	[KPL_PROBE_TEST] = &kpl_test_kind_ops,
+#endif
 };
 
 const struct kpl_probe_ops *kpl_probe_kind(u32 kind)

@@ -11,7 +11,20 @@
 
 namespace kpl {
 
-enum class ProbeKind { Kprobe, Kretprobe, Jprobe, Tracepoint, Syscall, Profile, Interval, Perf, Watch };
+enum class ProbeKind {
+    Kprobe,
+    Kretprobe,
+    Jprobe,
+    Tracepoint,
+    Syscall,
+    Profile,
+    Interval,
+    Perf,
+    Watch,
+#ifdef KPL_TEST_ROWS
+    Test,
+#endif
+};
 
 // What a target names, and so who finds the places and knows what is passed there.
 enum class Source { Function, Tracepoint, Syscall, Rate, Period, Counter, Data };
@@ -101,6 +114,12 @@ inline constexpr ProbeKindRow probe_kinds[] = {
      .placed = KPL_PROBE_WATCH,
      .handlers = {{"handler", KPL_PROG_WATCH}, {}, {}},
      .inside = true},
+#ifdef KPL_TEST_ROWS
+    {.name = "test_probe",
+     .source = Source::Function,
+     .placed = KPL_PROBE_TEST,
+     .handlers = {{"handler", KPL_PROG_PRE}, {}, {}}},
+#endif
 };
 
 constexpr const ProbeKindRow& probe_kind(ProbeKind kind) { return probe_kinds[static_cast<size_t>(kind)]; }

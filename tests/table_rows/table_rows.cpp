@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// A helper, an aggregation and an output format that only tests have (KPL_TEST_ROWS): what CONTRIBUTING.md lists is
+// A helper, an aggregation, a kind of probe and an output format that only tests have (KPL_TEST_ROWS): what CONTRIBUTING.md lists is
 // all that they take.
 #include <catch2/catch.hpp>
 
 #include "core/agg.h"
+#include "ir/probe_kinds.hpp"
 #include "output/format.hpp"
 #include "simulator/asm.hpp"
 #include "simulator/simulate.hpp"
@@ -58,6 +59,16 @@ TEST_CASE("each format shows it") {
     CHECK(format_named("text")->map(map, {row}) == "@t: 3\n");
     CHECK(format_named("json")->map(map, {row}) == "{\"type\":\"map\",\"data\":{\"@t\":3}}\n");
     CHECK(format_named("folded")->map(map, {row}) == "t 3\n");
+}
+
+// Scripts declare it where everything is built with KPL_TEST_ROWS; its hits: tests/vm/other_abi.
+TEST_CASE("a kind of probe is a row") {
+    const ProbeKindRow* row = find_probe_kind("test_probe");
+    REQUIRE(row);
+    CHECK(row == &probe_kind(ProbeKind::Test));
+    CHECK(row->placed == KPL_PROBE_TEST);
+    CHECK(find_handler(*row, "handler")->program == KPL_PROG_PRE);
+    CHECK(find_handler(*row, "") == find_handler(*row, "handler"));
 }
 
 TEST_CASE("a format is a row and a file") {
