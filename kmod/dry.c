@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /* Dry runs.  Process context; the program runs under the guard. */
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
@@ -42,6 +43,7 @@ static void kpl_run_once(struct kpl_session *s, const struct kpl_prog *prog,
 		.addr = in->hit.addr,
 	};
 	ctx = kpl_guard_get();
+	ctx->origin = &in->origin;
 	kpl_look(ctx, &in->origin);
 	ctx->hit.regs = (unsigned long)&in->regs;
 	ctx->hit.data = (unsigned long)in->data;
@@ -56,6 +58,23 @@ static void kpl_run_once(struct kpl_session *s, const struct kpl_prog *prog,
 	kpl_guard_put(ctx);
 }
 
+static int kpl_run_all(struct kpl_session *s, const struct kpl_prog *prog,
+		       struct kpl_run_input *in, struct kpl_prog_run *arg)
+{
+	u32 left = arg->repeat ?: 1;
+	u64 began;
+
+	for (arg->duration = 0; left; left--) {
+		began = ktime_get_ns();
+		kpl_run_once(s, prog, in, arg);
+		arg->duration += ktime_get_ns() - began;
+		if (kpl_session_interrupted(s))
+			return -EINTR;
+		cond_resched();
+	}
+	return 0;
+}
+
 static int kpl_run_locked(struct kpl_session *s, struct kpl_run_input *in, struct kpl_prog_run *arg)
 {
 	int err = kpl_session_lock(s);
@@ -65,7 +84,7 @@ static int kpl_run_locked(struct kpl_session *s, struct kpl_run_input *in, struc
 		return err;
 	prog = kpl_prog_get(s, arg->id);
 	if (prog && arg->data_size <= prog->data_size)
-		kpl_run_once(s, prog, in, arg);
+		err = kpl_run_all(s, prog, in, arg);
 	else
 		err = -EINVAL;
 	kpl_session_unlock(s);
@@ -77,7 +96,7 @@ int kpl_prog_run(struct kpl_session *s, struct kpl_prog_run *arg)
 	struct kpl_run_input *in;
 	int err;
 
-	if (arg->reserved || arg->regs_size > sizeof(in->regs) || arg->data_size > sizeof(in->data))
+	if (arg->repeat > KPL_MAX_REPEAT || arg->regs_size > sizeof(in->regs) || arg->data_size > sizeof(in->data))
 		return -EINVAL;
 	in = kvzalloc(sizeof(*in), KPL_GFP);
 	if (!in)

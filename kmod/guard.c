@@ -25,6 +25,7 @@ struct kpl_ctx *kpl_guard_get(void)
 	preempt_disable();
 	ctx = this_cpu_ptr(&kpl_ctx);
 	ctx->begun = 1;
+	ctx->origin = NULL;
 	barrier();
 	return ctx;
 }

@@ -20,6 +20,7 @@
 #include "ftrace.h"
 #include "guard.h"
 #include "life.h"
+#include "log.h"
 #include "map.h"
 #include "native.h"
 #include "overload.h"
@@ -97,6 +98,7 @@ int kpl_life_init(void)
 	u32 i;
 	int err;
 
+	kpl_log_init();
 	for_each_kernel_tracepoint(kpl_watch_find, NULL);
 	for (i = 0; i < ARRAY_SIZE(kpl_watches); i++) {
 		const struct kpl_watch *w = &kpl_watches[i];
@@ -105,6 +107,7 @@ int kpl_life_init(void)
 		if (err) {
 			pr_err("kprobe_lua: can't watch %s (%d)\n", w->name, err);
 			kpl_unwatch(i);
+			kpl_log_exit();
 			return err;
 		}
 	}
@@ -114,6 +117,7 @@ int kpl_life_init(void)
 void kpl_life_exit(void)
 {
 	kpl_unwatch(ARRAY_SIZE(kpl_watches));
+	kpl_log_exit();
 }
 
 /* --------------------------------------------------------------------- ends */
@@ -127,6 +131,7 @@ void kpl_session_close(struct kpl_session *s)
 		s->closed = true;
 		kpl_detach_all(s);
 		irq_work_sync(&s->wake);
+		kpl_log_ended(s);
 	}
 	mutex_unlock(&s->lock);
 	wake_up_poll(&s->wait, EPOLLHUP);
@@ -167,9 +172,69 @@ void kpl_session_release(struct kpl_session *s)
 	raw_spin_unlock_irqrestore(&kpl_sessions_lock, flags);
 	cancel_work_sync(&s->orphaned);
 	kpl_session_close(s);
+	cancel_delayed_work_sync(&s->reader);
 	irq_work_sync(&s->wake);
 	cancel_work_sync(&s->overloaded);
 	kpl_session_free(s);
+}
+
+/* --------------------------------------------------------------- the reader */
+
+#define KPL_READER_PERIOD	10	/* seconds between two looks */
+
+static u32 kpl_reader_period(const struct kpl_session *s)
+{
+	return min_not_zero(s->dead_man, (u32)KPL_READER_PERIOD) * HZ;
+}
+
+/* What was gathered stays: a reader that comes to life again can read it. */
+static void kpl_reader_dead(struct kpl_session *s)
+{
+	mutex_lock(&s->lock);
+	if (!s->closed) {
+		WRITE_ONCE(s->dead, true);
+		kpl_detach_all(s);
+		kpl_log_dead(s);
+	}
+	mutex_unlock(&s->lock);
+	wake_up_poll(&s->wait, EPOLLIN);
+}
+
+/*
+ * A reader that is stopped, or in a debugger, looks like one with nothing to
+ * do, until there is something to read; one with a dead man's time must speak.
+ */
+static void kpl_reader_look(struct work_struct *work)
+{
+	struct kpl_session *s = container_of(to_delayed_work(work), struct kpl_session, reader);
+	u32 dead_man = READ_ONCE(s->dead_man);
+	u64 read = kpl_rings_read(s), lost = kpl_rings_lost(s);
+
+	if (dead_man && time_after(jiffies, READ_ONCE(s->heard) + dead_man * HZ)) {
+		kpl_reader_dead(s);
+		return;
+	}
+	if (read != s->read_seen)
+		s->read_told = false;
+	else if (lost != s->lost_seen && !s->read_told)
+		s->read_told = kpl_log_unread(s, lost);
+	s->read_seen = read;
+	s->lost_seen = lost;
+	if (!READ_ONCE(s->closing))
+		queue_delayed_work(system_unbound_wq, &s->reader, kpl_reader_period(s));
+}
+
+/* Locked.  The first call counts as the opener's word. */
+int kpl_title(struct kpl_session *s, struct kpl_title *arg)
+{
+	if (arg->reserved || arg->dead_man > KPL_MAX_DEAD_MAN ||
+	    strnlen(arg->name, KPL_TITLE_SIZE) == KPL_TITLE_SIZE)
+		return -EINVAL;
+	kpl_log_name(s, arg->name);
+	WRITE_ONCE(s->heard, jiffies);
+	WRITE_ONCE(s->dead_man, arg->dead_man);
+	mod_delayed_work(system_unbound_wq, &s->reader, kpl_reader_period(s));
+	return 0;
 }
 
 /* ------------------------------------------------------------------- begins */
@@ -214,12 +279,14 @@ struct kpl_session *kpl_session_open(void)
 	init_waitqueue_head(&s->wait);
 	init_irq_work(&s->wake, kpl_session_woken);
 	INIT_WORK(&s->orphaned, kpl_session_orphaned);
+	INIT_DELAYED_WORK(&s->reader, kpl_reader_look);
 	INIT_WORK(&s->overloaded, kpl_probes_overloaded);
 	s->share = KPL_DEFAULT_SHARE;
 	xa_init_flags(&s->maps, XA_FLAGS_ALLOC);
 	xa_init_flags(&s->progs, XA_FLAGS_ALLOC);
 	xa_init(&s->probes);
 	s->opener = get_task_pid(current, PIDTYPE_TGID);
+	kpl_log_name(s, current->comm);
 	err = kpl_session_fill(s);
 	if (err) {
 		kpl_session_free(s);
@@ -286,8 +353,10 @@ int kpl_session_info(struct kpl_session *s, struct kpl_info *info)
 		.work_done = READ_ONCE(s->work_done),
 		.work_total = READ_ONCE(s->work_total),
 		.overloads = overloads,
+		.dead = READ_ONCE(s->dead),
 	};
 	if (kpl_is_opener(s)) {
+		WRITE_ONCE(s->heard, jiffies);
 		WRITE_ONCE(s->stops_seen, stops);
 		WRITE_ONCE(s->overloads_seen, overloads);
 	}

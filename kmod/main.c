@@ -40,6 +40,7 @@ union kpl_param {
 	struct kpl_prog_native prog_native;
 	struct kpl_free free;
 	struct kpl_share share;
+	struct kpl_title title;
 };
 
 /* The result is copied back whatever it says. */

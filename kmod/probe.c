@@ -11,6 +11,7 @@
 #include "area.h"
 #include "group.h"
 #include "guard.h"
+#include "log.h"
 #include "overload.h"
 #include "probe.h"
 
@@ -91,6 +92,8 @@ static struct kpl_probe *kpl_probe_create(struct kpl_session *s, const struct kp
 		return ERR_PTR(-EINVAL);
 	if (a->flags & ~(KPL_ATTACH_F_ALL | ops->flags))
 		return ERR_PTR(-EINVAL);
+	if (a->reserved)
+		return ERR_PTR(-EINVAL);
 	if (a->stack_args && a->kind != KPL_PROBE_DIRECT)
 		return ERR_PTR(-EINVAL);
 	if (a->maxactive > ops->maxactive)
@@ -107,6 +110,7 @@ static struct kpl_probe *kpl_probe_create(struct kpl_session *s, const struct kp
 		pr->handler[i] = kpl_handler_of(progs[i], &pr->origin);
 	pr->origin.func = a->func;
 	pr->origin.addr = a->addr;
+	pr->origin.line = a->line;
 	pr->when = a->when;
 	pr->ops = ops;
 	pr->maxactive = a->maxactive;
@@ -273,6 +277,7 @@ static int kpl_batch_attach(struct kpl_session *s, struct kpl_attach *list,
 	/* An optional one that could not be armed keeps its id, detached. */
 	kpl_group_run(&g, KPL_OP_REMOVE, kpl_is_broken);
 	s->nr_probes = next_id;
+	kpl_log_armed(s);
 	return 0;
 
 undo:
@@ -295,7 +300,7 @@ int kpl_attach(struct kpl_session *s, struct kpl_attach_batch *arg)
 		return PTR_ERR(list);
 	err = kpl_session_lock(s);
 	if (!err) {
-		err = kpl_batch_attach(s, list, arg);
+		err = s->dead ? -ESHUTDOWN : kpl_batch_attach(s, list, arg);
 		kpl_session_unlock(s);
 		/* What is attached stays so: it goes with the session. */
 		if (copy_to_user(u64_to_user_ptr(arg->probes), list, arg->nr * sizeof(*list)))

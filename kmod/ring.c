@@ -127,7 +127,7 @@ u64 kpl_h_rec_drop(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 /* ------------------------------------------------------------------ consuming */
 
 /* Without the lock: all of them, set up, or NULL. */
-static struct kpl_ring *kpl_rings(struct kpl_session *s)
+static struct kpl_ring *kpl_rings(const struct kpl_session *s)
 {
 	/* Pairs with kpl_rings_alloc(). */
 	return smp_load_acquire(&s->rings);
@@ -150,6 +150,28 @@ bool kpl_rings_ready(struct kpl_session *s)
 			return true;
 	}
 	return false;
+}
+
+u64 kpl_rings_read(const struct kpl_session *s)
+{
+	const struct kpl_ring *rings = kpl_rings(s);
+	u64 sum = 0;
+	u32 cpu;
+
+	for (cpu = 0; rings && cpu < nr_cpu_ids; cpu++)
+		sum += READ_ONCE(rings[cpu].ctl->tail);
+	return sum;
+}
+
+u64 kpl_rings_lost(const struct kpl_session *s)
+{
+	const struct kpl_ring *rings = kpl_rings(s);
+	u64 sum = 0;
+	u32 cpu;
+
+	for (cpu = 0; rings && cpu < nr_cpu_ids; cpu++)
+		sum += READ_ONCE(rings[cpu].head->lost);
+	return sum;
 }
 
 u32 kpl_ring_max_record(const struct kpl_session *s)

@@ -44,6 +44,14 @@ struct kpl_session {
 
 	struct pid *opener;		/* a process; constant */
 	struct list_head list;		/* of all sessions */
+	char name[KPL_TITLE_SIZE];	/* printable; log.c */
+	struct delayed_work reader;	/* looks whether user space still reads: reader.c */
+	unsigned long heard;		/* jiffies, of the opener */
+	u32 dead_man;			/* seconds without a word, or 0 */
+	u64 read_seen, lost_seen;	/* at the last look */
+	bool dead;			/* for so long that all was detached */
+	bool read_told;			/* that nobody reads */
+	bool arm_told;
 	struct work_struct orphaned;	/* closes the session after its opener's end */
 	struct work_struct overloaded;	/* disarms the probes that took more than the share */
 	bool closing;			/* calls are refused, those under way stop soon */

@@ -207,20 +207,23 @@ struct kpl_prog_load {
 #define KPL_PROG_F_PLACES	2u	/* remember where in the native code each instruction begins */
 
 /*
- * KPL_IOC_PROG_RUN: runs a loaded program once on prepared input, on this CPU,
- * under the same guard as a hit.  For tests and dry runs.
+ * KPL_IOC_PROG_RUN: runs a loaded program on prepared input, on this CPU, under
+ * the same guard as a hit.  For tests and dry runs.  All of `repeat` runs work
+ * on the same data; EINTR after a signal.
  */
 struct kpl_prog_run {
 	__u32 id;		/* in */
-	__u32 reserved;
+	__u32 repeat;		/* in: runs, up to KPL_MAX_REPEAT; 0 is 1 */
 	__u64 regs;		/* in: user pointer to regs_size bytes of struct pt_regs */
 	__u32 regs_size;	/* in: at most sizeof(struct pt_regs) */
 	__u32 data_size;	/* in: at most the program's */
 	__u64 data;		/* in, out: user pointer to instance data */
 	__u64 hit;		/* in: user pointer to struct kpl_hit; pointers in it are ignored */
-	__u64 result;		/* out: r0 */
+	__u64 result;		/* out: r0, of the last run */
 	__u64 bad_addr;		/* out */
+	__u64 duration;		/* out: ns, of all runs */
 };
+#define KPL_MAX_REPEAT		1000000
 
 /*
  * One place where a program has stopped.  KPL_IOC_PROG_SITES copies up to `nr`
@@ -430,6 +433,9 @@ enum kpl_probe_kind {
 	KPL_PROBE_TRACEPOINT = 4,
 	KPL_PROBE_EVENT = 5,	/* PRE: a clock or a counter */
 	KPL_PROBE_WATCH = 6,	/* data is written, or accessed */
+#ifdef KPL_TEST_ROWS
+	KPL_PROBE_TEST,
+#endif
 	KPL_PROBE_KINDS
 };
 
@@ -483,6 +489,8 @@ struct kpl_attach {
 	__u32 len;		/* in: WATCH: 1, 2, 4 or 8; else 0 */
 	__u32 stack_args;	/* in: DIRECT: words of arguments that the caller puts on the stack */
 	__u32 why;		/* out: enum kpl_why: not by direct calls; what came in stays */
+	__u32 line;		/* in: of the script, for the kernel's log; or 0 */
+	__u32 reserved;
 	__u32 id;		/* out */
 	__s32 error;		/* out: 0 or the negative errno of this element */
 };
@@ -587,6 +595,20 @@ struct kpl_share {
 #define KPL_DEFAULT_SHARE	25
 #define KPL_SHARE_OFF		100
 
+/*
+ * KPL_IOC_TITLE: what the kernel's log calls the session, from the next line on;
+ * without it, as the opener.  With a dead man's time, everything is detached
+ * for good when the opener does not call KPL_IOC_INFO for so long (ESHUTDOWN
+ * from KPL_IOC_ATTACH).
+ */
+#define KPL_TITLE_SIZE		64
+#define KPL_MAX_DEAD_MAN	86400
+struct kpl_title {
+	char name[KPL_TITLE_SIZE];	/* in: ends with NUL; what is not printable becomes '?' */
+	__u32 dead_man;		/* in: seconds, up to KPL_MAX_DEAD_MAN; 0: for ever */
+	__u32 reserved;
+};
+
 /* KPL_IOC_INFO: always allowed on an open file. */
 struct kpl_info {
 	__u32 abi;		/* out: KPL_ABI_VERSION of the module */
@@ -602,7 +624,7 @@ struct kpl_info {
 	__u32 work_done;	/* out: steps of the attach call under way, or of the last */
 	__u32 work_total;
 	__u32 overloads;	/* out: probes that took too much so far: when it grows, read the states */
-	__u32 reserved;
+	__u32 dead;		/* out: 1: all is detached after the dead man's time, nothing more is attached */
 };
 #define KPL_FEATURE_JIT		1ull
 #define KPL_FEATURE_KRETPROBE	2ull
@@ -625,6 +647,7 @@ struct kpl_info {
 #define KPL_IOC_PROG_NATIVE	_IOWR('K', 0x0d, struct kpl_prog_native)
 #define KPL_IOC_FREE		_IOW('K', 0x0e, struct kpl_free)
 #define KPL_IOC_SHARE		_IOW('K', 0x0f, struct kpl_share)
+#define KPL_IOC_TITLE		_IOW('K', 0x10, struct kpl_title)
 
 /*
  * poll() on the session's file: POLLIN when a ring passed its wake_at, a

@@ -119,6 +119,14 @@ Result<void> Device::set_share(uint32_t percent) const {
     return {};
 }
 
+Result<void> Device::set_name(std::string_view name, uint32_t dead_man) const {
+    kpl_title request{};
+    name.substr(0, sizeof request.name - 1).copy(request.name, sizeof request.name - 1);
+    request.dead_man = dead_man;
+    TRY(call(fd(), KPL_IOC_TITLE, request, "the session's name"));
+    return {};
+}
+
 Result<kpl_ring_setup> Device::setup_rings(uint32_t bytes_per_cpu) const {
     kpl_ring_setup request{};
     request.size = bytes_per_cpu;

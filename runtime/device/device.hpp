@@ -43,6 +43,8 @@ class Device {
     Result<kpl_info> info() const;
     // Percent of each CPU that handlers may take.
     Result<void> set_share(uint32_t percent) const;
+    // What the kernel's log says of this session; seconds without a call of info() after which all is detached, or 0.
+    Result<void> set_name(std::string_view name, uint32_t dead_man) const;
     Result<kpl_ring_setup> setup_rings(uint32_t bytes_per_cpu) const;
     Result<kpl_map_create> create_map(kpl_map_create request) const;
     Result<kpl_map_clear> clear_map(uint32_t id) const;

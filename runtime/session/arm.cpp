@@ -20,6 +20,13 @@ void relocate_maps(std::vector<bpf_insn>& insns, const ArmedMaps& maps) {
     }
 }
 
+// The script's file without its directories.
+std::string_view name_for_log(const Declared& declared) {
+    if (declared.probes().empty()) return "kprobe-lua";
+    const std::string_view file = declared.probes().front().at.file;
+    return file.substr(file.rfind('/') + 1);
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Armed>> Armed::open(Parts parts) {
@@ -27,6 +34,7 @@ Result<std::unique_ptr<Armed>> Armed::open(Parts parts) {
     std::unique_ptr<Armed> armed(new Armed(parts, std::move(opened)));
     const Device& device = armed->device_;
     TRY(device.set_share(parts.options.cpu_share));
+    TRY(device.set_name(name_for_log(parts.declared), parts.options.dead_man));
     parts.paths.ftrace = (device.features() & KPL_FEATURE_FTRACE) != 0;
     parts.paths.direct = (device.features() & KPL_FEATURE_DIRECT) != 0;
     if (parts.options.pid) {

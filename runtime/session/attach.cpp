@@ -112,6 +112,7 @@ kpl_attach attach_request(const ProbeDecl& probe, const PlannedProbe& plan, cons
     request.period = plan.place.period;
     request.event = plan.place.event;
     request.len = plan.place.len;
+    request.line = static_cast<uint32_t>(std::max(probe.at.line, 0));
     request.maxactive = probe.follows_calls() ? probe.maxactive : 0;
     request.when = probe.when;
     if (pid) {
@@ -169,15 +170,24 @@ std::string attach_reason(const kpl_attach& request, const Paths& paths) {
 }
 
 std::string attached_text(std::span<const kpl_attach> requests) {
-    static constexpr const char* names[KPL_PROBE_KINDS] = {
-        "kprobe", "kretprobe", "ftrace", "direct calls", "tracepoint", "clock or counter", "watchpoint"};
+    static constexpr struct {
+        kpl_probe_kind kind;
+        const char* name;
+    } ways[] = {
+        {KPL_PROBE_FTRACE, "ftrace"},       {KPL_PROBE_DIRECT, "direct calls"},   {KPL_PROBE_KPROBE, "kprobe"},
+        {KPL_PROBE_KRETPROBE, "kretprobe"}, {KPL_PROBE_TRACEPOINT, "tracepoint"}, {KPL_PROBE_EVENT, "clock or counter"},
+        {KPL_PROBE_WATCH, "watchpoint"},
+#ifdef KPL_TEST_ROWS
+        {KPL_PROBE_TEST, "test"},
+#endif
+    };
+    static_assert(std::size(ways) == KPL_PROBE_KINDS);
     size_t counts[KPL_PROBE_KINDS] = {};
     for (const kpl_attach& request : requests)
         if (request.error == 0) counts[request.kind]++;
     std::string text;
-    for (const int kind : {KPL_PROBE_FTRACE, KPL_PROBE_DIRECT, KPL_PROBE_KPROBE, KPL_PROBE_KRETPROBE,
-                           KPL_PROBE_TRACEPOINT, KPL_PROBE_EVENT, KPL_PROBE_WATCH})
-        if (counts[kind]) text += fmt::format("{}{} by {}", text.empty() ? "" : ", ", counts[kind], names[kind]);
+    for (const auto& [kind, name] : ways)
+        if (counts[kind]) text += fmt::format("{}{} by {}", text.empty() ? "" : ", ", counts[kind], name);
     return text;
 }
 

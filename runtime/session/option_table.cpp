@@ -31,6 +31,9 @@ const OptionRow rows[] = {
      &Options::max_probes, 1, 65536},
     {"cpu-share", "--cpu-share", "CPU_SHARE", "PERCENT",
      "how much of each CPU all handlers may take, in percent (25); 100: any", &Options::cpu_share, 1, KPL_SHARE_OFF},
+    {"dead-man", "--dead-man", "DEAD_MAN", "SECONDS",
+     "detach when this process does nothing for so long, as when it is stopped", &Options::dead_man, 2,
+     KPL_MAX_DEAD_MAN},
     {"check", "--check", "CHECK", " ", "compile and verify only: no root, no module", &Options::check},
     {"dump", "-d", "DUMP", "STAGE[,...]", "print stages of the compiler: bc, ir, asm, native, all", &Options::dump},
 };

@@ -273,7 +273,11 @@ Result<void> Session::look_for_exit() {
     const kpl_info info = TRY(armed_->device().info());
     handler_exit_ = info.exiting ? std::optional<int>(info.exit_code) : std::nullopt;
     ended_ |= info.exiting != 0;
-    return {};
+    if (!info.dead || dead_) return {};
+    dead_ = ended_ = true;  // what was gathered is still there
+    return Error{Errc::system, fmt::format("nothing was heard of this process for {} seconds (--dead-man): "
+                                           "everything is detached",
+                                           options_.dead_man)};
 }
 
 Result<void> Session::stop(bool deliver_rest) {

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * The kernel's log: one line when a session has armed its first probes, one
+ * when it ends, one when its reader is gone; and at an oops or a panic, the
+ * handlers that were running.
+ */
+#include <linux/ctype.h>
+#include <linux/kdebug.h>
+#include <linux/module.h>
+#include <linux/panic_notifier.h>
+#include <linux/ratelimit.h>
+
+#include "guard.h"
+#include "kind.h"
+#include "log.h"
+#include "ring.h"
+#include "stats.h"
+
+static bool kpl_log_sessions = true;
+module_param_named(log_sessions, kpl_log_sessions, bool, 0644);
+MODULE_PARM_DESC(log_sessions, "Whether the kernel's log tells of sessions");
+
+/* "script.lua, process 123": what all lines begin with. */
+#define kpl_log(s, level, format, ...)							\
+	do {										\
+		if (READ_ONCE(kpl_log_sessions))					\
+			printk_ratelimited(level "kprobe_lua: %s, process %d: " format "\n",	\
+					   (s)->name, pid_nr((s)->opener), ##__VA_ARGS__);	\
+	} while (0)
+
+/* ----------------------------------------------------------------- sessions */
+
+/* What user space says must not look like a line of the kernel's. */
+void kpl_log_name(struct kpl_session *s, const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < KPL_TITLE_SIZE - 1 && name[i]; i++)
+		s->name[i] = isascii(name[i]) && isprint(name[i]) ? name[i] : '?';
+	s->name[i] = '\0';
+}
+
+void kpl_log_armed(struct kpl_session *s)
+{
+	if (s->arm_told)
+		return;
+	s->arm_told = true;
+	kpl_log(s, KERN_INFO, "user %u armed %u probes", from_kuid(&init_user_ns, current_uid()),
+		s->nr_probes);
+}
+
+/* A call with handlers on both sides is one hit. */
+void kpl_log_ended(struct kpl_session *s)
+{
+	u64 hits = 0, missed = 0, stopped = 0;
+	struct kpl_counts side[KPL_SIDES];
+	struct kpl_probe *pr;
+	unsigned long id;
+	u32 i;
+
+	if (!s->arm_told)
+		return;
+	xa_for_each(&s->probes, id, pr) {
+		for (i = 0; i < KPL_SIDES; i++) {
+			kpl_counts_read(&pr->origin, i, &side[i]);
+			stopped += side[i].faults + side[i].errors + side[i].overruns;
+		}
+		hits += max(side[KPL_SIDE_FIRST].hits, side[KPL_SIDE_SECOND].hits);
+		missed += max(side[KPL_SIDE_FIRST].missed, side[KPL_SIDE_SECOND].missed);
+	}
+	kpl_log(s, KERN_INFO, "ended with %u probes, %llu hits, %llu missed, %llu stopped, %llu events lost",
+		s->nr_probes, hits, missed, stopped, kpl_rings_lost(s));
+}
+
+bool kpl_log_unread(struct kpl_session *s, u64 lost)
+{
+	kpl_log(s, KERN_WARNING, "does not read its events, %llu are lost: is it stopped, or in a debugger?",
+		lost);
+	return true;
+}
+
+void kpl_log_dead(struct kpl_session *s)
+{
+	kpl_log(s, KERN_WARNING, "no sign of life for %u seconds: detached", s->dead_man);
+}
+
+/* ------------------------------------------------------------ oops and panic */
+
+/* Any context; the machine may be on its last legs: only what the CPUs' contexts point to is read. */
+static void kpl_log_running(void)
+{
+	u32 cpu;
+
+	for_each_online_cpu(cpu) {
+		const struct kpl_ctx *ctx = per_cpu_ptr(&kpl_ctx, cpu);
+		const struct kpl_origin *origin = READ_ONCE(ctx->origin);
+
+		if (READ_ONCE(ctx->busy) && origin)
+			pr_emerg("kprobe_lua: CPU %u is in the handler at %pS, line %u of %s, process %d\n",
+				 cpu, (void *)(unsigned long)origin->addr, origin->line,
+				 origin->session->name, pid_nr(origin->session->opener));
+	}
+}
+
+static int kpl_at_oops(struct notifier_block *block, unsigned long event, void *data)
+{
+	if (event == DIE_OOPS)
+		kpl_log_running();
+	return NOTIFY_DONE;
+}
+
+static int kpl_at_panic(struct notifier_block *block, unsigned long event, void *data)
+{
+	kpl_log_running();
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block kpl_oops_block = { .notifier_call = kpl_at_oops };
+static struct notifier_block kpl_panic_block = { .notifier_call = kpl_at_panic };
+
+void kpl_log_init(void)
+{
+	register_die_notifier(&kpl_oops_block);
+	atomic_notifier_chain_register(&panic_notifier_list, &kpl_panic_block);
+}
+
+void kpl_log_exit(void)
+{
+	atomic_notifier_chain_unregister(&panic_notifier_list, &kpl_panic_block);
+	unregister_die_notifier(&kpl_oops_block);
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/* The kernel's log: who probes, from when to when, and what was running at an oops. */
+#ifndef KPL_LOG_H
+#define KPL_LOG_H
+
+#include "session.h"
+
+void kpl_log_init(void);
+void kpl_log_exit(void);
+
+/* Process context, the session's lock held. */
+void kpl_log_armed(struct kpl_session *s);	/* once, after the first attach */
+void kpl_log_ended(struct kpl_session *s);	/* all is detached */
+
+/* Process context. */
+void kpl_log_name(struct kpl_session *s, const char *name);
+bool kpl_log_unread(struct kpl_session *s, u64 lost);	/* always true */
+void kpl_log_dead(struct kpl_session *s);
+
+#endif

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: MIT
+#include "engines.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+
+#include "base/unique_fd.hpp"
+#include "reference.hpp"
+#include "simulator/simulate.hpp"
+
+namespace kpl::exec {
+
+namespace {
+
+constexpr uint32_t budget = KPL_MAX_BUDGET;
+
+Error refused(const Handler& handler, uint32_t reason, uint32_t pc) {
+    return {Errc::script, fmt::format("refused: {} at {}", kpl_reject_text(reason),
+                                      pc < handler.origin.size() ? handler.origin[pc] : pc)};
+}
+
+// A program's own result may look the same; then a jump back is no place to stop at.
+bool out_of_fuel(const Handler& handler, uint64_t r0) {
+    for (uint32_t pc = 0; pc < handler.insns.size(); pc++)
+        if (handler.insns[pc].code == (BPF_JMP | BPF_JA) && handler.insns[pc].off < 0 &&
+            r0 == KPL_RET_STOP(KPL_STOP_BUDGET, pc))
+            return true;
+    return false;
+}
+
+Result<Ran> ended(const Handler& handler, const Ran& ran) {
+    if (out_of_fuel(handler, ran.r0))
+        return Error{Errc::script, fmt::format("stopped: cost bound of {} reached", budget)};
+    return ran;
+}
+
+class Host : public Engine {
+  public:
+    explicit Host(bool is_reference) : is_reference_(is_reference) {}
+
+    Result<Ran> run(const Handler& handler, std::vector<uint8_t>& memory, uint32_t repeat) override {
+        Simulator sim;
+        SimReject reject;
+        const auto program =
+            sim.load({handler.insns, handler.labels, KPL_PROG_ENTRY, handler.data_size, 0, budget}, reject);
+        if (!program) return refused(handler, reject.reason, reject.pc);
+        sim.data = memory;
+        sim.data.resize(handler.data_size);
+        Ran ran;
+        const auto began = std::chrono::steady_clock::now();
+        for (uint32_t i = 0; i < repeat; i++)
+            ran.r0 = is_reference_ ? TRY(run_reference(handler.insns, sim.data)) : sim.run(*program).r0;
+        ran.ns = std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - began).count() / repeat;
+        std::copy_n(sim.data.begin(), memory.size(), memory.begin());
+        return ended(handler, ran);
+    }
+
+  private:
+    const bool is_reference_;
+};
+
+class Module : public Engine {
+  public:
+    Module(UniqueFd session, bool native) : session_(std::move(session)), native_(native) {}
+
+    Result<Ran> run(const Handler& handler, std::vector<uint8_t>& memory, uint32_t repeat) override {
+        kpl_prog_load load{};
+        load.insns = reinterpret_cast<uint64_t>(handler.insns.data());
+        load.labels = reinterpret_cast<uint64_t>(handler.labels.data());
+        load.nr_insns = static_cast<uint32_t>(handler.insns.size());
+        load.nr_labels = static_cast<uint32_t>(handler.labels.size());
+        load.kind = KPL_PROG_ENTRY;
+        load.data_size = handler.data_size;
+        load.budget = budget;
+        load.flags = native_ ? 0 : KPL_PROG_F_INTERPRET;
+        if (::ioctl(session_.get(), KPL_IOC_PROG_LOAD, &load) < 0) {
+            if (errno == EACCES && load.reject) return refused(handler, load.reject, load.reject_pc);
+            return system_error("loading the program");
+        }
+        const Result<Ran> ran = run_loaded(load, memory, repeat);
+        kpl_free program{};
+        program.kind = KPL_FREE_PROG;
+        program.id = load.id;
+        if (::ioctl(session_.get(), KPL_IOC_FREE, &program) < 0) return system_error("freeing the program");
+        if (!ran) return ran.error();
+        if (native_ && !load.jited) return Error{Errc::system, "this kernel made no native code of it"};
+        return ended(handler, *ran);
+    }
+
+  private:
+    static Error system_error(const char* what) {
+        return {Errc::system, fmt::format("{}: {}", what, std::strerror(errno))};
+    }
+
+    Result<Ran> run_loaded(const kpl_prog_load& load, std::vector<uint8_t>& memory, uint32_t repeat) {
+        std::vector<uint8_t> data = memory;
+        data.resize(load.data_size);
+        kpl_prog_run run{};
+        run.id = load.id;
+        run.repeat = repeat;
+        run.data = reinterpret_cast<uint64_t>(data.data());
+        run.data_size = load.data_size;
+        if (::ioctl(session_.get(), KPL_IOC_PROG_RUN, &run) < 0) return system_error("running the program");
+        std::copy_n(data.begin(), memory.size(), memory.begin());
+        return Ran{run.result, static_cast<double>(run.duration) / repeat};
+    }
+
+    UniqueFd session_;
+    const bool native_;
+};
+
+}  // namespace
+
+std::unique_ptr<Engine> simulator() { return std::make_unique<Host>(false); }
+std::unique_ptr<Engine> reference() { return std::make_unique<Host>(true); }
+
+Result<std::unique_ptr<Engine>> kernel(bool native) {
+    UniqueFd session(::open(KPL_DEVICE, O_RDWR | O_CLOEXEC));
+    if (!session) return Error{Errc::system, fmt::format("{}: {}", KPL_DEVICE, std::strerror(errno))};
+    return std::unique_ptr<Engine>(std::make_unique<Module>(std::move(session), native));
+}
+
+}  // namespace kpl::exec

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT
+// kprobe-lua-exec: runs eBPF programs as handlers, on any of the engines. CONTRIBUTING.md shows it at work.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <memory>
+
+#include "engines.hpp"
+#include "guest/guest.hpp"
+#include "random.hpp"
+
+using namespace kpl;
+using namespace kpl::exec;
+
+namespace {
+
+constexpr const char* about = R"(Runs an eBPF program and prints r0 in hex.
+
+The program is read from standard input: 8 bytes for each instruction, as pairs of hex digits. MEMORY, in hex, too, is
+what r1 points to; r2 is its length. Without it, both are 0. Programs that the profile does not take are refused with the
+reason and the instruction: exit status 1.)";
+
+struct Options {
+    std::string memory, engine = "interp", kernel, release;
+    bool batch = false, show_memory = false, reference = false;
+    bool inside = false;  // of the VM
+    uint32_t repeat = 0, random = 0;
+    uint64_t seed = 1;
+};
+
+std::filesystem::path self() { return std::filesystem::read_symlink("/proc/self/exe"); }
+
+std::string hex(const std::vector<uint8_t>& bytes) {
+    std::string text;
+    for (const uint8_t byte : bytes) text += fmt::format("{:02x}", byte);
+    return text;
+}
+
+Result<std::unique_ptr<Engine>> engine_for(const Options& options) {
+    if (options.inside) return kernel(options.kernel != "interp");
+    return options.reference ? reference() : simulator();
+}
+
+Result<std::string> result_of(Engine& engine, const Options& options, std::string_view program,
+                              std::string_view memory) {
+    const std::vector<uint8_t> bytes = TRY(bytes_from_hex(program));
+    std::vector<uint8_t> data = TRY(bytes_from_hex(memory));
+    const Handler handler = TRY(handler_from(bytes, data.size()));
+    const Ran ran = TRY(engine.run(handler, data, options.repeat ? options.repeat : 1));
+    std::string text = fmt::format("{:x}", ran.r0);
+    if (options.show_memory) text += " " + (data.empty() ? "-" : hex(data));
+    if (options.repeat) text += fmt::format(" {:.1f} ns", ran.ns);
+    return text;
+}
+
+int run_here(const Options& options, const std::string& input) {
+    const auto engine = engine_for(options);
+    if (!engine) {
+        fmt::print(stderr, "kprobe-lua-exec: {}\n", engine.error().message());
+        return 1;
+    }
+    if (!options.batch) {
+        const auto result = result_of(**engine, options, input, options.memory);
+        if (result)
+            fmt::print("{}\n", *result);
+        else
+            fmt::print(stderr, "kprobe-lua-exec: {}\n", result.error().message());
+        return result ? 0 : 1;
+    }
+    std::istringstream lines(input);
+    for (std::string line; std::getline(lines, line);) {
+        const size_t colon = std::min(line.find(':'), line.size());
+        const std::string memory = colon < line.size() ? line.substr(colon + 1) : options.memory;
+        const auto result = result_of(**engine, options, line.substr(0, colon), memory);
+        fmt::print("{}\n", result ? *result : "error " + result.error().message());
+    }
+    return 0;
+}
+
+int run_in_vm(const Options& options, const std::string& input) {
+    GuestSpec spec;
+    spec.kernel = options.release;
+    spec.program = self();
+    spec.argv = {"--inside", "--kernel=" + options.kernel};
+    if (options.batch) spec.argv.push_back("--batch");
+    if (options.show_memory) spec.argv.push_back("--show-memory");
+    if (options.repeat) spec.argv.push_back(fmt::format("--repeat={}", options.repeat));
+    if (!options.memory.empty()) spec.argv.push_back(options.memory);
+    spec.input = input;
+    spec.cwd = "/";
+    spec.module_dir = self().parent_path() / "kmod";
+    const auto status = run_guest(spec);
+    if (status) return *status;
+    fmt::print(stderr, "kprobe-lua-exec: {}\n", status.error().message());
+    return 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    Options options;
+    CLI::App app(about, "kprobe-lua-exec");
+    app.add_option("memory", options.memory, "what r1 points to, in hex")->option_text("MEMORY");
+    CLI::Option* in_kernel =
+        app.add_option("--kernel", options.kernel, "in a VM, by the module: jit, interp; jit if nothing is said")
+            ->expected(0, 1)
+            ->default_str("jit")
+            ->check(CLI::IsMember({"jit", "interp"}))
+            ->option_text("[=jit|interp]");
+    app.add_option("--release", options.release, "the VM's kernel: the beginning of its release")->needs(in_kernel);
+    app.add_flag("--reference", options.reference, "by an interpreter that shares nothing with the module's")
+        ->excludes(in_kernel);
+    app.add_option("--repeat", options.repeat, "so many runs on the same memory; prints what one took, too")
+        ->check(CLI::Range(1, 1'000'000));
+    app.add_flag("--show-memory", options.show_memory, "print the memory after the run, too, in hex");
+    app.add_flag("--batch", options.batch, "a program on each line, PROGRAM or PROGRAM:MEMORY; a line for each");
+    app.add_option("--random", options.random, "print so many random programs that are accepted, for --batch");
+    app.add_option("--seed", options.seed, "of the first of them (1)");
+    app.add_flag("--inside", options.inside)->group("");
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::ParseError& e) {
+        return app.exit(e) ? 2 : 0;
+    }
+    if (*in_kernel && options.kernel.empty()) options.kernel = "jit";
+    for (uint32_t i = 0; i < options.random; i++) fmt::print("{}\n", random_line(options.seed + i));
+    if (options.random) return 0;
+    const std::string input{std::istreambuf_iterator<char>(std::cin), {}};
+    return *in_kernel && !options.inside ? run_in_vm(options, input) : run_here(options, input);
+}

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: MIT
+#include "reference.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <bit>
+#include <cstring>
+
+#include "uapi/kprobe_lua.h"
+
+namespace kpl::exec {
+
+namespace {
+
+constexpr uint64_t most_steps = 100'000'000;
+// Where things seem to lie: far from each other, so that no wrong sum of addresses meets another one.
+constexpr uint64_t hit_at = 0x1000'0000'0000, data_at = 0x2000'0000'0000, stack_top = 0x3000'0000'0000;
+constexpr uint64_t stack_size = 512;
+
+class Machine {
+  public:
+    Machine(std::span<const bpf_insn> insns, std::vector<uint8_t>& data) : insns_(insns), data_(data) {
+        r_[1] = hit_at;
+        r_[10] = stack_top;
+    }
+
+    Result<uint64_t> run() {
+        for (uint64_t steps = 0; steps < most_steps; steps++) {
+            if (pc_ >= insns_.size()) return wrong("control left the program");
+            const bpf_insn& insn = insns_[pc_++];
+            if (insn.code == (BPF_JMP | BPF_EXIT)) return r_[0];
+            if (!step(insn)) return wrong("no instruction of the profile, or a bad access");
+        }
+        return wrong("no end");
+    }
+
+  private:
+    Error wrong(const char* what) const { return {Errc::script, fmt::format("reference: {} at {}", what, pc_)}; }
+
+    bool step(const bpf_insn& insn) {
+        switch (insn.code & 7) {
+            case BPF_LD: return load_wide(insn);
+            case BPF_LDX: return load(insn);
+            case BPF_ST: return store(insn, static_cast<uint64_t>(int64_t{insn.imm}));
+            case BPF_STX: return store(insn, r_[insn.src_reg]);
+            case BPF_ALU: return compute32(insn);
+            case BPF_ALU64: return compute64(insn);
+            default: return jump(insn);
+        }
+    }
+
+    static size_t width(const bpf_insn& insn) {
+        switch (insn.code & 0x18) {
+            case BPF_B: return 1;
+            case BPF_H: return 2;
+            case BPF_W: return 4;
+            default: return 8;
+        }
+    }
+
+    uint8_t* memory(uint64_t address, size_t size) {
+        if (address >= data_at && address - data_at + size <= data_.size()) return data_.data() + (address - data_at);
+        const uint64_t bottom = stack_top - stack_size;
+        if (address >= bottom && address - bottom + size <= stack_size) return stack_.data() + (address - bottom);
+        return nullptr;
+    }
+
+    bool load_wide(const bpf_insn& insn) {
+        if (insn.code != (BPF_LD | BPF_IMM | BPF_DW) || insn.src_reg || pc_ >= insns_.size()) return false;
+        const uint64_t high = static_cast<uint32_t>(insns_[pc_++].imm);
+        r_[insn.dst_reg] = high << 32 | static_cast<uint32_t>(insn.imm);
+        return true;
+    }
+
+    bool load(const bpf_insn& insn) {
+        if ((insn.code & 0xe0) != BPF_MEM) return false;
+        const uint64_t address = r_[insn.src_reg] + static_cast<uint64_t>(int64_t{insn.off});
+        if (address == hit_at + offsetof(kpl_hit, data) && width(insn) == 8) {
+            r_[insn.dst_reg] = data_at;
+            return true;
+        }
+        const uint8_t* from = memory(address, width(insn));
+        if (!from) return false;
+        uint64_t value = 0;
+        for (size_t i = width(insn); i-- > 0;) value = value << 8 | from[i];
+        r_[insn.dst_reg] = value;
+        return true;
+    }
+
+    bool store(const bpf_insn& insn, uint64_t value) {
+        if ((insn.code & 0xe0) != BPF_MEM) return false;
+        uint8_t* to = memory(r_[insn.dst_reg] + static_cast<uint64_t>(int64_t{insn.off}), width(insn));
+        if (!to) return false;
+        for (size_t i = 0; i < width(insn); i++) to[i] = static_cast<uint8_t>(value >> (8 * i));
+        return true;
+    }
+
+    bool compute64(const bpf_insn& insn) {
+        const uint64_t b = insn.code & BPF_X ? r_[insn.src_reg] : static_cast<uint64_t>(int64_t{insn.imm});
+        uint64_t& a = r_[insn.dst_reg];
+        switch (insn.code & 0xf0) {
+            case BPF_ADD: a += b; return true;
+            case BPF_SUB: a -= b; return true;
+            case BPF_MUL: a *= b; return true;
+            case BPF_DIV: a = b ? a / b : 0; return true;
+            case BPF_OR: a |= b; return true;
+            case BPF_AND: a &= b; return true;
+            case BPF_LSH: a <<= b % 64; return true;
+            case BPF_RSH: a >>= b % 64; return true;
+            case BPF_NEG: a = 0 - a; return true;
+            case BPF_MOD: a = b ? a % b : a; return true;
+            case BPF_XOR: a ^= b; return true;
+            case BPF_MOV: a = b; return true;
+            case BPF_ARSH: a = static_cast<uint64_t>(static_cast<int64_t>(a) >> b % 64); return true;
+            default: return false;
+        }
+    }
+
+    bool compute32(const bpf_insn& insn) {
+        if ((insn.code & 0xf0) == BPF_END) return swap(insn);
+        const auto b = static_cast<uint32_t>(insn.code & BPF_X ? r_[insn.src_reg] : insn.imm);
+        auto a = static_cast<uint32_t>(r_[insn.dst_reg]);
+        switch (insn.code & 0xf0) {
+            case BPF_ADD: a += b; break;
+            case BPF_SUB: a -= b; break;
+            case BPF_MUL: a *= b; break;
+            case BPF_DIV: a = b ? a / b : 0; break;
+            case BPF_OR: a |= b; break;
+            case BPF_AND: a &= b; break;
+            case BPF_LSH: a <<= b % 32; break;
+            case BPF_RSH: a >>= b % 32; break;
+            case BPF_NEG: a = 0 - a; break;
+            case BPF_MOD: a = b ? a % b : a; break;
+            case BPF_XOR: a ^= b; break;
+            case BPF_MOV: a = b; break;
+            case BPF_ARSH: a = static_cast<uint32_t>(static_cast<int32_t>(a) >> b % 32); break;
+            default: return false;
+        }
+        r_[insn.dst_reg] = a;
+        return true;
+    }
+
+    // `le` and `be`, on a little-endian machine: cut to the width, and turn round for `be`.
+    bool swap(const bpf_insn& insn) {
+        if (insn.imm != 16 && insn.imm != 32 && insn.imm != 64) return false;
+        const auto bytes = static_cast<unsigned>(insn.imm) / 8;
+        const uint64_t from = r_[insn.dst_reg];
+        uint64_t to = 0;
+        for (unsigned i = 0; i < bytes; i++) {
+            const uint64_t byte = from >> (8 * i) & 0xff;
+            to |= byte << 8 * (insn.code & BPF_TO_BE ? bytes - 1 - i : i);
+        }
+        r_[insn.dst_reg] = to;
+        return true;
+    }
+
+    bool jump(const bpf_insn& insn) {
+        const bool wide = (insn.code & 7) == BPF_JMP;
+        uint64_t a = r_[insn.dst_reg];
+        uint64_t b = insn.code & BPF_X ? r_[insn.src_reg] : static_cast<uint64_t>(int64_t{insn.imm});
+        if (!wide) a = static_cast<uint32_t>(a), b = static_cast<uint32_t>(b);
+        const auto sa = wide ? static_cast<int64_t>(a) : static_cast<int32_t>(a);
+        const auto sb = wide ? static_cast<int64_t>(b) : static_cast<int32_t>(b);
+        bool take = false;
+        switch (insn.code & 0xf0) {
+            case BPF_JA:
+                if (!wide) return false;
+                take = true;
+                break;
+            case BPF_JEQ: take = a == b; break;
+            case BPF_JNE: take = a != b; break;
+            case BPF_JGT: take = a > b; break;
+            case BPF_JGE: take = a >= b; break;
+            case BPF_JLT: take = a < b; break;
+            case BPF_JLE: take = a <= b; break;
+            case BPF_JSET: take = (a & b) != 0; break;
+            case BPF_JSGT: take = sa > sb; break;
+            case BPF_JSGE: take = sa >= sb; break;
+            case BPF_JSLT: take = sa < sb; break;
+            case BPF_JSLE: take = sa <= sb; break;
+            default: return false;
+        }
+        if (take) pc_ += static_cast<size_t>(int64_t{insn.off});
+        return true;
+    }
+
+    std::span<const bpf_insn> insns_;
+    std::vector<uint8_t>& data_;
+    std::array<uint64_t, 11> r_{};
+    std::array<uint8_t, stack_size> stack_{};
+    size_t pc_ = 0;
+};
+
+}  // namespace
+
+Result<uint64_t> run_reference(std::span<const bpf_insn> insns, std::vector<uint8_t>& data) {
+    return Machine(insns, data).run();
+}
+
+}  // namespace kpl::exec

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: MIT
+# The kernel's log tells who probes, from when to when; who does not read any more; and a dead man's session is detached.
+target_lua
+log() { dmesg | grep 'kprobe_lua: '; }
+script who.lua <<'LUA'
+require "target"
+kprobe("kpl_t_plain", function(p) local x = p.regs.sp / 0 end)
+kretprobe { "kpl_t_outer", entry = function() end, ret = function() end }
+target.steps { function() target.call("plain 3") target.call("outer 2") end }
+LUA
+run kprobe-lua who.lua
+status 0
+log > out
+line "$(log | grep -o '^.*who.lua, process [0-9]*: user 0 armed 2 probes$')"
+out 'kprobe_lua: who\.lua, process [0-9]+: user 0 armed 2 probes$'
+out 'kprobe_lua: who\.lua, process [0-9]+: ended with 2 probes, 5 hits, 0 missed, 3 stopped, 0 events lost$'
+
+# A name is text and no more, and cut at 63 bytes.
+name=$(printf 'evil\nkprobe_lua: x%064d' 1)
+printf 'kprobe("vfs_llseek", function() end)' > "$name"
+run kprobe-lua -c true "$name"
+status 0
+log > out
+out 'kprobe_lua: evil\?kprobe_lua: x0+, process [0-9]+: user 0 armed 1 probes$'
+
+# Of nobody, where the administrator wants none.
+echo 0 > /sys/module/kprobe_lua/parameters/log_sessions
+before=$(log | wc -l)
+run kprobe-lua -c true -e 'kprobe("vfs_llseek", function() end)'
+status 0
+[ "$(log | wc -l)" = "$before" ] || fail "told all the same"
+echo 1 > /sys/module/kprobe_lua/parameters/log_sessions
+
+# One that is stopped: nothing is read, everything is lost; after its time it is detached, and learns of it.
+script stopped.lua <<'LUA'
+local e = event()
+kprobe("kpl_t_plain", function() e { x = 1, text = comm() } end)
+e:each(function() end)
+LUA
+start kprobe-lua --buffer=4K --dead-man=2 stopped.lua
+armed
+kill -STOP "$pid"
+told() { log | grep -q "stopped\.lua, process $pid: $1"; }
+round() {
+    target 'plain 500' > /dev/null
+    told "$1"
+}
+until_true 'the reader is missed' round 'does not read its events, [1-9][0-9]* are lost'
+until_true 'the session is detached' told 'no sign of life for 2 seconds: detached'
+left_nothing_armed() { ! grep -q kpl_t_ /sys/kernel/debug/kprobes/list && ! grep -q kpl_t_ /sys/kernel/tracing/enabled_functions; }
+until_true 'nothing is armed' left_nothing_armed
+kill -CONT "$pid"
+finish
+status 1
+err 'nothing was heard of this process for 2 seconds \(--dead-man\): everything is detached'
+left_nothing
+
+# One that is alive is left alone, also where it has nothing to do.
+run kprobe-lua --dead-man=2 --timeout=5 -e 'kprobe("kpl_t_outer", function() end)'
+status 0
