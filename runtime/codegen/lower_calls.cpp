@@ -112,7 +112,8 @@ void Lowering::lower_store(ValueId value) {
     ValueId number = v.args[0];
     if (!is_const(number)) reg_of(number);
     if (v.op == Opcode::StoreSlot) return store(scratch(memory_.slot[v.slot] + offset, 8), number);
-    store({object(Object::Data), static_cast<int32_t>(offset)}, number);
+    const Object into = v.op == Opcode::StoreReg ? Object::Regs : Object::Data;
+    store({object(into), static_cast<int32_t>(offset)}, number);
 }
 
 void Lowering::lower_call(ValueId value) {

@@ -43,6 +43,8 @@ class Device {
     Result<kpl_info> info() const;
     // Percent of each CPU that handlers may take.
     Result<void> set_share(uint32_t percent) const;
+    // KPL_RIGHT_*: to change what the kernel runs.
+    Result<void> set_rights(uint32_t rights) const;
     Result<kpl_ring_setup> setup_rings(uint32_t bytes_per_cpu) const;
     Result<kpl_map_create> create_map(kpl_map_create request) const;
     Result<kpl_map_clear> clear_map(uint32_t id) const;

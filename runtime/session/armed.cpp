@@ -233,6 +233,7 @@ Result<ProbeStatus> Armed::status(uint32_t declaration) const {
         status.outstanding += one.outstanding;
         status.dropped += one.dropped;
         status.truncated += one.truncated;
+        status.moved += one.moved;
         if (state_name(one.state) != status.state) status.state = "mixed";
     }
     if (declaration < last_states_.size()) status.state = last_states_[declaration];

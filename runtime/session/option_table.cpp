@@ -31,6 +31,10 @@ const OptionRow rows[] = {
      &Options::max_probes, 1, 65536},
     {"cpu-share", "--cpu-share", "CPU_SHARE", "PERCENT",
      "how much of each CPU all handlers may take, in percent (25); 100: any", &Options::cpu_share, 1, KPL_SHARE_OFF},
+    {"unsafe", "--unsafe", "UNSAFE", "[=inject]",
+     "let handlers change registers, return values and where functions go on; =inject: only override functions that "
+     "are marked for error injection",
+     &Options::unsafe},
     {"check", "--check", "CHECK", " ", "compile and verify only: no root, no module", &Options::check},
     {"dump", "-d", "DUMP", "STAGE[,...]", "print stages of the compiler: bc, ir, asm, native, all", &Options::dump},
 };
@@ -84,6 +88,16 @@ struct Setter {
 
     Result<void> operator()(bool Options::*member) {
         options.*member = TRY(parse_flag(text));
+        return {};
+    }
+    Result<void> operator()(Unsafe Options::*member) {
+        if (text == "inject") {
+            options.*member = Unsafe::Inject;
+            return {};
+        }
+        const auto flag = parse_flag(text);
+        if (!flag) return Error{Errc::usage, "takes 1, 0 or inject"};
+        options.*member = *flag ? Unsafe::All : Unsafe::No;
         return {};
     }
     Result<void> operator()(uint32_t Options::*member) {

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <utility>
 
+#include "session/change.hpp"
 #include "session/costs.hpp"
 #include "session/listing.hpp"
 
@@ -341,7 +342,10 @@ Result<Account> Session::account() {
         if (name.empty()) continue;
         const ProbeDecl& probe = declared_.probes()[i];
         name += fmt::format(" ({}:{})", probe.at.file, probe.at.line);  // there may be others on this function
-        account.probes.push_back({std::move(name), probe.has_first(), TRY(status(i))});
+        const ProbeStatus status = TRY(this->status(i));
+        std::string changes =
+            change_text(armed_->programs_of(i), status.moved, status.first.handled + status.second.handled);
+        account.probes.push_back({std::move(name), probe.has_first(), status, std::move(changes)});
     }
     if (delivery_) {
         tell_lost();
