@@ -110,8 +110,10 @@ const struct kpl_agg_desc kpl_agg_descs[KPL_MAP_HASH] = {
 #undef AGG
 };
 
-/* Of each architecture's system calls, all entries are marked. */
-static const char *const entries[] = { "__x64_sys_", "__ia32_sys_", "__ia32_compat_sys_" };
+/* Of x86's system calls, all entries are marked; one without arguments is also known by its last name. */
+static const char *const entries[] = {
+	"__x64_sys_", "__ia32_sys_", "__ia32_compat_sys_", "__do_sys_",
+};
 
 u32 kpl_returns_of(const char *function)
 {
