@@ -38,7 +38,7 @@ static const struct kernel_param_ops kpl_changes_ops = {
 	.get = param_get_bool,
 };
 module_param_cb(changes, &kpl_changes_ops, &kpl_changes, 0644);
-MODULE_PARM_DESC(changes, "Whether sessions may be opened for changing what runs; once off, it stays off");
+MODULE_PARM_DESC(changes, "Whether sessions may change what runs; once off, it stays off");
 
 static int kpl_may_change(void)
 {

@@ -28,7 +28,7 @@ int kpl_hit_pre_when(struct kprobe *kp, struct pt_regs *regs)
 	return 0;
 }
 
-/* Its handler may have the function go on elsewhere: then the kernel must not run the instruction. */
+/* Its handler may go on elsewhere: then the kernel must not run the instruction. */
 int kpl_hit_pre_move(struct kprobe *kp, struct pt_regs *regs)
 {
 	const struct kpl_probe *pr = kpl_probe_of(kp);
@@ -45,7 +45,7 @@ int kpl_hit_pre_move(struct kprobe *kp, struct pt_regs *regs)
 	return moved;
 }
 
-/* No jump stands in the place of a probe with a post handler: it would not look at the instruction pointer. */
+/* With a post handler, no jump takes the breakpoint's place: it would not obey. */
 void kpl_hit_post_nothing(struct kprobe *kp, struct pt_regs *regs, unsigned long flags)
 {
 }

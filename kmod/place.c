@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
-/* Places in the kernel's code, by the kernel's own rules and those that it has not.  Process context. */
+/* Places in the kernel's code: its own rules, and those that it lacks.  Process context. */
 #include <linux/kallsyms.h>
 #include <linux/kprobes.h>
 #include <linux/spinlock.h>

@@ -83,7 +83,8 @@ static int kpl_probe_progs(struct kpl_session *s, const struct kpl_probe_ops *op
 
 /* What changes something needs the session's rights again, and a place where it can. */
 static int kpl_probe_changes(struct kpl_session *s, const struct kpl_probe_ops *ops,
-			     const struct kpl_attach *a, const struct kpl_prog **progs, u32 *returns)
+			     const struct kpl_attach *a, const struct kpl_prog **progs,
+			     u32 *returns)
 {
 	bool writes = false;
 	u32 i, n, moved = 0;

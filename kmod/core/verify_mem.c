@@ -108,7 +108,7 @@ int kpl_check_ldx(struct kpl_verify *v, const struct bpf_insn *insn)
 	return 0;
 }
 
-/* A register that this program may change; others, and parts of one, are as memory that can't be stored to. */
+/* A register that this program may change; others are as memory that can't be stored to. */
 static int check_reg_store(struct kpl_verify *v, const struct bpf_insn *insn,
 			   const struct kpl_reg *base)
 {

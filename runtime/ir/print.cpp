@@ -8,10 +8,11 @@ namespace kpl::ir {
 namespace {
 
 constexpr const char* op_names[] = {
-    "const", "phi",  "hit",    "reg",    "add",      "sub",         "mul",      "udiv",      "umod",     "sdiv",
-    "smod",  "and",  "or",     "xor",    "shl",      "shr",         "sar",      "neg",       "not",      "sext",
-    "zext",  "cmp",  "select", "read",   "softread", "statusclear", "loaddata", "storedata", "loadreg",  "storereg",
-    "loadslot", "storeslot", "call",  "emit", "aggadd", "mapget", "mapset",   "mapdelete",   "mapadd"};
+    "const",    "phi",         "hit",      "reg",       "add",     "sub",       "mul",      "udiv",
+    "umod",     "sdiv",        "smod",     "and",       "or",      "xor",       "shl",      "shr",
+    "sar",      "neg",         "not",      "sext",      "zext",    "cmp",       "select",   "read",
+    "softread", "statusclear", "loaddata", "storedata", "loadreg", "storereg",  "loadslot", "storeslot",
+    "call",     "emit",        "aggadd",   "mapget",    "mapset",  "mapdelete", "mapadd"};
 static_assert(std::size(op_names) == static_cast<size_t>(Opcode::MapAdd) + 1);
 
 constexpr const char* cmp_names[] = {"==", "!=", "<", "<=", ">", ">=", "u<", "u<=", "u>", "u>="};

@@ -12,6 +12,7 @@
 #include "inspect/functions.hpp"
 #include "session/listing.hpp"
 #include "session/sources.hpp"
+#include "symbols/target_text.hpp"
 
 namespace kpl {
 namespace {
@@ -29,7 +30,8 @@ bool may_need_signature(const FunctionRef& function, bool mirrors) {
     for (const GcConst& c : p.gc) {
         const auto* name = std::get_if<std::string>(&c);
         if (!name) continue;
-        if (*name == "args" || *name == "ret" || *name == "override" || std::holds_alternative<FunctionPtr>(function.global(*name)))
+        if (*name == "args" || *name == "ret" || *name == "override" ||
+            std::holds_alternative<FunctionPtr>(function.global(*name)))
             return true;
     }
     for (uint32_t i = 0; i < p.upvalues.size(); i++) {
@@ -239,7 +241,11 @@ Result<std::vector<CompiledHandler>> compile_unit(Unit& unit, Types& types, cons
     build_options.rights = static_cast<uint32_t>(options.unsafe);
     if (symbols)
         build_options.symbol_address = [symbols](const std::string& name) -> Result<uint64_t> {
-            const uint64_t address = TRY(symbols->address(name));
+            uint64_t address = TRY(symbols->address(name));
+            if (!address)  // of a module's function, if there is one alone
+                if (const auto spec = parse_target(name); spec && !spec->offset)
+                    if (const auto found = TRY(symbols->find(spec->symbol, spec->module)); found.size() == 1)
+                        address = found[0].addr;
             if (!address && name != first_per_cpu)
                 return Error{Errc::script, fmt::format("the kernel has no symbol '{}'", name)};
             return address;

@@ -21,9 +21,9 @@ struct Options {
     std::optional<uint32_t> pid;           // hits of this process only
     uint32_t max_probes = 1000;            // that all globs and lists may come to
     Unsafe unsafe = Unsafe::No;
-    bool check = false;                    // compile and verify only: no module, nothing armed
-    bool cost = false;                     // with check: show what each handler may cost, in place of a line for each
-    bool quiet = false;                    // no notes but errors and losses
+    bool check = false;  // compile and verify only: no module, nothing armed
+    bool cost = false;   // with check: show what each handler may cost, in place of a line for each
+    bool quiet = false;  // no notes but errors and losses
     bool verbose = false;
     std::set<std::string> dump;              // stages to show: bc, ir, asm, native
     uint32_t ring_bytes = 1 << 20;           // of each CPU's ring

@@ -221,8 +221,8 @@ Result<std::vector<TraceEvent>> Session::trace_events() {
     const BuildResult built = TRY(build(declared_.unit(), kernel_.types, build_options));
     std::vector<TraceEvent> events;
     for (const PlannedProbe& one : plan.probes)
-        events.push_back(trace_event(declared_.probes()[one.declaration], one, declared_.unit(), built.functions,
-                                     host_arch()));
+        events.push_back(
+            trace_event(declared_.probes()[one.declaration], one, declared_.unit(), built.functions, host_arch()));
     declared_.undo_compile(std::move(before));
     return events;
 }

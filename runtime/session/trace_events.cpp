@@ -48,7 +48,8 @@ class Translation {
         const Block& first = f_.blocks[0];
         if (const auto* branch = std::get_if<Branch>(&first.end)) {
             const bool yes_acts = acts(branch->yes), no_acts = acts(branch->no);
-            if (acts(0) || yes_acts == no_acts || f_.blocks.size() > 4) return no("more than one test, or work on several ways");
+            if (acts(0) || yes_acts == no_acts || f_.blocks.size() > 4)
+                return no("more than one test, or work on several ways");
             at = yes_acts ? branch->yes : branch->no;
             if (!condition(*branch, yes_acts)) return false;
         }
@@ -95,7 +96,8 @@ class Translation {
             case Opcode::Emit: return !std::exchange(acted_, true) ? emit(inst) : no("two records in one hit");
             case Opcode::AggAdd: {
                 const MapDecl& map = unit_.maps[static_cast<size_t>(inst.imm)];
-                if (map.kind != KPL_MAP_COUNT || map.keyed) return no("an aggregation (a trigger `hist:keys=…` of the event counts by key)");
+                if (map.kind != KPL_MAP_COUNT || map.keyed)
+                    return no("an aggregation (a trigger `hist:keys=…` of the event counts by key)");
                 acted_ = true;  // kprobe_profile counts
                 return true;
             }
@@ -232,7 +234,8 @@ class Translation {
 // What of a declaration, beside its handler, no event has.
 std::string in_the_way(const ProbeDecl& probe) {
     const ProbeKindRow& kind = probe_kind(probe.kind);
-    if (kind.source != Source::Function) return fmt::format("a {}: kprobe_events has kprobes and return probes", kind.name);
+    if (kind.source != Source::Function)
+        return fmt::format("a {}: kprobe_events has kprobes and return probes", kind.name);
     if (kind.follows_calls && probe.handlers[0]) return "entry, and what it keeps for ret";
     if (probe.handlers[2]) return "fault";
     if (!kind.follows_calls && probe.handlers[1]) return "post";
@@ -279,8 +282,9 @@ TraceEvent trace_event(const ProbeDecl& probe, const PlannedProbe& plan, const U
         event.why = translation.why;
         return event;
     }
-    const std::string type =
-        !kind.follows_calls ? "p" : probe.maxactive ? fmt::format("r{}", probe.maxactive) : std::string("r");
+    const std::string type = !kind.follows_calls ? "p"
+                             : probe.maxactive   ? fmt::format("r{}", probe.maxactive)
+                                                 : std::string("r");
     event.definition =
         fmt::format("{}:{}/{} {}{}", type, trace_group, event.name, plan.place.text(), translation.args());
     event.filter = when_filter(probe.when);

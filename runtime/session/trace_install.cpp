@@ -61,7 +61,9 @@ Result<void> install(const std::vector<TraceEvent>& events, const std::string& g
     const std::string dir = TRY(tracefs(given));
     std::error_code error;
     if (std::filesystem::exists(dir + "/events/" + trace_group, error))
-        return Error{Errc::system, fmt::format("the group {} is there already: kprobe-lua events --remove takes it away", trace_group)};
+        return Error{
+            Errc::system,
+            fmt::format("the group {} is there already: kprobe-lua events --remove takes it away", trace_group)};
     for (const TraceEvent& event : events) {
         if (event.definition.empty()) continue;
         const std::string own = fmt::format("{}/events/{}/{}", dir, trace_group, event.name);

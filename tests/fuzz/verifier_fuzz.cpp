@@ -141,8 +141,8 @@ bool same(const Run& a, const Run& b) {
 
 std::vector<rows::Row> corpus() {
     std::vector<rows::Row> all;
-    for (const char* file : {"verifier_base.txt", "verifier_memory.txt", "verifier_calls.txt", "verifier_edges.txt", "verifier_change.txt",
-                             "engine_programs.txt"}) {
+    for (const char* file : {"verifier_base.txt", "verifier_memory.txt", "verifier_calls.txt", "verifier_edges.txt",
+                             "verifier_change.txt", "engine_programs.txt"}) {
         auto rows = rows::read_rows(file);
         if (!rows) {
             fmt::print(stderr, "{}\n", rows.error().message());

@@ -186,7 +186,7 @@ class Calls {
         // What changes something is for handlers without data.
         const bool changes = id_ == KPL_H_override || id_ == KPL_H_go_to;
         std::string code = fmt::format("r6 = r1\nr7 = *(u64 *)(r6 + 16)\nr8 = *(u64 *)(r6 + {})\n", changes ? 16 : 8) +
-            "*(u64 *)(r10 - 8) = 0\n*(u64 *)(r10 - 16) = 0\n";
+                           "*(u64 *)(r10 - 8) = 0\n*(u64 *)(r10 - 16) = 0\n";
         if (takes(KPL_A_REC))
             code += "r2 = 3\nr3 = 64\nr4 = 64\ncall rec_begin\nif r0 != 0 goto have\nr0 = 0\nexit\nhave: r8 = r0\n";
         for (unsigned i = 0; i < 5; i++)

@@ -126,6 +126,7 @@ int set_up(Lab& lab, const LuaRow& row) {
         } else if (what == "ret") {
             in >> word;
             lab.sim.hit.ret = static_cast<uint64_t>(number(word));
+            set_reg(lab, host_arch().ret, number(word));
         } else if (what == "node" || what == "task" || what == "unode") {
             put_struct(lab, what == "unode" ? lab.sim.user : lab.sim.kernel, what == "task" ? "task_struct" : "node",
                        in);

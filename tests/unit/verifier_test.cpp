@@ -16,8 +16,8 @@ namespace {
 
 std::vector<rows::Row> all_rows() {
     std::vector<rows::Row> all;
-    for (const char* file : {"verifier_base.txt", "verifier_memory.txt", "verifier_calls.txt", "verifier_edges.txt", "verifier_change.txt",
-                             "engine_programs.txt"}) {
+    for (const char* file : {"verifier_base.txt", "verifier_memory.txt", "verifier_calls.txt", "verifier_edges.txt",
+                             "verifier_change.txt", "engine_programs.txt"}) {
         auto rows = rows::read_rows(file);
         if (!rows) FAIL(rows.error().message());
         all.insert(all.end(), rows->begin(), rows->end());
@@ -88,12 +88,12 @@ TEST_CASE("each reason to refuse has a row") {
     std::set<uint32_t> seen;
     for (const rows::Row& row : all_rows()) seen.insert(row.reject);
     size_t reasons = 0;
-#define REJECT(name, text)                                                             \
-    reasons++;                                                                         \
-    /* One has a test of its own below, one is the module's alone. */                  \
+#define REJECT(name, text)                                                                     \
+    reasons++;                                                                                 \
+    /* One has a test of its own below, one is the module's alone. */                          \
     if (KPL_REJECT_##name != KPL_REJECT_EXPANSION && KPL_REJECT_##name != KPL_REJECT_TARGET) { \
-        INFO(#name);                                                                   \
-        CHECK(seen.contains(KPL_REJECT_##name));                                       \
+        INFO(#name);                                                                           \
+        CHECK(seen.contains(KPL_REJECT_##name));                                               \
     }
 #include "uapi/rejects.def"
 #undef REJECT

@@ -29,8 +29,8 @@ constexpr const char* returns_text[] = {"", "it returns 0 then", "it returns -1 
 // Whether this handler, in this run, may do that.
 bool Builder::may_change(const std::string& what, bool in_ret, uint32_t right) {
     if (!side_effect(what)) return false;
-    const bool here = in_ret ? decl_.kind == KPL_PROG_RET
-                             : decl_.kind == KPL_PROG_PRE && decl_.passed == Passed::Registers;
+    const bool here =
+        in_ret ? decl_.kind == KPL_PROG_RET : decl_.kind == KPL_PROG_PRE && decl_.passed == Passed::Registers;
     if (!here) {
         fail(in_ret ? Err::CHANGE_RET : Err::CHANGE_PRE, what);
         return false;

@@ -4,7 +4,7 @@ target_lua
 plain() { # what kpl_t_plain(1, 2, "plain") gives while a script runs: 1 + 2 + 'p' by itself
     printf '%s\n' "$1" > script.lua
     shift
-    run kprobe-lua "$@" -c 'echo "plain 1" > /sys/module/kpl_target/parameters/run && cat /sys/module/kpl_target/parameters/result' script.lua
+    run kprobe-lua "$@" -c 'echo "plain 1" > /sys/module/kpl_target/parameters/run && read -r r < /sys/module/kpl_target/parameters/result && echo "$r"' script.lua
 }
 
 plain 'kprobe { "kpl_t_plain", pre = function(p) p.arg[1] = 10 end }'
@@ -92,16 +92,38 @@ call=${offsets% *} behind=${offsets#* }
 [ -n "$behind" ] || fail "no call in $(kprobe-lua disasm kpl_t_outer)"
 outer() {
     printf '%s\n' "$1" > script.lua
-    run kprobe-lua --unsafe -c 'echo "outer 3" > /sys/module/kpl_target/parameters/run && cat /sys/module/kpl_target/parameters/result' script.lua
+    run kprobe-lua --unsafe -c 'echo "outer 3" > /sys/module/kpl_target/parameters/run && read -r r < /sys/module/kpl_target/parameters/result && echo "$r"' script.lua
 }
 outer "local inner = count()
 kprobe { 'kpl_t_outer$call', pre = function(p) p.regs.ax = 41 p.ip = kaddr('kpl_t_outer') + ${behind#+} end }
 kprobe { 'kpl_t_inner', pre = function() inner:add() end }
-print(kprobe { 'kpl_t_outer$behind', pre = function() end }.state)"
+"
 status 0
 line 126
 no_out '@inner'
 err '3 hits did not go on as they would have, registers changed by 3'
+# where a jump would take the breakpoint's place, and ignore the address: each of the calls obeys, also later
+cat > jump.lua << 'LUA'
+local at, out
+for i, one in ipairs(instructions "kpl_t_plain") do
+  if i > 1 and one.optimize then at = at or one.offset end
+  if one.text:find "ret" then out = one.offset end
+end
+local p = kprobe { ("kpl_t_plain+0x%x"):format(assert(at, "nothing can be optimized")),
+  pre = function(p) p.regs.ax = 7 p.ip = kaddr("kpl_t_plain") + out end }
+at_exit(function() print(p.state) end)
+every(0.1, function()
+  local f = assert(io.open("/sys/module/kpl_target/parameters/run", "w"))
+  f:write "plain 1"
+  f:close()
+  print(io.open("/sys/module/kpl_target/parameters/result"):read "*l")
+end)
+LUA
+run kprobe-lua --unsafe --timeout 1.5 jump.lua
+status 0
+out '^7$'
+no_out '^115$'
+line int3
 outer "kprobe { 'kpl_t_outer$call', pre = function(p) p.ip = kaddr('kpl_t_outer') + ${behind#+} + 1 end }"
 status 1
 err 'no instruction begins at that address'
@@ -130,16 +152,19 @@ err "^script.lua:1: 2 does not fit override's value: it takes 0 to 1$"
 inject() { run kprobe-lua --unsafe=inject -c "sh -c 'echo \$PPID'" -e "$1"; }
 inject 'kprobe { "kpl_t_plain", pre = function() override(-5) end }'
 status 1
-err '^-e:1: kernel developers have not marked kpl_t_plain for error injection: --unsafe without =inject'
+err '^-e:1: kernel developers have not marked kpl_target:kpl_t_plain for error injection: --unsafe without =inject'
 inject 'kprobe { "__x64_sys_getppid", pre = function() override(5) end }'
 err '^-e:1: 5 is no value that __x64_sys_getppid is marked for: it returns -1 to -4095 then$'
-inject 'kprobe { "__x64_sys_uname", when = { comm = "uname" }, pre = function() override(-13) end }'
-status 0
-run kprobe-lua --unsafe=inject -c 'uname -r' -e 'kprobe { "__x64_sys_newuname", when = { comm = "uname" }, pre = function() override(-13) end }'
-err 'uname: .*Permission denied'
-run kprobe-lua --unsafe=inject -c 'uname -r' -e 'kprobe { "__x64_sys_newuname", when = { comm = "uname" }, pre = function() override(pid()) end }'
+denied() {
+    run kprobe-lua --unsafe=inject -c 'mkdir made' -e 'kprobe { "__x64_sys_mkdir", when = { comm = "mkdir" }, pre = function() override('"$1"') end }'
+}
+denied -13
+err 'Permission denied'
+[ ! -d made ] || fail 'the system call was made'
+denied 'pid()'
 no_err 'Permission denied'
-err '^-e:1: not a value that kernel developers marked this function for \(1 hit\)$'
+err '^-e:1: not a value that kernel developers marked this function for \(1 hit\)'
+[ -d made ] || fail 'the system call was not made'
 
 # ---- an administrator's word; only another load of the module takes it back
 echo 0 > /sys/module/kprobe_lua/parameters/changes || fail 'not switched off'

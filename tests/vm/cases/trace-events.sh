@@ -56,12 +56,12 @@ status 0
 
 # ---- what no event can have
 script others.lua <<'LUA'
-local n, m, ev = count(), map(), event()
+local n, m, ev, switches = count(), map(), event(), count()
 kprobe("vfs_read", function() n[comm()]:add() end)
 kprobe("vfs_read", function() m:add(1, 1) end)
 kprobe { "vfs_read", pre = function() end, post = function() end }
 kretprobe { "vfs_read", entry = function(p) p.data.t = now() end, ret = function(p) ev { t = now() - p.data.t } end }
-tracepoint("sched:sched_switch", function() n[1]:add() end)
+tracepoint("sched:sched_switch", function() switches:add() end)
 kprobe("vfs_read", function(p) ev { t = now() } end)
 kprobe("vfs_read", function(p, file, buf, count) if count > 1 and count < 9 then ev { t = count } end end)
 LUA
