@@ -86,8 +86,14 @@ static void places(void)
 	EQ(refused(fd, KPL_PROG_PRE, GO_TO(4096ull)), KPL_REJECT_TARGET);
 	OK(load(fd, KPL_PROG_PRE, GO_TO(symbol("vfs_read"))) >= 0);
 	attach_refused(fd, EDEADLK, probe_at("_raw_spin_lock", KPL_PROBE_KPROBE, override, KPL_NO_PROG));
-	inside.addr += 9;
-	attach_refused(fd, EDOM, inside);
+	/* Behind ftrace's site, before which a landing pad may stand. */
+	inside.addr += 5;
+	FAILS(ECANCELED, attach(fd, &inside, 1));
+	if (inside.error == -EILSEQ) {
+		inside.addr += 4;
+		FAILS(ECANCELED, attach(fd, &inside, 1));
+	}
+	EQ(inside.error, -EDOM);
 	clock.event = KPL_EVENT_PROFILE;
 	clock.period = 99;
 	attach_refused(fd, EINVAL, clock);
