@@ -40,6 +40,7 @@ constexpr Arch arm64 = {
     .sp = 248,
     .regs_size = 336,
     .stack_arg = 0,  // the return address is in the link register
+    .writable = 0,   // not tried
     .jump = 0,
     .syscalls = syscalls,
     .compat_field = "flags",

@@ -44,6 +44,8 @@ constexpr Arch x86_64 = {
     .sp = 152,
     .regs_size = 168,
     .stack_arg = 8,  // above the return address
+    // All that the kernel loads again wherever a probe stands (kmod/compat.h): not r11, which ftrace does not.
+    .writable = 0x7fbf,
     .jump = 0xe9,
     .syscalls = syscalls,
     .compat_field = "status",

@@ -84,6 +84,19 @@ static __always_inline unsigned long kpl_kprobe_ip(unsigned long site)
 #define KPL_TRACE_REGS		0ull
 #endif
 
+/* What handlers may change: all that the kernel loads again wherever a probe stands, but sp, flags and the like. */
+#ifdef CONFIG_X86_64
+#define KPL_REG_BIT(name)	(1ull << (offsetof(struct pt_regs, name) / 8))
+#define KPL_REG_RETURN		KPL_REG_BIT(ax)
+#define KPL_WRITE_REGS \
+	(KPL_REG_BIT(di) | KPL_REG_BIT(si) | KPL_REG_BIT(dx) | KPL_REG_BIT(cx) | KPL_REG_BIT(r8) | \
+	 KPL_REG_BIT(r9) | KPL_REG_BIT(ax) | KPL_REG_BIT(bx) | KPL_REG_BIT(bp) | KPL_REG_BIT(r10) | \
+	 KPL_REG_BIT(r12) | KPL_REG_BIT(r13) | KPL_REG_BIT(r14) | KPL_REG_BIT(r15))
+#else
+#define KPL_REG_RETURN		0ull
+#define KPL_WRITE_REGS		0ull
+#endif
+
 /*
  * Calls of a function by way of a stub of ours, for all functions of an
  * ftrace_ops.  An ops that was taken away is used no more: its filter is freed.
@@ -124,6 +137,16 @@ static inline int kpl_direct_off(struct ftrace_ops *ops, unsigned long stub)
 /* Those that are put there if a handler reads them. */
 #define KPL_FRAME_REGS	(KPL_TRACE_REG(bp) | KPL_TRACE_REG(sp) | KPL_TRACE_REG(ip))
 #endif
+
+/* Of a registered kprobe. */
+static inline bool kpl_is_function_entry(const struct kprobe *kp)
+{
+#ifdef KPROBE_FLAG_ON_FUNC_ENTRY
+	return kp->flags & KPROBE_FLAG_ON_FUNC_ENTRY;
+#else
+	return false;
+#endif
+}
 
 /* The innermost return instance of this task: it changes when one is hooked. */
 static __always_inline const void *kpl_top_return(void)

@@ -21,6 +21,7 @@
 #include "compat.h"
 #include "direct.h"
 #include "kprobe.h"
+#include "place.h"
 #include "kretprobe.h"
 #include "sites.h"
 #include "stubs.h"
@@ -667,6 +668,7 @@ void kpl_direct_exit(void)
 
 const struct kpl_probe_ops kpl_direct_ops = {
 	.kind = KPL_PROBE_DIRECT,
+	.changes = true,
 	.flags = KPL_ATTACH_F_ELSE_KPROBE,
 	.maxactive = KPL_MAX_ACTIVE,
 	.memory = kpl_direct_memory,
@@ -707,6 +709,7 @@ static void kpl_direct_refuse(struct kpl_probe **prs, u32 nr)
 /* None is ever added: nothing else is called. */
 const struct kpl_probe_ops kpl_direct_ops = {
 	.kind = KPL_PROBE_DIRECT,
+	.changes = true,
 	.flags = KPL_ATTACH_F_ELSE_KPROBE,
 	.maxactive = KPL_MAX_ACTIVE,
 	.kinds = { KPL_PROG_ENTRY, KPL_PROG_RET, KPL_PROG_KINDS },

@@ -47,7 +47,7 @@ static void kpl_trace_free(struct kpl_trace *t)
 	kfree(t);
 }
 
-static struct kpl_trace *kpl_trace_alloc(u32 nr, bool full_regs)
+static struct kpl_trace *kpl_trace_alloc(u32 nr, bool full_regs, bool moves)
 {
 	/* One slot, or at most half of them in use. */
 	u32 bits = nr == 1 ? 0 : ilog2(roundup_pow_of_two(2 * nr));
@@ -62,7 +62,8 @@ static struct kpl_trace *kpl_trace_alloc(u32 nr, bool full_regs)
 	t->shift = min(64 - bits, 63u);
 	t->mask = (1u << bits) - 1;
 	t->ops.func = nr == 1 ? kpl_hit_trace_one : kpl_hit_trace_many;
-	t->ops.flags = FTRACE_OPS_FL_PERMANENT | (full_regs ? FTRACE_OPS_FL_SAVE_REGS : 0);
+	t->ops.flags = FTRACE_OPS_FL_PERMANENT | (full_regs ? FTRACE_OPS_FL_SAVE_REGS : 0) |
+		       (moves ? FTRACE_OPS_FL_IPMODIFY : 0);
 	if (!t->slots || !t->probes || !t->sites) {
 		kpl_trace_free(t);
 		return NULL;
@@ -87,7 +88,8 @@ static void kpl_trace_add(struct kpl_trace *t, struct kpl_probe *pr)
 	pr->around = pr->when.mask || !pr->handler[KPL_SIDE_FIRST].run ||
 		     pr->handler[KPL_SIDE_SECOND].run;
 	for (i = 0; i < KPL_HANDLERS; i++)
-		pr->around |= pr->handler[i].prog && pr->handler[i].prog->reads_ip;
+		pr->around |= pr->handler[i].prog &&
+			      (pr->handler[i].prog->reads_ip || pr->handler[i].prog->moved);
 	pr->trace = t;
 	pr->trace_at = t->nr_probes;
 	t->probes[t->nr_probes++] = pr;
@@ -248,18 +250,28 @@ static bool kpl_wants_full_regs(const struct kpl_probe *pr)
 	return false;
 }
 
-/* The probes without error whose handlers want this kind of registers. */
-static void kpl_trace_make(struct kpl_probe **prs, u32 nr, bool full_regs)
+static bool kpl_moves(const struct kpl_probe *pr)
+{
+	const struct kpl_prog *prog = pr->handler[KPL_SIDE_FIRST].prog;
+
+	return prog && prog->moved;
+}
+
+/*
+ * The probes without error whose handlers want this kind of registers, and may
+ * have functions go on elsewhere: of those, a function has one trace at most.
+ */
+static void kpl_trace_make(struct kpl_probe **prs, u32 nr, bool full_regs, bool moves)
 {
 	struct kpl_trace *t = NULL;
 	u32 i;
 
 	for (i = 0; i < nr; i++) {
 		if (prs[i]->error || prs[i]->ops != &kpl_ftrace_ops ||
-		    kpl_wants_full_regs(prs[i]) != full_regs)
+		    kpl_wants_full_regs(prs[i]) != full_regs || kpl_moves(prs[i]) != moves)
 			continue;
 		if (!t)
-			t = kpl_trace_alloc(nr, full_regs);
+			t = kpl_trace_alloc(nr, full_regs, moves);
 		if (!t) {
 			prs[i]->error = -ENOMEM;
 			continue;
@@ -275,8 +287,10 @@ static void kpl_ftrace_add(struct kpl_probe **prs, u32 nr)
 	mutex_lock(&kpl_traces_lock);
 	kpl_sites_find(prs, nr);
 	kpl_sites_leave(prs, nr);
-	kpl_trace_make(prs, nr, false);
-	kpl_trace_make(prs, nr, true);
+	kpl_trace_make(prs, nr, false, false);
+	kpl_trace_make(prs, nr, true, false);
+	kpl_trace_make(prs, nr, false, true);
+	kpl_trace_make(prs, nr, true, true);
 	mutex_unlock(&kpl_traces_lock);
 }
 
@@ -345,6 +359,7 @@ static void kpl_ftrace_stats(struct kpl_probe *pr, struct kpl_probe_stats *out)
 {
 	kpl_counts_read(&pr->origin, KPL_SIDE_FIRST, &out->entry);
 	kpl_counts_read(&pr->origin, KPL_SIDE_SECOND, &out->ret);
+	out->moved = kpl_counter_read(&pr->origin, KPL_SIDE_FIRST, KPL_C_MOVED);
 }
 
 /* ---------------------------------------------------------- modules' code that goes */
@@ -401,6 +416,7 @@ void kpl_ftrace_exit(void)
 
 const struct kpl_probe_ops kpl_ftrace_ops = {
 	.kind = KPL_PROBE_FTRACE,
+	.changes = true,
 	.flags = KPL_ATTACH_F_ELSE_KPROBE,
 	.kinds = { KPL_PROG_PRE, KPL_PROG_POST, KPL_PROG_FAULT },
 	.run[KPL_OP_ADD] = kpl_ftrace_add,
@@ -444,6 +460,7 @@ static void kpl_ftrace_refuse(struct kpl_probe **prs, u32 nr)
 /* None is ever added: nothing else is called. */
 const struct kpl_probe_ops kpl_ftrace_ops = {
 	.kind = KPL_PROBE_FTRACE,
+	.changes = true,
 	.flags = KPL_ATTACH_F_ELSE_KPROBE,
 	.kinds = { KPL_PROG_PRE, KPL_PROG_POST, KPL_PROG_FAULT },
 	.run[KPL_OP_ADD] = kpl_ftrace_refuse,

@@ -22,6 +22,7 @@ enum kpl_count {
 	KPL_C_OVERRUN,
 	KPL_C_TRUNCATED,	/* strings cut at their limit */
 	KPL_C_DECLINED,		/* entry handler wanted no return */
+	KPL_C_MOVED = KPL_C_DECLINED,	/* pre handler had it go on elsewhere */
 	KPL_C_END
 };
 
@@ -58,6 +59,7 @@ struct kpl_origin {
 	struct kpl_outcomes __percpu *outcomes;
 	u64 func, addr;
 	u32 line;		/* of the script, or 0 */
+	u32 returns;		/* KPL_RETURNS_*: all that override() may give there */
 };
 
 /*
@@ -71,7 +73,8 @@ struct kpl_ctx {
 		struct {
 			u8 busy;
 			u8 reads_user;	/* user memory was read: its tables are there */
-			u16 faults;	/* bad addresses that this handler has met */
+			u8 faults;	/* bad addresses that this handler has met */
+			u8 moved;	/* it goes on elsewhere: change.c */
 		};
 	};
 	s32 until;			/* hits to the next one that is timed: overload.c */

@@ -61,8 +61,8 @@ static __always_inline void kpl_end(void)
 	__this_cpu_write(kpl_ctx.busy, 0);
 }
 
-/* Under the guard, which it gives back; what this kind of hit brings is in `ctx`. */
-static __always_inline void kpl_run_begun(const struct kpl_probe *pr, struct kpl_ctx *ctx,
+/* Under the guard; what this kind of hit brings is in `ctx`. */
+static __always_inline void kpl_run_held(const struct kpl_probe *pr, struct kpl_ctx *ctx,
 					  enum kpl_side side)
 {
 	u64 result;
@@ -74,6 +74,13 @@ static __always_inline void kpl_run_begun(const struct kpl_probe *pr, struct kpl
 		kpl_count(&pr->origin, side, KPL_C_HANDLED);
 	else
 		kpl_stopped(pr, side, result);
+}
+
+/* The same, and gives the guard back. */
+static __always_inline void kpl_run_begun(const struct kpl_probe *pr, struct kpl_ctx *ctx,
+					  enum kpl_side side)
+{
+	kpl_run_held(pr, ctx, side);
 	kpl_end();
 }
 

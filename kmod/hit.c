@@ -28,6 +28,28 @@ int kpl_hit_pre_when(struct kprobe *kp, struct pt_regs *regs)
 	return 0;
 }
 
+/* Its handler may go on elsewhere: then the kernel must not run the instruction. */
+int kpl_hit_pre_move(struct kprobe *kp, struct pt_regs *regs)
+{
+	const struct kpl_probe *pr = kpl_probe_of(kp);
+	struct kpl_ctx *ctx = kpl_ctx_here();
+	int moved;
+
+	if (kpl_over(pr) || (pr->when.mask && kpl_skipped(pr)) ||
+	    !kpl_begin(ctx, pr, KPL_SIDE_FIRST))
+		return 0;
+	ctx->hit.regs = (unsigned long)regs;
+	kpl_run_held(pr, ctx, KPL_SIDE_FIRST);
+	moved = ctx->moved;
+	kpl_end();
+	return moved;
+}
+
+/* With a post handler, no jump takes the breakpoint's place: it would not obey. */
+void kpl_hit_post_nothing(struct kprobe *kp, struct pt_regs *regs, unsigned long flags)
+{
+}
+
 /* `when` may decide otherwise than before the instruction: it is asked, and counted, again. */
 void kpl_hit_post(struct kprobe *kp, struct pt_regs *regs, unsigned long flags)
 {
@@ -108,7 +130,7 @@ static __always_inline void kpl_run_traced_at(const struct kpl_probe *pr, struct
 
 /*
  * All but a pre handler alone: handlers see what they would at a kprobe, and
- * ftrace has its registers back as they were.
+ * ftrace has its registers back as they were, but for what a handler changed.
  */
 static noinline void kpl_run_around(const struct kpl_probe *pr, struct kpl_hit *hit,
 				    struct pt_regs *regs)
@@ -121,6 +143,8 @@ static noinline void kpl_run_around(const struct kpl_probe *pr, struct kpl_hit *
 		return;
 	}
 	kpl_run_traced_at(pr, ctx, KPL_SIDE_FIRST, kpl_kprobe_ip(pr->site));
+	if (unlikely(ctx->moved))
+		return;
 	kpl_run_traced_at(pr, ctx, KPL_SIDE_SECOND, kpl_behind_site(pr->site));
 	instruction_pointer_set(regs, ip);
 }

@@ -9,7 +9,9 @@
 #include "kind.h"
 
 int kpl_hit_pre(struct kprobe *kp, struct pt_regs *regs);
+int kpl_hit_pre_move(struct kprobe *kp, struct pt_regs *regs);
 int kpl_hit_pre_when(struct kprobe *kp, struct pt_regs *regs);
+void kpl_hit_post_nothing(struct kprobe *kp, struct pt_regs *regs, unsigned long flags);
 void kpl_hit_post(struct kprobe *kp, struct pt_regs *regs, unsigned long flags);
 int kpl_hit_around(struct kprobe *kp, struct pt_regs *regs);
 int kpl_hit_nothing(struct kprobe *kp, struct pt_regs *regs);

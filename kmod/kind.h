@@ -77,6 +77,7 @@ struct kpl_probe_ops {
 	u32 kind;			/* enum kpl_probe_kind */
 	u32 flags;			/* KPL_ATTACH_F_* that it alone takes */
 	u32 maxactive;			/* the most; 0: has no instances */
+	bool changes;			/* its programs may change what runs */
 	bool takes_event;		/* period, event and len mean something */
 	/* enum kpl_prog_kind of each handler; KPL_PROG_KINDS: there is none. */
 	u8 kinds[KPL_HANDLERS];

@@ -1,49 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /* Probes on any instruction, by the kernel's kprobes.  Process context. */
-#include <linux/kallsyms.h>
 #include <linux/module.h>
-#include <linux/string.h>
 #include <linux/uaccess.h>
 
 #include "compat.h"
 #include "hit.h"
 #include "kprobe.h"
+#include "place.h"
 #include "sites.h"
 #include "stats.h"
-
-/*
- * Where the kernel registers probes and then dies of them.
- *
- * Code that it rewrites, or copies to run it elsewhere, without asking whether
- * a probe stands in it: the trampolines of static calls, where it then stops
- * at a BUG, and those of ftrace, whose copies jump anywhere.
- *
- * Return probes on what returns as another task than it was called by.  The
- * kernel has a list of these, but compares the symbol's address with that of
- * the probe, which stands behind the landing pad.
- *
- * Return probes on what the kernel's return probes call on their way back,
- * inlined into functions that it forbids unless the compiler chose otherwise:
- * each return would be one more call of it.
- */
-noinline_for_stack int kpl_check_place(u64 addr, bool returns)
-{
-	static const char * const copied[] = {
-		"ftrace_caller", "ftrace_caller_op_ptr", "ftrace_call", "ftrace_caller_end",
-		"ftrace_regs_caller", "ftrace_regs_caller_op_ptr", "ftrace_regs_call",
-		"ftrace_regs_caller_jmp", "ftrace_regs_caller_end",
-	};
-	static const char * const no_return[] = { "__switch_to", "objpool_pop", "objpool_push" };
-	char name[KSYM_SYMBOL_LEN];
-
-	sprint_symbol_no_offset(name, addr);
-	if (strstarts(name, "__SCT__") || match_string(copied, ARRAY_SIZE(copied), name) >= 0)
-		return -EINVAL;
-	name[strcspn(name, ".")] = '\0';	/* also what the compiler made of it */
-	if (returns && match_string(no_return, ARRAY_SIZE(no_return), name) >= 0)
-		return -EINVAL;
-	return 0;
-}
 
 /*
  * Whether a post handler may be registered there; < 0: not known.  Not at an
@@ -66,6 +31,7 @@ static int kpl_takes_post(const struct kpl_probe *pr)
 
 static int kpl_kprobe_add_one(struct kpl_probe *pr)
 {
+	u32 moved = pr->handler[KPL_SIDE_FIRST].prog ? pr->handler[KPL_SIDE_FIRST].prog->moved : 0;
 	struct kprobe *kp = &pr->rp.kp;
 	int err = kpl_check_place(pr->origin.addr, false), takes_post = 1;
 
@@ -76,19 +42,30 @@ static int kpl_kprobe_add_one(struct kpl_probe *pr)
 	/* A handler that does nothing would still cost, and a post handler forbids optimization. */
 	if (pr->handler[KPL_SIDE_FIRST].run)
 		pr->hook = pr->when.mask ? kpl_hit_pre_when : kpl_hit_pre;
-	if (pr->handler[KPL_SIDE_SECOND].run) {
+	if (moved)
+		pr->hook = kpl_hit_pre_move;
+	if (pr->handler[KPL_SIDE_SECOND].run || moved) {
 		takes_post = kpl_takes_post(pr);
 		if (takes_post < 0)
 			return takes_post;
 		if (takes_post)
-			kp->post_handler = kpl_hit_post;
+			kp->post_handler = pr->handler[KPL_SIDE_SECOND].run ? kpl_hit_post :
+									      kpl_hit_post_nothing;
 	}
 #ifdef CONFIG_KPROBES_ON_FTRACE
-	if (!takes_post)
+	if (!takes_post && pr->handler[KPL_SIDE_SECOND].run) {
+		if (moved)
+			return -EOPNOTSUPP;
 		pr->hook = kpl_hit_around;
+	}
 #endif
 	kp->pre_handler = pr->hook;
-	return register_kprobe(kp);
+	err = register_kprobe(kp);
+	if (err || !(moved & KPL_MOVE_OVERRIDE) || kpl_is_function_entry(kp))
+		return err;
+	/* What is on the stack there is not the way back. */
+	unregister_kprobe(kp);
+	return -EDOM;
 }
 
 static void kpl_kprobe_add(struct kpl_probe **prs, u32 nr)
@@ -208,6 +185,7 @@ static void kpl_kprobe_stats(struct kpl_probe *pr, struct kpl_probe_stats *out)
 
 	kpl_counts_read(&pr->origin, KPL_SIDE_FIRST, &out->entry);
 	kpl_counts_read(&pr->origin, KPL_SIDE_SECOND, &out->ret);
+	out->moved = kpl_counter_read(&pr->origin, KPL_SIDE_FIRST, KPL_C_MOVED);
 	if (pr->handler[KPL_SIDE_FIRST].run)
 		kpl_counts_miss(&out->entry, nmissed);
 	if (pr->handler[KPL_SIDE_SECOND].run)
@@ -216,6 +194,7 @@ static void kpl_kprobe_stats(struct kpl_probe *pr, struct kpl_probe_stats *out)
 
 const struct kpl_probe_ops kpl_kprobe_ops = {
 	.kind = KPL_PROBE_KPROBE,
+	.changes = true,
 	.kinds = { KPL_PROG_PRE, KPL_PROG_POST, KPL_PROG_FAULT },
 	.run[KPL_OP_ADD] = kpl_kprobe_add,
 	.run[KPL_OP_ARM] = kpl_kprobe_arm,

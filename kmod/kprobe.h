@@ -7,7 +7,6 @@
 
 extern const struct kpl_probe_ops kpl_kprobe_ops;
 
-int kpl_check_place(u64 addr, bool returns);
 void kpl_kprobe_arm(struct kpl_probe **prs, u32 nr);
 void kpl_kprobe_disarm(struct kpl_probe **prs, u32 nr);
 u32 kpl_kprobes_off(struct kpl_probe **prs, u32 nr);

@@ -11,6 +11,7 @@
 
 #include "call.h"
 #include "kprobe.h"
+#include "place.h"
 #include "kretprobe.h"
 #include "stats.h"
 
@@ -123,6 +124,7 @@ int kpl_kretprobe_take(struct kpl_probe *pr)
 
 const struct kpl_probe_ops kpl_kretprobe_ops = {
 	.kind = KPL_PROBE_KRETPROBE,
+	.changes = true,
 	.maxactive = KPL_MAX_ACTIVE,
 	.memory = kpl_kretprobe_memory,
 	.kinds = { KPL_PROG_ENTRY, KPL_PROG_RET, KPL_PROG_KINDS },

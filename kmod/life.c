@@ -16,6 +16,7 @@
 #include <linux/tracepoint.h>
 
 #include "area.h"
+#include "change.h"
 #include "direct.h"
 #include "ftrace.h"
 #include "guard.h"
@@ -342,7 +343,8 @@ int kpl_session_info(struct kpl_session *s, struct kpl_info *info)
 		.abi = KPL_ABI_VERSION,
 		.nr_cpus = nr_cpu_ids,
 		.features = kpl_native_feature() | KPL_FEATURE_KRETPROBE |
-			    kpl_ftrace_feature() | kpl_direct_feature(),
+			    kpl_ftrace_feature() | kpl_direct_feature() |
+			    kpl_change_feature(),
 		.abi_hash = KPL_ABI_HASH,
 		.exiting = exiting,
 		.exit_code = s->exit_code,

@@ -5,6 +5,7 @@
 #include <linux/module.h>
 #include <linux/uaccess.h>
 
+#include "change.h"
 #include "direct.h"
 #include "dry.h"
 #include "event.h"
@@ -41,6 +42,7 @@ union kpl_param {
 	struct kpl_free free;
 	struct kpl_share share;
 	struct kpl_title title;
+	struct kpl_rights rights;
 };
 
 /* The result is copied back whatever it says. */
@@ -220,6 +222,7 @@ static void __exit kpl_module_exit(void)
 	kpl_tracepoint_exit();
 	kpl_direct_exit();
 	kpl_ftrace_exit();
+	kpl_change_exit();
 }
 
 module_init(kpl_module_init);

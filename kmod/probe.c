@@ -9,10 +9,12 @@
 #include <linux/uaccess.h>
 
 #include "area.h"
+#include "change.h"
 #include "group.h"
 #include "guard.h"
 #include "log.h"
 #include "overload.h"
+#include "place.h"
 #include "probe.h"
 
 #define KPL_WHEN_ALL \
@@ -80,12 +82,46 @@ static int kpl_probe_progs(struct kpl_session *s, const struct kpl_probe_ops *op
 	return progs[KPL_SIDE_FIRST] || progs[KPL_SIDE_SECOND] ? 0 : -EINVAL;
 }
 
+/* What changes something needs the session's rights again, and a place where it can. */
+static int kpl_probe_changes(struct kpl_session *s, const struct kpl_probe_ops *ops,
+			     const struct kpl_attach *a, const struct kpl_prog **progs,
+			     u32 *returns)
+{
+	bool writes = false;
+	u32 i, n, moved = 0;
+	int err;
+
+	*returns = KPL_RETURNS_ANY;
+	for (i = 0; i < KPL_HANDLERS; i++) {
+		moved |= progs[i] ? progs[i]->moved : 0;
+		writes |= progs[i] && progs[i]->writes;
+		for (n = 0; progs[i] && n < progs[i]->nr_targets; n++)
+			if (!kpl_stays_with(progs[i]->targets[n], a->addr))
+				return -EXDEV;
+	}
+	if (!moved && !writes)
+		return 0;
+	if (!ops->changes)
+		return -EINVAL;
+	if (!kpl_rights_now(s))
+		return -EPERM;
+	if (!(moved & KPL_MOVE_OVERRIDE))
+		return 0;
+	err = kpl_check_override(a->addr, returns);
+	if (err)
+		return err;
+	if (!(s->rights & KPL_RIGHT_CHANGE))
+		return *returns ? 0 : -EACCES;
+	*returns = KPL_RETURNS_ANY;
+	return 0;
+}
+
 static struct kpl_probe *kpl_probe_create(struct kpl_session *s, const struct kpl_attach *a)
 {
 	const struct kpl_prog *progs[KPL_HANDLERS];
 	const struct kpl_probe_ops *ops = kpl_probe_kind(a->kind);
 	struct kpl_probe *pr;
-	u32 i;
+	u32 i, returns;
 	int err;
 
 	if (!ops || a->when.mask & ~KPL_WHEN_ALL)
@@ -100,7 +136,8 @@ static struct kpl_probe *kpl_probe_create(struct kpl_session *s, const struct kp
 		return ERR_PTR(ops->maxactive ? -E2BIG : -EINVAL);
 	if (!ops->takes_event && (a->period || a->event || a->len))
 		return ERR_PTR(-EINVAL);
-	err = kpl_probe_progs(s, ops, a, progs);
+	err = kpl_probe_progs(s, ops, a, progs) ?:
+	      kpl_probe_changes(s, ops, a, progs, &returns);
 	if (err)
 		return ERR_PTR(err);
 	pr = kpl_probe_alloc(s, ops->memory ? ops->memory(a, progs) : 0);
@@ -111,6 +148,7 @@ static struct kpl_probe *kpl_probe_create(struct kpl_session *s, const struct kp
 	pr->origin.func = a->func;
 	pr->origin.addr = a->addr;
 	pr->origin.line = a->line;
+	pr->origin.returns = returns;
 	pr->when = a->when;
 	pr->ops = ops;
 	pr->maxactive = a->maxactive;

@@ -10,11 +10,13 @@
 #include <linux/uaccess.h>
 
 #include "area.h"
+#include "change.h"
 #include "compat.h"
 #include "guard.h"
 #include "helpers.h"
 #include "map.h"
 #include "native.h"
+#include "place.h"
 #include "prog.h"
 #include "ring.h"
 #include "stop.h"
@@ -115,6 +117,20 @@ static int kpl_loading_maps(struct kpl_session *s, struct kpl_loading *l)
 	return kpl_loading_uses(s, l);
 }
 
+/* The user names each of them: nothing is gone to that is not the beginning of an instruction. */
+static int kpl_loading_targets(struct kpl_loading *l)
+{
+	u32 i;
+
+	for (i = 0; i < l->v.nr_targets; i++) {
+		if (!kpl_check_target(l->v.targets[i]))
+			continue;
+		l->v.reject = KPL_REJECT_TARGET;
+		return -EACCES;
+	}
+	return 0;
+}
+
 /* Each call stays where it is: only what it calls is chosen by its map. */
 static void kpl_choose_helpers(struct kpl_session *s, struct kpl_loading *l)
 {
@@ -159,7 +175,10 @@ static int kpl_loading_verify(struct kpl_session *s, struct kpl_loading *l)
 		l->out_pc = kvmalloc_array(arg->nr_insns, sizeof(*l->out_pc), KPL_GFP);
 	if (!l->v.ws || !l->code || (kpl_wants_places(arg) && !l->out_pc))
 		return -ENOMEM;
+	kpl_verify_rights(&l->v, kpl_rights_now(s), KPL_WRITE_REGS, KPL_REG_RETURN);
 	err = kpl_verify(&l->v);
+	if (!err)
+		err = kpl_loading_targets(l);
 	if (!err)
 		err = kpl_rewrite(&l->v, l->code, max, &l->nr_code, l->out_pc);
 	if (err) {
@@ -205,7 +224,11 @@ static struct kpl_prog *kpl_prog_make(struct kpl_session *s, struct kpl_loading 
 	prog->data_size = l->arg->data_size;
 	bitmap_copy(prog->maps, l->uses, KPL_MAX_MAPS);
 	prog->regs_read = l->v.regs_read;
-	prog->full_regs = l->v.regs_read & ~KPL_TRACE_REGS;
+	prog->full_regs = (l->v.regs_read | l->v.regs_written) & ~KPL_TRACE_REGS;
+	prog->writes = l->v.regs_written;
+	prog->moved = l->v.moved;
+	prog->nr_targets = l->v.nr_targets;
+	memcpy(prog->targets, l->v.targets, sizeof(prog->targets));
 	prog->reads_ip = l->v.regs_read & KPL_TRACE_REG(ip);
 	prog->looks = l->v.looks;
 	prog->sites = kpl_sites_alloc(prog->kind, prog->nr_insns, prog->looks);

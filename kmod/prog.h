@@ -27,6 +27,10 @@ struct kpl_prog {
 	u32 data_size;
 	bool full_regs;			/* reads others than those that ftrace always keeps */
 	bool reads_ip;
+	bool writes;			/* registers */
+	u32 moved;			/* KPL_MOVE_* */
+	u32 nr_targets;			/* where it may go to */
+	u64 targets[KPL_MAX_TARGETS];
 	u64 regs_read;			/* as in struct kpl_verify */
 	enum kpl_looks looks;
 	DECLARE_BITMAP(maps, KPL_MAX_MAPS);	/* that its code names, by id */

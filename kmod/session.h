@@ -74,6 +74,7 @@ struct kpl_session {
 	struct kpl_ring *rings;		/* nr_cpu_ids, or NULL */
 	u32 ring_size;
 	struct kpl_scratch *scratch;
+	u32 rights;			/* KPL_RIGHT_*: change.c */
 	u32 work_done, work_total;	/* of an attach; read without the lock */
 };
 

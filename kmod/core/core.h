@@ -36,6 +36,8 @@ struct kpl_verify {
 	u32 budget;		/* 0: the default */
 	u32 regs_size;		/* sizeof(struct pt_regs) of the architecture */
 	u32 max_record;		/* limit of fixed part and tail together; 0: no ring */
+	u64 regs_write;		/* bit i: may store to the 8 bytes at 8 * i of struct pt_regs */
+	u32 moves;		/* KPL_MOVE_*: what it may do */
 	struct kpl_verify_ws *ws;
 	/* out */
 	u32 cost;		/* each instruction once, helpers at their worst */
@@ -47,7 +49,33 @@ struct kpl_verify {
 	u32 emits;		/* writes ring records */
 	u32 looks;		/* enum kpl_looks: at how much of the hit */
 	u64 regs_read;		/* bit i: may load the 8 bytes at 8 * i of struct pt_regs */
+	u64 regs_written;	/* likewise */
+	u32 moved;		/* KPL_MOVE_*: what it may do */
+	u32 nr_targets;		/* where it may go to */
+	u64 targets[KPL_MAX_TARGETS];
 };
+
+#define KPL_MOVE_OVERRIDE	1u	/* the function returns at once */
+#define KPL_MOVE_GO_TO		2u
+
+/*
+ * What a session's rights permit a program of `v->kind`.  `writable`: the
+ * machine's registers that handlers may change, `ret` the one of them with the
+ * return value; bits as in regs_write.
+ */
+static inline void kpl_verify_rights(struct kpl_verify *v, u32 rights, u64 writable, u64 ret)
+{
+	u32 change = rights & KPL_RIGHT_CHANGE;
+
+	v->moves = 0;
+	v->regs_write = 0;
+	if (v->kind == KPL_PROG_PRE && rights)
+		v->moves = change ? KPL_MOVE_OVERRIDE | KPL_MOVE_GO_TO : KPL_MOVE_OVERRIDE;
+	if (v->kind == KPL_PROG_PRE && change)
+		v->regs_write = writable;
+	if (v->kind == KPL_PROG_RET && change)
+		v->regs_write = ret;
+}
 
 /* Bytes of working memory for a program; at most about 700 KB. */
 size_t kpl_verify_ws_size(u32 nr_insns);
@@ -179,6 +207,11 @@ extern const struct kpl_agg_desc kpl_agg_descs[KPL_MAP_HASH];
 extern const struct kpl_hit_desc kpl_hit_descs[];
 extern const u32 kpl_nr_hit_descs;
 extern const u8 kpl_insn_forms[256];	/* enum kpl_form of each opcode */
+
+/* A function that kernel developers marked for error injection, by its symbol; else KPL_RETURNS_ANY. */
+u32 kpl_returns_of(const char *function);
+/* Whether it is meant to return that. */
+int kpl_returns_fit(u32 returns, s64 value);
 
 const char *kpl_reject_text(u32 reject);
 const char *kpl_stop_text(u32 stop);

@@ -110,6 +110,49 @@ const struct kpl_agg_desc kpl_agg_descs[KPL_MAP_HASH] = {
 #undef AGG
 };
 
+/* Of x86's system calls, all entries are marked; the last is of those without arguments. */
+static const char *const entries[] = {
+	"__x64_sys_", "__ia32_sys_", "__ia32_compat_sys_", "__do_sys_",
+};
+
+u32 kpl_returns_of(const char *function)
+{
+	static const struct {
+		const char *name;
+		u32 returns;
+	} marked[] = {
+#define INJECT(name, returns, module) { #name, KPL_RETURNS_##returns },
+#include "../uapi/inject.def"
+#undef INJECT
+	};
+	u32 i;
+
+	for (i = 0; i < sizeof(entries) / sizeof(entries[0]); i++)
+		if (!strncmp(function, entries[i], strlen(entries[i])))
+			return KPL_RETURNS_ERRNO;
+	for (i = 0; i < sizeof(marked) / sizeof(marked[0]); i++)
+		if (!strcmp(function, marked[i].name))
+			return marked[i].returns;
+	return KPL_RETURNS_ANY;
+}
+
+int kpl_returns_fit(u32 returns, s64 value)
+{
+	int is_errno = value >= -4095 && value <= -1;
+
+	switch (returns) {
+	case KPL_RETURNS_NULL:
+		return !value;
+	case KPL_RETURNS_ERRNO:
+		return is_errno;
+	case KPL_RETURNS_ERRNO_NULL:
+		return !value || is_errno;
+	case KPL_RETURNS_TRUE:
+		return value == 1;
+	}
+	return 1;
+}
+
 u32 kpl_ending(u32 kind, u32 nr_insns, u64 r0)
 {
 	u32 reason = KPL_RET_REASON(r0);

@@ -259,6 +259,9 @@ int kpl_verify(struct kpl_verify *v)
 	v->emits = 0;
 	v->looks = KPL_LOOKS_NOWHERE;
 	v->regs_read = 0;
+	v->regs_written = 0;
+	v->moved = 0;
+	v->nr_targets = 0;
 
 	err = check_limits(v);
 	if (err)

@@ -167,6 +167,22 @@ static int check_rec_str(struct kpl_verify *v)
 	return 0;
 }
 
+/* override(hit, value), go_to(hit, low, high): it may; where it goes to is known. */
+static int check_move(struct kpl_verify *v, u32 move)
+{
+	const struct kpl_state *s = &v->ws->cur;
+
+	if (!(v->moves & move))
+		return kpl_refuse(v, KPL_REJECT_HELPER);
+	v->moved |= move;
+	if (move != KPL_MOVE_GO_TO)
+		return 0;
+	if (v->nr_targets == KPL_MAX_TARGETS)
+		return kpl_refuse(v, KPL_REJECT_LIMIT);
+	v->targets[v->nr_targets++] = (u32)s->reg[2].val | (u64)(u32)s->reg[3].val << 32;
+	return 0;
+}
+
 /* `rec_size`: of the record that rec_begin makes pending. */
 static void apply_result(struct kpl_state *s, u32 result, u16 rec_size)
 {
@@ -216,6 +232,8 @@ int kpl_check_call(struct kpl_verify *v, const struct bpf_insn *insn, u32 *cost)
 		err = check_rec_begin(v);
 	else if (id == KPL_H_rec_str)
 		err = check_rec_str(v);
+	else if (id == KPL_H_override || id == KPL_H_go_to)
+		err = check_move(v, id == KPL_H_override ? KPL_MOVE_OVERRIDE : KPL_MOVE_GO_TO);
 	if (err)
 		return err;
 

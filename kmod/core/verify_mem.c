@@ -108,6 +108,19 @@ int kpl_check_ldx(struct kpl_verify *v, const struct bpf_insn *insn)
 	return 0;
 }
 
+/* A register that this program may change; others are as memory that can't be stored to. */
+static int check_reg_store(struct kpl_verify *v, const struct bpf_insn *insn,
+			   const struct kpl_reg *base)
+{
+	s32 off = base->val + insn->off;
+
+	if (access_size(insn) != 8 || off < 0 || off % 8 || off / 8 >= 64 ||
+	    !(v->regs_write >> (off / 8) & 1))
+		return kpl_refuse(v, KPL_REJECT_STORE);
+	v->regs_written |= 1ull << (off / 8);
+	return 0;
+}
+
 int kpl_check_store(struct kpl_verify *v, const struct bpf_insn *insn)
 {
 	struct kpl_state *s = &v->ws->cur;
@@ -121,6 +134,8 @@ int kpl_check_store(struct kpl_verify *v, const struct bpf_insn *insn)
 	if (BPF_CLASS(insn->code) == BPF_STX &&
 	    kpl_reg_read(s, insn->src_reg).type != KPL_T_NUM)
 		return kpl_refuse(v, KPL_REJECT_STORE_POINTER);
+	if (base.type == KPL_T_REGS)
+		return check_reg_store(v, insn, &base);
 	err = check_access(v, insn, &base);
 	if (err)
 		return err;

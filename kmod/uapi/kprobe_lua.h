@@ -53,6 +53,7 @@
 #define KPL_MAX_PROGS		1024
 #define KPL_MAX_PROBES		65536	/* attached in a session's life */
 #define KPL_MAX_RING		(64u << 20)	/* data bytes for each CPU */
+#define KPL_MAX_TARGETS		8	/* addresses that a program goes to */
 #define KPL_MAX_ACTIVE		16384	/* return instances of a probe */
 #define KPL_DEFAULT_BUDGET	30000	/* fit: kstack(), ustack() and a key of both; 20 strings in a loop */
 #define KPL_MAX_BUDGET		1000000
@@ -566,6 +567,7 @@ struct kpl_probe_stats {
 	__u64 truncated;	/* out: strings cut at their limit */
 	__u32 overload_cpu;	/* out: OVERLOAD: which CPU */
 	__u32 overload_percent;	/* out: OVERLOAD: what this probe's handlers took of it */
+	__u64 moved;		/* out: hits after which the function did not go on: override, go_to */
 };
 
 /* KPL_IOC_STATS */
@@ -576,6 +578,28 @@ struct kpl_stats {
 };
 
 /* ------------------------------------------------------------------ session */
+
+/*
+ * KPL_IOC_RIGHTS: opens the session for programs that change what runs.  It
+ * takes CAP_SYS_ADMIN, as their loading and attaching does then.  EACCES: an
+ * administrator has forbidden it (the module's parameter `changes`).
+ * EOPNOTSUPP: not on this machine.
+ */
+struct kpl_rights {
+	__u32 rights;		/* in: KPL_RIGHT_* to have beside those that there are */
+	__u32 reserved;
+};
+#define KPL_RIGHT_INJECT	1u	/* override() at functions of inject.def, with values of their kind */
+#define KPL_RIGHT_CHANGE	2u	/* any: registers, return values, where execution goes on */
+
+/* What a function that is marked for error injection may return; inject.def. */
+enum kpl_returns {
+	KPL_RETURNS_ANY = 0,	/* it is not marked */
+	KPL_RETURNS_NULL = 1,
+	KPL_RETURNS_ERRNO = 2,	/* -4095 to -1 */
+	KPL_RETURNS_ERRNO_NULL = 3,	/* these, or 0 */
+	KPL_RETURNS_TRUE = 4,
+};
 
 /* KPL_IOC_PID: the number in the initial namespace, which `when` takes; ESRCH: no such process. */
 struct kpl_pid {
@@ -630,6 +654,7 @@ struct kpl_info {
 #define KPL_FEATURE_KRETPROBE	2ull
 #define KPL_FEATURE_FTRACE	4ull
 #define KPL_FEATURE_DIRECT	8ull
+#define KPL_FEATURE_CHANGE	16ull
 
 #define KPL_IOC_INFO		_IOR('K', 0x00, struct kpl_info)
 #define KPL_IOC_RING_SETUP	_IOWR('K', 0x01, struct kpl_ring_setup)
@@ -648,6 +673,7 @@ struct kpl_info {
 #define KPL_IOC_FREE		_IOW('K', 0x0e, struct kpl_free)
 #define KPL_IOC_SHARE		_IOW('K', 0x0f, struct kpl_share)
 #define KPL_IOC_TITLE		_IOW('K', 0x10, struct kpl_title)
+#define KPL_IOC_RIGHTS		_IOW('K', 0x11, struct kpl_rights)
 
 /*
  * poll() on the session's file: POLLIN when a ring passed its wake_at, a

@@ -75,11 +75,13 @@ void Lowering::lower_value(ValueId value) {
         case Opcode::SoftRead:
         case Opcode::StatusClear: return lower_read(value);
         case Opcode::LoadData: return define(value, load(object(Object::Data), static_cast<int32_t>(v.imm), 8));
+        case Opcode::LoadReg: return define(value, load(object(Object::Regs), static_cast<int32_t>(v.imm), 8));
         case Opcode::LoadSlot: {
             Address from = scratch(memory_.slot[v.slot] + static_cast<uint32_t>(v.imm), 8);
             return define(value, load(from.reg, from.off, 8));
         }
         case Opcode::StoreData:
+        case Opcode::StoreReg:
         case Opcode::StoreSlot: return lower_store(value);
         case Opcode::Call: return lower_call(value);
         case Opcode::Emit: return lower_emit(value);

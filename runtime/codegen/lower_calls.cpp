@@ -112,7 +112,16 @@ void Lowering::lower_store(ValueId value) {
     ValueId number = v.args[0];
     if (!is_const(number)) reg_of(number);
     if (v.op == Opcode::StoreSlot) return store(scratch(memory_.slot[v.slot] + offset, 8), number);
+    if (v.op == Opcode::StoreReg) return store_reg(static_cast<int32_t>(offset), number);
     store({object(Object::Data), static_cast<int32_t>(offset)}, number);
+}
+
+// A register is stored to as a whole: a number that no instruction holds goes through one.
+void Lowering::store_reg(int32_t offset, ValueId number) {
+    if (is_const(number) && mir::fits_s32(inst(number).imm))
+        return store_imm({object(Object::Regs), offset}, inst(number).imm);
+    const Reg from = reg_of(number);
+    emit({.kind = Kind::Store, .a = object(Object::Regs), .b = from, .off = offset});
 }
 
 void Lowering::lower_call(ValueId value) {

@@ -129,6 +129,7 @@ class Lowering {
     void trap(uint32_t site);
     void lower_call(ValueId value);
     void lower_read(ValueId value);
+    void store_reg(int32_t offset, ValueId number);
     void lower_store(ValueId value);
     Arg string_arg(const ir::StrRef& str);
     Arg slot_arg(ir::SlotId slot, uint32_t offset);

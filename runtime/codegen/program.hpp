@@ -27,6 +27,8 @@ struct HandlerProgram {
     std::vector<kpl_label> labels;  // ascending pc
     uint32_t data_size = 0, scratch_size = 0, budget = 0;
     std::vector<PcNote> notes;  // ascending pc
+    bool changes_regs = false;  // these two: found by the verifier
+    bool moves = false;         // what it probes may not go on: override, p.ip
 
     const PcNote* note_at(uint32_t pc) const;  // nullptr before the first
 };

@@ -31,6 +31,7 @@ void add_probe(AccountText& text, const Account::Probe& probe, bool all) {
     if (!status.second_name.empty() && (!as_asked(status.second) || all))
         text.lines.push_back(counts_line(probe.name + " " + status.second_name, status.second) +
                              (status.follows_calls ? fmt::format(", {} outstanding", status.outstanding) : ""));
+    if (!probe.changes.empty()) text.lines.push_back(fmt::format("unsafe: {}: {}", probe.name, probe.changes));
     if (status.truncated)
         text.lines.push_back(fmt::format("{}: {} values cut at their limit", probe.name, status.truncated));
 }

@@ -127,6 +127,21 @@ Result<void> Device::set_name(std::string_view name, uint32_t dead_man) const {
     return {};
 }
 
+Result<void> Device::set_rights(uint32_t rights) const {
+    kpl_rights request{};
+    request.rights = rights;
+    if (::ioctl(fd(), KPL_IOC_RIGHTS, &request) == 0) return {};
+    switch (errno) {
+        case EPERM: return Error{Errc::system, "--unsafe takes CAP_SYS_ADMIN"};
+        case EACCES:
+            return Error{Errc::system,
+                         "--unsafe: this machine's administrator has switched it off "
+                         "(/sys/module/kprobe_lua/parameters/changes) until the module is loaded again"};
+        case EOPNOTSUPP: return Error{Errc::system, "--unsafe: on this machine nothing can be changed"};
+        default: return call_error(fd(), "--unsafe", errno);
+    }
+}
+
 Result<kpl_ring_setup> Device::setup_rings(uint32_t bytes_per_cpu) const {
     kpl_ring_setup request{};
     request.size = bytes_per_cpu;
@@ -161,6 +176,8 @@ Result<LoadedProgram> Device::load(kpl_prog_load request) const {
             return Error{Errc::system, "more handlers than the module takes (" + std::to_string(KPL_MAX_PROGS) +
                                            "): give one declaration several targets"};
         if (errno != EACCES) return call_error(fd(), "loading a handler", errno);
+        if (request.reject == KPL_REJECT_TARGET)
+            return Error{Errc::script, "p.ip: no instruction begins at that address, or no probe may stand there"};
         return Error{Errc::system, "the module refused the handler at instruction " +
                                        std::to_string(request.reject_pc) + " (reason " +
                                        std::to_string(request.reject) + ")"};

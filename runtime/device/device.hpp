@@ -45,6 +45,8 @@ class Device {
     Result<void> set_share(uint32_t percent) const;
     // What the kernel's log says of this session; seconds without a call of info() after which all is detached, or 0.
     Result<void> set_name(std::string_view name, uint32_t dead_man) const;
+    // KPL_RIGHT_*: to change what the kernel runs.
+    Result<void> set_rights(uint32_t rights) const;
     Result<kpl_ring_setup> setup_rings(uint32_t bytes_per_cpu) const;
     Result<kpl_map_create> create_map(kpl_map_create request) const;
     Result<kpl_map_clear> clear_map(uint32_t id) const;

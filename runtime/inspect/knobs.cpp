@@ -49,6 +49,11 @@ constexpr KnobValue modules[] = {
     {"1", Effect::Hides, "kernel.modules_disabled is set: no module can be loaded until the next boot"},
 };
 
+constexpr KnobValue changes[] = {
+    {"Y", Effect::Fine, "runs with --unsafe may change what the kernel does"},
+    {"N", Effect::Fine, "no run may change what the kernel does, until the module is loaded again"},
+};
+
 constexpr Knob knob_rows[] = {
     {"kprobes", "/sys/kernel/debug/kprobes/enabled", kprobes, {}},
     {"ftrace", "/proc/sys/kernel/ftrace_enabled", ftrace, {}},
@@ -57,6 +62,7 @@ constexpr Knob knob_rows[] = {
     {"jit-harden", "/proc/sys/net/core/bpf_jit_harden", harden, {}},
     {"addresses", "/proc/sys/kernel/kptr_restrict", addresses, {}},
     {"modules", "/proc/sys/kernel/modules_disabled", modules, {}, 0, true},
+    {"changes", "/sys/module/kprobe_lua/parameters/changes", changes, {}, 0, true},
     {"memory",
      "/sys/module/kprobe_lua/parameters/memory_percent",
      {},

@@ -153,6 +153,7 @@ class Checker {
             case Opcode::Reg:
             case Opcode::StatusClear:
             case Opcode::LoadData:
+            case Opcode::LoadReg:
             case Opcode::LoadSlot:
             case Opcode::Call:
             case Opcode::Emit:
@@ -167,6 +168,7 @@ class Checker {
             case Opcode::Read:
             case Opcode::SoftRead:
             case Opcode::StoreData:
+            case Opcode::StoreReg:
             case Opcode::StoreSlot:
             case Opcode::AggAdd:
             case Opcode::MapAdd: return 1;

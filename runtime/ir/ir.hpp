@@ -57,6 +57,9 @@ enum class Opcode : uint8_t {
     // Private data of the return instance.
     LoadData,   // imm: offset, 8 bytes
     StoreData,  // imm: offset, args[0]
+    // Registers, as Reg, in a handler that changes some.
+    LoadReg,   // imm: offset, as it is now
+    StoreReg,  // imm: offset, args[0]
     // Slots.
     LoadSlot,   // 8 bytes at imm of `slot`
     StoreSlot,  // 8 bytes at imm of `slot`, args[0]

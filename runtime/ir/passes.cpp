@@ -246,6 +246,8 @@ bool keeps_memory(const Inst& inst) {
         case Opcode::HitField:
         case Opcode::Read:
         case Opcode::LoadData:
+        case Opcode::LoadReg:
+        case Opcode::StoreReg:
         case Opcode::LoadSlot:
         case Opcode::StoreSlot: return true;
         default: return is_pure(inst);
@@ -261,6 +263,7 @@ bool is_removable(const Inst& inst) {
         case Opcode::Phi:
         case Opcode::HitField:
         case Opcode::LoadData:
+        case Opcode::LoadReg:
         case Opcode::LoadSlot: return true;
         case Opcode::Call: return kpl_helper_descs[inst.helper].effect == KPL_EFFECT_RESULT;
         default: return false;

@@ -8,10 +8,11 @@ namespace kpl::ir {
 namespace {
 
 constexpr const char* op_names[] = {
-    "const", "phi",  "hit",    "reg",    "add",      "sub",         "mul",      "udiv",      "umod",     "sdiv",
-    "smod",  "and",  "or",     "xor",    "shl",      "shr",         "sar",      "neg",       "not",      "sext",
-    "zext",  "cmp",  "select", "read",   "softread", "statusclear", "loaddata", "storedata", "loadslot", "storeslot",
-    "call",  "emit", "aggadd", "mapget", "mapset",   "mapdelete",   "mapadd"};
+    "const",    "phi",         "hit",      "reg",       "add",     "sub",       "mul",      "udiv",
+    "umod",     "sdiv",        "smod",     "and",       "or",      "xor",       "shl",      "shr",
+    "sar",      "neg",         "not",      "sext",      "zext",    "cmp",       "select",   "read",
+    "softread", "statusclear", "loaddata", "storedata", "loadreg", "storereg",  "loadslot", "storeslot",
+    "call",     "emit",        "aggadd",   "mapget",    "mapset",  "mapdelete", "mapadd"};
 static_assert(std::size(op_names) == static_cast<size_t>(Opcode::MapAdd) + 1);
 
 constexpr const char* cmp_names[] = {"==", "!=", "<", "<=", ">", ">=", "u<", "u<=", "u>", "u>="};
@@ -68,6 +69,7 @@ std::string args(const Inst& inst) {
 bool yields(const Inst& inst) {
     switch (inst.op) {
         case Opcode::StoreData:
+        case Opcode::StoreReg:
         case Opcode::StoreSlot:
         case Opcode::Emit:
         case Opcode::AggAdd:
@@ -92,6 +94,8 @@ std::string body(const Inst& inst) {
             return text +
                    fmt::format(" v{} {} v{}", inst.args[0], cmp_names[static_cast<size_t>(inst.cmp)], inst.args[1]);
         case Opcode::LoadData:
+        case Opcode::LoadReg:
+        case Opcode::StoreReg:
         case Opcode::StoreData: return text + fmt::format(" {}", inst.imm) + args(inst);
         case Opcode::LoadSlot:
         case Opcode::StoreSlot: return text + fmt::format(" s{}+{}", inst.slot, inst.imm) + args(inst);

@@ -123,8 +123,11 @@ struct HandlerDecl {
     const SyscallWay* way = nullptr;
     bool any_way = false;                // of 32 bits, too: one function has all calls
     std::optional<Signature> signature;  // of what is probed; none: BTF does not know it
-    std::string variant;  // the probed function, if the compiler made it of another one; it has no signature
-    int data_group = -1;  // handlers with the same number share p.data: entry and ret of a kretprobe
+    std::string variant;        // the probed function, if the compiler made it of another one; it has no signature
+    std::string function_name;  // for messages
+    uint32_t returns = KPL_RETURNS_ANY;  // what it is marked for
+    std::string no_override;             // why it can't be left out; empty: nothing is known against it
+    int data_group = -1;                 // handlers with the same number share p.data: entry and ret of a kretprobe
     uint32_t budget = 0;
     // What the probed code passes comes from the process: pointers among the parameters, and what is read through
     // them, are the process's. For system calls and probes of processes.
@@ -145,6 +148,7 @@ inline constexpr uint32_t kpl_printf_event = 0x10000;
 
 struct BuildOptions {
     const Arch* arch = nullptr;
+    uint32_t rights = 0;                                                      // KPL_RIGHT_*: of the run
     uint32_t string_limit = 255;                                              // of str and ustr without a size
     std::function<Result<uint64_t>(const std::string&)> symbol_address = {};  // for kaddr and kvar
 };

@@ -55,6 +55,7 @@ struct ProbeStatus {
     bool follows_calls = false;
     kpl_counts second{};
     uint64_t outstanding = 0, dropped = 0;  // if it follows calls
+    uint64_t moved = 0;                     // calls that an override ended, or that p.ip led elsewhere
     uint64_t truncated = 0;                 // strings cut at their limit
 };
 

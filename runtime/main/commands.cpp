@@ -142,6 +142,26 @@ Result<int> knobs(Context& c) {
     return 0;
 }
 
+// kprobe-lua events SCRIPT [--install], kprobe-lua events --remove
+Result<int> events(Context& c) {
+    if (c.args == Words{"--remove"}) {
+        const size_t count = TRY(remove_trace_events());
+        put(fmt::format("{} events of the group {} removed\n", count, trace_group));
+        return 0;
+    }
+    const bool installs = c.args.size() == 2 && c.args[1] == "--install";
+    if (c.args.empty() || c.args[0].starts_with('-') || (c.args.size() == 2 && !installs))
+        return Error{Errc::usage, "events takes a script, and --install or nothing; or --remove alone"};
+    SilentClient silent;
+    const auto session = TRY(Session::open(c.line.options, silent));
+    TRY(session->run_file(c.args[0], {}));
+    const auto found = TRY(session->trace_events());
+    if (installs) TRY(install(found));
+    put(print(found));
+    const auto whole = [](const TraceEvent& event) { return !event.definition.empty(); };
+    return std::all_of(found.begin(), found.end(), whole) ? 0 : 1;
+}
+
 // What the prompt's ?NAME shows.
 Result<int> help(Context& c) {
     constexpr size_t columns = 80;
@@ -163,6 +183,7 @@ constexpr CommandRow commands[] = {
     {"disasm", 1000, disasm},
     {"list", 2, list},
     {"doctor", 0, doctor},
+    {"events", 2, events},
     {"help", 1, help},
     {"knobs", 2, knobs},
     // Options, not words: parse_command_line() leads here.
@@ -190,7 +211,7 @@ Result<int> run_command(const CommandLine& line) {
         std::find_if(std::begin(commands), std::end(commands), [&](const auto& r) { return r.name == name; });
     Context context{line, Words(line.inspect.begin() + 1, line.inspect.end())};
     for (const std::string& arg : context.args)
-        if (arg.starts_with('-'))
+        if (arg.starts_with('-') && arg != "--install" && arg != "--remove")
             return Error{Errc::usage, fmt::format("options stand before the command: kprobe-lua {} {} …", arg, name)};
     if (context.args.size() > row->most_args)
         return Error{Errc::usage, fmt::format("{}: one argument too many: '{}'", name, context.args.back())};

@@ -16,6 +16,7 @@ struct Account {
         std::string name;       // "vfs_read", "vfs_read and 9 more"
         bool has_first = true;  // there is a handler whose hits `status.first` counts
         ProbeStatus status;
+        std::string changes;  // what its handlers changed; empty: they can't
     };
     struct Events {
         uint64_t sent = 0, delivered = 0, lost = 0;

@@ -35,6 +35,7 @@ Result<std::unique_ptr<Armed>> Armed::open(Parts parts) {
     const Device& device = armed->device_;
     TRY(device.set_share(parts.options.cpu_share));
     TRY(device.set_name(name_for_log(parts.declared), parts.options.dead_man));
+    if (parts.options.unsafe != Unsafe::No) TRY(device.set_rights(static_cast<uint32_t>(parts.options.unsafe)));
     parts.paths.ftrace = (device.features() & KPL_FEATURE_FTRACE) != 0;
     parts.paths.direct = (device.features() & KPL_FEATURE_DIRECT) != 0;
     if (parts.options.pid) {

@@ -139,12 +139,29 @@ Result<void> Armed::report_left_out(size_t first) {
     return {};
 }
 
+// ftrace lets one of them decide where a function goes: a stub, or a handler that overrides.
+void Armed::leave_to_kretprobes(const std::vector<PlannedProbe>& planned, std::vector<kpl_attach>& requests) const {
+    std::set<uint64_t> moved;
+    for (const PlannedProbe& plan : planned)
+        if (plan.handlers[0] >= 0 && programs_[static_cast<size_t>(plan.handlers[0])].program.moves)
+            moved.insert(plan.place.function_address);
+    for (kpl_attach& request : requests) {
+        if (request.kind != KPL_PROBE_DIRECT || !(request.flags & KPL_ATTACH_F_ELSE_KPROBE) ||
+            !moved.contains(request.func))
+            continue;
+        request.kind = KPL_PROBE_KRETPROBE;
+        request.flags &= ~KPL_ATTACH_F_ELSE_KPROBE;
+        request.stack_args = 0;
+    }
+}
+
 Result<Armed::Outcome> Armed::attach(std::vector<PlannedProbe> planned, size_t first) {
     std::vector<kpl_attach> requests;
     requests.reserve(planned.size());
     for (const PlannedProbe& plan : planned)
         requests.push_back(
             attach_request(parts_.declared.probes()[plan.declaration], plan, programs_, parts_.paths, pid_));
+    leave_to_kretprobes(planned, requests);
     const uint64_t began = monotonic_ns();
     if (!parts_.client.attaching(device_)) return Outcome::Interrupted;
     const auto attached = device_.attach(requests);
@@ -233,6 +250,7 @@ Result<ProbeStatus> Armed::status(uint32_t declaration) const {
         status.outstanding += one.outstanding;
         status.dropped += one.dropped;
         status.truncated += one.truncated;
+        status.moved += one.moved;
         if (state_name(one.state) != status.state) status.state = "mixed";
     }
     if (declaration < last_states_.size()) status.state = last_states_[declaration];

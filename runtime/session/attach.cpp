@@ -148,6 +148,11 @@ std::string attach_reason(const kpl_attach& request, const Paths& paths) {
             case EOPNOTSUPP: return "on this machine a module can't go on behind the access";
         }
     switch (-request.error) {
+        case EDEADLK: return "it takes or gives a lock: it can't be overridden";
+        case EDOM: return "override leaves a whole function out: it works at the function's first instruction";
+        case EXDEV: return "p.ip: that address is in a module, which may go while this function stays";
+        case EPERM:
+        case EACCES: return "the session may not change what runs there";
         case EINVAL:
             if (request.kind == KPL_PROBE_TRACEPOINT) return "it passes fewer arguments than the handler reads";
             if (request.kind == KPL_PROBE_FTRACE)
@@ -164,7 +169,9 @@ std::string attach_reason(const kpl_attach& request, const Paths& paths) {
         case EDQUOT:
             return "all sessions of kprobe-lua together may hold no more memory: a smaller maxactive or data= helps, or allow "
                    "more (echo PERCENT > /sys/module/kprobe_lua/parameters/memory_percent)";
-        case EBUSY: return "ftrace is switched off or in another's hands: sysctl kernel.ftrace_enabled=1";
+        case EBUSY:
+            return "ftrace is switched off or in another's hands: sysctl kernel.ftrace_enabled=1. One that overrides the function shares it with "
+                   "no livepatch, no other override and no return probe via = \"direct\"";
         default: return std::strerror(-request.error);
     }
 }

@@ -12,6 +12,7 @@
 #include "inspect/functions.hpp"
 #include "session/listing.hpp"
 #include "session/sources.hpp"
+#include "symbols/target_text.hpp"
 
 namespace kpl {
 namespace {
@@ -29,7 +30,8 @@ bool may_need_signature(const FunctionRef& function, bool mirrors) {
     for (const GcConst& c : p.gc) {
         const auto* name = std::get_if<std::string>(&c);
         if (!name) continue;
-        if (*name == "args" || *name == "ret" || std::holds_alternative<FunctionPtr>(function.global(*name)))
+        if (*name == "args" || *name == "ret" || *name == "override" ||
+            std::holds_alternative<FunctionPtr>(function.global(*name)))
             return true;
     }
     for (uint32_t i = 0; i < p.upvalues.size(); i++) {
@@ -44,6 +46,7 @@ bool may_need_signature(const FunctionRef& function, bool mirrors) {
 // What tells apart places whose handlers must be compiled apart.
 std::string parameter_list(const std::optional<Signature>& signature, const KernelPlace& place) {
     std::string key = place.way ? std::string(place.way->prefix) + (place.any_way ? "*" : "") : "";
+    if (place.returns || !place.no_override.empty()) key += fmt::format("!{}{} ", place.returns, place.no_override);
     if (!signature) return key + (is_variant(place.function) ? "v" : "") + (place.offset ? "+" : "");
     key += std::to_string(signature->result);
     for (const Param& param : signature->params) key += fmt::format(",{} {}", param.type, param.name);
@@ -99,6 +102,9 @@ std::array<int, most_handlers> add_handlers(Grouping& grouping, const KernelPlac
         handler.any_way = place.any_way;
         handler.user_pointers = place.way != nullptr;
         handler.signature = signature;
+        handler.function_name = place.text();
+        handler.returns = place.returns;
+        handler.no_override = place.no_override;
         handler.data_group = probe.follows_calls() ? grouping.next_data_group : -1;
         handler.budget = probe.budget;
         handler.declared_data = probe.data;
@@ -132,8 +138,9 @@ std::optional<std::string> record_error(const HandlerProgram& program, uint32_t 
                        size, std::bit_ceil(2 * size) >> 10);
 }
 
-Result<uint32_t> verify(const HandlerProgram& program, const std::vector<kpl_map_desc>& maps, const Arch& arch,
-                        uint32_t ring_bytes) {
+// What it may change is noted in it.
+Result<uint32_t> verify(HandlerProgram& program, const std::vector<kpl_map_desc>& maps, const Arch& arch,
+                        const Options& options) {
     std::vector<uint64_t> workspace(kpl_verify_ws_size(static_cast<uint32_t>(program.insns.size())) / 8 + 1);
     struct kpl_verify v {};
     v.insns = program.insns.data();
@@ -147,9 +154,14 @@ Result<uint32_t> verify(const HandlerProgram& program, const std::vector<kpl_map
     v.scratch_size = program.scratch_size;
     v.budget = program.budget;
     v.regs_size = arch.regs_size;
-    v.max_record = std::min<uint32_t>(ring_bytes / 2, KPL_MAX_RECORD);
+    v.max_record = std::min<uint32_t>(options.ring_bytes / 2, KPL_MAX_RECORD);
     v.ws = reinterpret_cast<kpl_verify_ws*>(workspace.data());
-    if (kpl_verify(&v) == 0) return v.cost;
+    kpl_verify_rights(&v, static_cast<u32>(options.unsafe), arch.writable, u64{1} << (arch.ret / 8));
+    if (kpl_verify(&v) == 0) {
+        program.changes_regs = v.regs_written != 0;
+        program.moves = v.moved != 0;
+        return v.cost;
+    }
     SourceLoc at;
     if (const PcNote* note = program.note_at(v.reject_pc)) at = note->at;
     if (auto text = record_error(program, v.reject_pc, v.max_record)) return Error{Errc::script, *text, at};
@@ -226,9 +238,14 @@ Result<std::vector<CompiledHandler>> compile_unit(Unit& unit, Types& types, cons
 
     BuildOptions build_options;
     build_options.arch = &host_arch();
+    build_options.rights = static_cast<uint32_t>(options.unsafe);
     if (symbols)
         build_options.symbol_address = [symbols](const std::string& name) -> Result<uint64_t> {
-            const uint64_t address = TRY(symbols->address(name));
+            uint64_t address = TRY(symbols->address(name));
+            if (!address)  // of a module's function, if there is one alone
+                if (const auto spec = parse_target(name); spec && !spec->offset)
+                    if (const auto found = TRY(symbols->find(spec->symbol, spec->module)); found.size() == 1)
+                        address = found[0].addr;
             if (!address && name != first_per_cpu)
                 return Error{Errc::script, fmt::format("the kernel has no symbol '{}'", name)};
             return address;
@@ -247,7 +264,7 @@ Result<std::vector<CompiledHandler>> compile_unit(Unit& unit, Types& types, cons
         program.name = name;
         if (options.dump.contains("asm"))
             dump(fmt::format("-- {}: handler bytecode\n{}\n", program.name, with_script_lines(print(program))));
-        const uint32_t cost = TRY(verify(program, maps, host_arch(), options.ring_bytes));
+        const uint32_t cost = TRY(verify(program, maps, host_arch(), options));
         if (options.check && !options.cost) dump(cost_text(program, cost));
         handlers.push_back({std::move(program), cost});
     }

@@ -34,6 +34,10 @@ const OptionRow rows[] = {
     {"dead-man", "--dead-man", "DEAD_MAN", "SECONDS",
      "detach when this process does nothing for so long, as when it is stopped", &Options::dead_man, 2,
      KPL_MAX_DEAD_MAN},
+    {"unsafe", "--unsafe", "UNSAFE", "[=inject]",
+     "let handlers change registers, return values and where functions go on; =inject: only override functions that "
+     "are marked for error injection",
+     &Options::unsafe},
     {"check", "--check", "CHECK", " ", "compile and verify only: no root, no module", &Options::check},
     {"dump", "-d", "DUMP", "STAGE[,...]", "print stages of the compiler: bc, ir, asm, native, all", &Options::dump},
 };
@@ -87,6 +91,16 @@ struct Setter {
 
     Result<void> operator()(bool Options::*member) {
         options.*member = TRY(parse_flag(text));
+        return {};
+    }
+    Result<void> operator()(Unsafe Options::*member) {
+        if (text == "inject") {
+            options.*member = Unsafe::Inject;
+            return {};
+        }
+        const auto flag = parse_flag(text);
+        if (!flag) return Error{Errc::usage, "takes 1, 0 or inject"};
+        options.*member = *flag ? Unsafe::All : Unsafe::No;
         return {};
     }
     Result<void> operator()(uint32_t Options::*member) {

@@ -15,8 +15,9 @@
 namespace kpl {
 
 struct OptionRow {
-    using Member = std::variant<bool Options::*, uint32_t Options::*, std::optional<uint32_t> Options::*,
-                                std::vector<std::string> Options::*, std::set<std::string> Options::*>;
+    using Member =
+        std::variant<bool Options::*, Unsafe Options::*, uint32_t Options::*, std::optional<uint32_t> Options::*,
+                     std::vector<std::string> Options::*, std::set<std::string> Options::*>;
     const char* name;   // as the library takes it
     const char* flags;  // on the command line
     const char* env;    // behind KPROBE_LUA_
@@ -26,7 +27,9 @@ struct OptionRow {
     uint32_t least = 0, most = UINT32_MAX;  // of numbers
     bool size = false;                      // "4M"; rounded up to a power of two
 
-    bool is_flag() const { return std::holds_alternative<bool Options::*>(member); }
+    bool is_flag() const {
+        return std::holds_alternative<bool Options::*>(member) || std::holds_alternative<Unsafe Options::*>(member);
+    }
     // May be given again, and adds to what was given.
     bool is_list() const {
         return std::holds_alternative<std::vector<std::string> Options::*>(member) ||

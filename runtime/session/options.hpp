@@ -12,14 +12,18 @@
 
 namespace kpl {
 
+// Which changes of what the kernel runs are allowed: the rights that the session asks for.
+enum class Unsafe : uint32_t { No = 0, Inject = KPL_RIGHT_INJECT, All = KPL_RIGHT_INJECT | KPL_RIGHT_CHANGE };
+
 struct Options {
     std::vector<std::string> modules;      // required before any script
     std::vector<std::string> search_dirs;  // for Lua modules
     std::optional<uint32_t> pid;           // hits of this process only
     uint32_t max_probes = 1000;            // that all globs and lists may come to
-    bool check = false;                    // compile and verify only: no module, nothing armed
-    bool cost = false;                     // with check: show what each handler may cost, in place of a line for each
-    bool quiet = false;                    // no notes but errors and losses
+    Unsafe unsafe = Unsafe::No;
+    bool check = false;  // compile and verify only: no module, nothing armed
+    bool cost = false;   // with check: show what each handler may cost, in place of a line for each
+    bool quiet = false;  // no notes but errors and losses
     bool verbose = false;
     std::set<std::string> dump;              // stages to show: bc, ir, asm, native
     uint32_t ring_bytes = 1 << 20;           // of each CPU's ring

@@ -3,6 +3,7 @@
 
 #include <iterator>
 
+#include "session/change.hpp"
 #include "session/sources.hpp"
 
 namespace kpl {
@@ -31,6 +32,8 @@ Result<std::vector<PlannedProbe>> plan_one(const Planning& planning, Declared& d
         if (place.function_address && (!place.by_glob || !place.shown.empty()))
             planning.kernel.symbols.prefer(place.function_address, place.name());
     left_out = found.left_out;
+    if (options.unsafe != Unsafe::No && probe_kind(probe.kind).source == Source::Function)
+        for (KernelPlace& place : found.places) TRY(look_at_change(place, planning.kernel.symbols));
     auto planned = TRY(plan_probe(probe, number, std::move(found.places), declared.unit(), planning.kernel.types));
     if (!options.check && wants_direct(probe, planning.paths))
         for (PlannedProbe& one : planned) one.direct = TRY(direct_call(planning.kernel.types, one.place));

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <utility>
 
+#include "session/change.hpp"
 #include "session/costs.hpp"
 #include "session/listing.hpp"
 
@@ -210,6 +211,22 @@ Result<std::vector<CompiledHandler>> Session::try_pending(const Options& options
     return handlers;
 }
 
+Result<std::vector<TraceEvent>> Session::trace_events() {
+    Unit before = declared_.unit();
+    const Plan plan = TRY(plan_pending({options_, client_, kernel_, paths_, std::nullopt, 0}, declared_));
+    BuildOptions build_options;
+    build_options.arch = &host_arch();
+    build_options.rights = static_cast<uint32_t>(options_.unsafe);
+    build_options.symbol_address = [this](const std::string& name) { return kernel_.symbols.address(name); };
+    const BuildResult built = TRY(build(declared_.unit(), kernel_.types, build_options));
+    std::vector<TraceEvent> events;
+    for (const PlannedProbe& one : plan.probes)
+        events.push_back(
+            trace_event(declared_.probes()[one.declaration], one, declared_.unit(), built.functions, host_arch()));
+    declared_.undo_compile(std::move(before));
+    return events;
+}
+
 Result<Rings> Session::make_rings() const {
     const Device& device = armed_->device();
     auto rings = Rings::create(device, options_.ring_bytes);
@@ -345,7 +362,10 @@ Result<Account> Session::account() {
         if (name.empty()) continue;
         const ProbeDecl& probe = declared_.probes()[i];
         name += fmt::format(" ({}:{})", probe.at.file, probe.at.line);  // there may be others on this function
-        account.probes.push_back({std::move(name), probe.has_first(), TRY(status(i))});
+        const ProbeStatus status = TRY(this->status(i));
+        std::string changes =
+            change_text(armed_->programs_of(i), status.moved, status.first.handled + status.second.handled);
+        account.probes.push_back({std::move(name), probe.has_first(), status, std::move(changes)});
     }
     if (delivery_) {
         tell_lost();

@@ -20,6 +20,7 @@
 #include "session/kernel_view.hpp"
 #include "session/options.hpp"
 #include "session/timers.hpp"
+#include "session/trace_events.hpp"
 
 namespace kpl {
 
@@ -46,6 +47,8 @@ class Session final : public ScriptApi {
     // Arms all that is declared and not yet armed: all of it or, with an error, none: those declarations are forgotten,
     // and everything that is armed goes on. With Options::check, compiles and verifies it.
     Result<void> arm();
+    // What is declared, as events of the kernel's own; nothing is armed.
+    Result<std::vector<TraceEvent>> trace_events();
 
     // Compiles and verifies what arm() would arm, which stays to be armed or, after an error, is forgotten. Needs no
     // module.

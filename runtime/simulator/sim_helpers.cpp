@@ -403,4 +403,16 @@ HELPER_FN(exit, hit, code, , , ) {
     return 0;
 }
 
+// ---- what runs, changed
+
+HELPER_FN(override, hit, value, , , ) {
+    sim().overridden = value;
+    return 0;
+}
+
+HELPER_FN(go_to, hit, low, high, , ) {
+    sim().went_to = static_cast<uint32_t>(low) | high << 32;
+    return 0;
+}
+
 }  // namespace kpl

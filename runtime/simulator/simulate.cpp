@@ -91,6 +91,7 @@ std::optional<SimProgram> Simulator::load(const SimLoad& program, SimReject& rej
     v.budget = program.budget;
     v.regs_size = static_cast<u32>(regs.size() * sizeof regs[0]);
     v.max_record = max_record;
+    kpl_verify_rights(&v, rights, writable, ret_reg);
     v.ws = reinterpret_cast<kpl_verify_ws*>(ws.data());
 
     SimProgram out;
@@ -158,7 +159,7 @@ uint8_t* Simulator::reach(uint64_t pointer, size_t size, bool store) {
         bool stores, loads;
     } objects[] = {
         {&hit, sizeof hit, false, true},
-        {regs.data(), regs.size() * sizeof regs[0], false, true},
+        {regs.data(), regs.size() * sizeof regs[0], rights != 0, true},
         {stack_.data(), stack_.size() * sizeof stack_[0], true, true},
         {data.data(), data.size(), true, true},
         {scratch.data(), scratch.size(), true, true},

@@ -122,6 +122,9 @@ class Simulator {
     ByteVector data;     // instance data; run() grows it with zeros to the program's size
     ByteVector scratch;  // likewise
     uint32_t max_record = KPL_MAX_RECORD;
+    uint32_t rights = 0;                       // KPL_RIGHT_*
+    uint64_t writable = 0x7fbf;                // registers that may be changed with them, as on x86-64, and of them the
+    uint64_t ret_reg = 1 << 10;                // return value's; bits as in struct kpl_verify
     size_t ring_room = 1 << 20;                // records until the ring is full
     uint64_t stack_fill = 0x5a5a5a5a5a5a5a5a;  // what the stack holds before a run
 
@@ -129,6 +132,8 @@ class Simulator {
     std::vector<SimRecord> records;
     uint64_t sent = 0, lost = 0, truncated = 0;
     std::optional<int32_t> exit_code;
+    std::optional<uint64_t> overridden;  // the value that the function returns at once
+    std::optional<uint64_t> went_to;
 
     // Empty optional: `reject` says why.
     std::optional<SimProgram> load(const SimLoad& program, SimReject& reject) const;

@@ -102,6 +102,7 @@ Tracer* tracer = nullptr;
 void set_up(Simulator& sim, const rows::Row& row) {
     sim.maps = row.maps;
     sim.max_record = row.max_record;
+    sim.rights = row.rights;
     sim.hit = row.hit;
     sim.kernel.add_string(4096, "some bytes of the kernel");
     sim.user.add_string(4096, "some bytes of a process");
@@ -141,7 +142,7 @@ bool same(const Run& a, const Run& b) {
 std::vector<rows::Row> corpus() {
     std::vector<rows::Row> all;
     for (const char* file : {"verifier_base.txt", "verifier_memory.txt", "verifier_calls.txt", "verifier_edges.txt",
-                             "engine_programs.txt"}) {
+                             "verifier_change.txt", "engine_programs.txt"}) {
         auto rows = rows::read_rows(file);
         if (!rows) {
             fmt::print(stderr, "{}\n", rows.error().message());

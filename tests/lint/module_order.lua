@@ -16,7 +16,7 @@ local order = {
   "map",
   "memory",
   "strings lists path stack",
-  "helpers",
+  "helpers change place",
   "native stop",
   "prog",
   "dry overload",

@@ -132,6 +132,7 @@ bool read_option(Stream& in, Row& row) {
                           : key == "@scratch" ? &row.scratch_size
                           : key == "@budget"  ? &row.budget
                           : key == "@ring"    ? &row.max_record
+                          : key == "@rights"  ? &row.rights
                                               : nullptr;
         if (!field) return false;
         *field = static_cast<uint32_t>(*value);

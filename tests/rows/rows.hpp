@@ -48,6 +48,7 @@ struct Row {
     uint32_t kind = KPL_PROG_PRE;
     uint32_t data_size = 0, scratch_size = 0, budget = 0;
     uint32_t max_record = KPL_MAX_RECORD;
+    uint32_t rights = 0;  // KPL_RIGHT_*
     std::vector<SimMap> maps;
     Words regs, words;
     kpl_hit hit{};

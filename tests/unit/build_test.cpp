@@ -12,6 +12,7 @@
 //   @task 0x2000 pid=1           ; likewise a struct task_struct; @unode: a node in the process's memory
 //   @str 0x3000 "text"           ; a string in the kernel; @ustr: of the user
 //   @path 0x1000 "/etc"          ; what path() says of the struct path there
+//   @unsafe                      ; with --unsafe; or @unsafe inject
 //   @hits 2                      ; how often; without: once
 //   <script>
 //   => a line that comes out, or the content of a map afterwards; none: nothing comes out
@@ -125,6 +126,7 @@ int set_up(Lab& lab, const LuaRow& row) {
         } else if (what == "ret") {
             in >> word;
             lab.sim.hit.ret = static_cast<uint64_t>(number(word));
+            set_reg(lab, host_arch().ret, number(word));
         } else if (what == "node" || what == "task" || what == "unode") {
             put_struct(lab, what == "unode" ? lab.sim.user : lab.sim.kernel, what == "task" ? "task_struct" : "node",
                        in);
@@ -140,6 +142,9 @@ int set_up(Lab& lab, const LuaRow& row) {
             lab.sim.paths[static_cast<uint64_t>(number(word))] = unquote(text);
         } else if (what == "hits") {
             in >> hits;
+        } else if (what == "unsafe") {
+            lab.options.unsafe = in >> word && word == "inject" ? Unsafe::Inject : Unsafe::All;
+            lab.sim.rights = static_cast<uint32_t>(lab.options.unsafe);
         } else {
             FAIL("unknown set-up: " << line);
         }
@@ -183,6 +188,7 @@ TEST_CASE("handlers that are refused say what is wrong") {
     for (const LuaRow& row : read_rows("lua_refuse")) {
         DYNAMIC_SECTION(row.name) {
             Lab lab;
+            set_up(lab, row);
             CHECK(without_file(lab.compile(row.script)) == lines_of(row.expected));
         }
     }

@@ -150,6 +150,8 @@ class Evaluator {
             case Opcode::Read: return read(arg(0), inst.imm, true);
             case Opcode::SoftRead: return read(arg(0), inst.imm, false);
             case Opcode::StatusClear: return std::exchange(state_.hit.status, 0);
+            case Opcode::LoadReg: return state_.regs[inst.imm / 8];
+            case Opcode::StoreReg: state_.regs[inst.imm / 8] = arg(0); return 0;
             case Opcode::LoadData: return word(state_.data, inst.imm);
             case Opcode::StoreData: put_word(state_.data, inst.imm, arg(0)); return 0;
             case Opcode::LoadSlot: return word(slots_[inst.slot], inst.imm);

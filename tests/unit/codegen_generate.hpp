@@ -75,6 +75,9 @@ class StraightGenerator {
     bool chance(uint32_t one_in) { return below(one_in) == 0; }
 
     kpl_prog_kind pick_kind() { return static_cast<kpl_prog_kind>(random_() % KPL_PROG_TRACEPOINT); }
+    // The register that handlers change is not read as those that none does.
+    static constexpr int ax = 10;
+    bool may_change() const { return b_.function.kind == KPL_PROG_PRE || b_.function.kind == KPL_PROG_RET; }
     bool has_data() const { return b_.function.kind == KPL_PROG_ENTRY || b_.function.kind == KPL_PROG_RET; }
 
     int64_t interesting() {
@@ -157,7 +160,10 @@ class StraightGenerator {
         switch (below(10)) {
             case 0: return constant();
             case 1: return hit_field();
-            case 2: return b_.reg(static_cast<int>(below(21)));
+            case 2: {
+                const int reg = static_cast<int>(below(21));
+                return b_.reg(reg == ax ? 0 : reg);
+            }
             case 3: return b_.unary(chance(2) ? Opcode::SExt : Opcode::ZExt, any(), 8 << below(3));
             case 4: return condition();
             case 5: {
@@ -174,6 +180,11 @@ class StraightGenerator {
 
     ValueId memory() {
         const int64_t word = 8 * below(4);
+        if (may_change() && chance(6)) {
+            if (chance(2)) return b_.add({.op = Opcode::LoadReg, .imm = 8 * ax});
+            b_.add({.op = Opcode::StoreReg, .imm = 8 * ax, .args = {any()}});
+            return any();
+        }
         switch (below(has_data() ? 6 : 4)) {
             case 0: return b_.unary(Opcode::Read, address(), 1 << below(4));
             case 1: {

@@ -22,6 +22,7 @@ Simulator machine(uint64_t seed) {
     simulator.task.comm = random() % 2 ? "fifteen-bytes-1" : "sh";
     simulator.now = random();
     for (uint64_t& reg : simulator.regs) reg = random() % 2 ? random() : random() % 256;
+    simulator.rights = KPL_RIGHT_CHANGE;
     simulator.hit.func = random();
     simulator.hit.addr = random();
     simulator.hit.ret = random() % 2 ? -(random() % 100) : random();
@@ -92,6 +93,7 @@ void check_run(const ir::Function& function, const HandlerProgram& program, uint
     CHECK(seen(simulator, meaning.records) == meaning.records);
     // A handler that stops may have made a string before the point where it was to be kept: data is gone then.
     if (!meaning.reason) CHECK(seen_data(simulator.data) == seen_data(expected.data));
+    CHECK(simulator.regs == expected.regs);
     CHECK(simulator.exit_code == expected.exit_code);
     for (size_t i = 0; i < std::size(map_shapes); i++) CHECK(simulator.maps[i].cells == expected.maps[i].cells);
     coverage.stops += meaning.reason != 0;

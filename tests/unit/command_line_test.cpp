@@ -247,12 +247,12 @@ TEST_CASE("options have one meaning on the command line and in the library") {
         for (const uint32_t n :
              {o.pid.value_or(0), o.max_probes, o.ring_bytes, o.wake_latency_ms, o.wake_fill, o.cpu_share, o.dead_man})
             all += std::to_string(n) + ",";
-        for (const bool b : {o.check, o.quiet, o.verbose}) all += b ? "1" : "0";
+        for (const bool b : {o.check, o.quiet, o.verbose, o.unsafe == Unsafe::All}) all += b ? "1" : "0";
         return all;
     };
     for (const OptionRow& row : option_table()) {
         INFO(row.name);
-        const bool flag = std::string_view(row.value) == " ";
+        const bool flag = row.is_flag();
         const std::string flags = row.flags;
         Strings words{flags.substr(0, flags.find(','))};
         if (!flag) words.push_back(value_of(row));

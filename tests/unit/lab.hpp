@@ -38,7 +38,7 @@ class Lab {
         if (std::string errors = plan(code); !errors.empty()) return errors;
         for (HandlerDecl& handler : script_.unit.handlers) handler.user_pointers = user_pointers || handler.way;
         auto compiled = compile_unit(
-            script_.unit, types_, Options{}, [](const std::string&) {},
+            script_.unit, types_, options, [](const std::string&) {},
             [this](const Warning& w) { warnings += fmt::format("{}:{}: {}\n", w.at.file, w.at.line, w.text); });
         if (!compiled.ok()) return compiled.error().message();
         make_maps();
@@ -90,6 +90,9 @@ class Lab {
             sim.records.clear();
             const SimOutcome outcome = sim.run(loaded_[i]);
             for (const SimRecord& record : sim.records) print(record, lines);
+            if (sim.overridden) lines.push_back(fmt::format("returns {}", static_cast<int64_t>(*sim.overridden)));
+            if (sim.went_to) lines.push_back(fmt::format("goes to {:#x}", *sim.went_to));
+            sim.overridden.reset(), sim.went_to.reset();
             if (outcome.reason) {
                 const PcNote* note = programs[i].note_at(outcome.pc);
                 lines.push_back(fmt::format("stop {} at {}{}", stop_names[outcome.reason - 2], note ? note->at.line : 0,
@@ -119,6 +122,7 @@ class Lab {
         return lines;
     }
 
+    Options options;
     bool user_pointers = false;  // HandlerDecl's, of what is compiled next
     Simulator sim;
     std::vector<HandlerProgram> programs;
@@ -138,6 +142,8 @@ class Lab {
             KernelPlace place;
             place.function = target.symbol;
             place.offset = target.offset;
+            place.returns = kpl_returns_of(place.function.c_str());
+            if (place.function == "find") place.no_override = "it is the test's";
             if (probe_kind(probe.kind).source == Source::Syscall)
                 place.way = &host_arch().syscalls[place.function.ends_with("32") ? 1 : 0];
             auto planned = plan_probe(probe, planned_, {place}, unit, types_);

@@ -53,15 +53,26 @@ bool same_program(const rows::Row& a, const rows::Row& b) {
            b.maps.empty();
 }
 
+bool goes_somewhere(const rows::Row& row) {
+    return std::any_of(row.code.insns.begin(), row.code.insns.end(), [](const bpf_insn& insn) {
+        return insn.code == (BPF_JMP | BPF_CALL) && insn.imm == KPL_H_go_to;
+    });
+}
+
 class Kernel {
   public:
     void take(const rows::Row& row) {
         const bool fresh_maps = row.runs ? !row.maps.empty() || !maps_.empty() : !same_maps(row.maps, maps_);
-        if (fresh_maps || row.max_record != ring_ || loads_ >= max_loads) reopen(row);
+        if (fresh_maps || row.max_record != ring_ || row.rights != rights_ || loads_ >= max_loads) reopen(row);
         if (row.max_record != 0 && row.max_record != KPL_MAX_RECORD) {
             counts.skipped++;  // a ring that small can't be had
         } else if (row.reject) {
             refuse(row);
+        } else if (goes_somewhere(row)) {
+            // No code is at the address that it names: only the module knows.
+            rows::Row refused = row;
+            refused.reject = KPL_REJECT_TARGET;
+            refuse(refused);
         } else if (row.runs) {
             run_on(row, 0);
             run_on(row, 1);
@@ -86,6 +97,13 @@ class Kernel {
             fmt::print(stderr, "no rings: {}\n", std::strerror(errno));
             std::exit(2);
         }
+        kpl_rights rights{};
+        rights.rights = row.rights;
+        if (call(session_, KPL_IOC_RIGHTS, rights)) {
+            fmt::print(stderr, "no rights: {}\n", std::strerror(errno));
+            std::exit(2);
+        }
+        rights_ = row.rights;
         for (const SimMap& map : row.maps) create_map(map);
         maps_ = row.maps;
         ring_ = row.max_record;
@@ -184,6 +202,7 @@ class Kernel {
 
     UniqueFd session_;
     uint32_t ring_ = UINT32_MAX, loads_ = 0;
+    uint32_t rights_ = 0;
     std::vector<SimMap> maps_;
     std::array<std::optional<uint32_t>, 2> ids_;  // of the last program that ran, by engine
     std::optional<rows::Row> last_;

@@ -255,6 +255,15 @@ class Builder {
     Value passed_value(uint32_t index, const std::string& what);
     Value user_argument(uint32_t index);
     Value regs_member(const std::string& name);
+    // change.cpp: their changes
+    bool may_change(const std::string& what, bool in_ret, uint32_t right);
+    std::optional<ir::ValueId> fitting(const Value& to, TypeId type, const std::string& what);
+    void store_reg(uint16_t offset, ir::ValueId value);
+    void hit_set(const std::string& name, const Value& to);
+    void regs_set(const std::string& name, const Value& to);
+    void arg_set(uint32_t index, TypeId type, const std::string& what, const Value& to);
+    void args_number_set(const Value& index, const Value& to);
+    void args_member_set(const std::string& name, const Value& to);
     Value data_load(const std::string& name);
     void data_store(const std::string& name, const Value& v);
     Value stored_field(const Type& type, ir::ValueId number, ir::StrRef str, ir::ValueId presence);
@@ -334,6 +343,7 @@ class Builder {
     Values b_printf(const BuiltinRow&, Values&);
     Values b_print(const BuiltinRow&, Values&);
     Values b_exit(const BuiltinRow&, Values&);
+    Values b_override(const BuiltinRow&, Values&);
     Values b_try(const BuiltinRow&, Values&);
     Values b_tonumber(const BuiltinRow&, Values&);
     Values b_refused(const BuiltinRow&, Values&);

@@ -64,6 +64,7 @@ struct BuiltinTable {
         {"printf", 1, any, &B::b_printf, 0},
         {"print", 0, any, &B::b_print, 0},
         {"exit", 0, 1, &B::b_exit, 0},
+        {"override", 0, 1, &B::b_override, 0},
         {"try", 2, 2, &B::b_try, 0},
         {"tonumber", 1, 1, &B::b_tonumber, 0},
         {"ffi.cast", 2, 2, &B::b_cast, 0},

@@ -21,7 +21,8 @@ Value Builder::hit_field(uint32_t offset, Type type) {
 Value Builder::reg(uint16_t offset, Type type) {
     if (decl_.passed == Passed::UserRegisters)
         return number(w_.call(KPL_H_user_reg, {w_.constant(offset)}, false), type);
-    return number(w_.append({.op = Opcode::Reg, .imm = offset}), type);
+    const Opcode op = s_.changers.contains(handler_) ? Opcode::LoadReg : Opcode::Reg;
+    return number(w_.append({.op = op, .imm = offset}), type);
 }
 
 Value Builder::hit_member(const std::string& name) {
@@ -44,7 +45,9 @@ Value Builder::hit_member(const std::string& name) {
     if (name == "addr") return hit_field(offsetof(kpl_hit, addr), address_type);
     if (name == "ret") {
         if (!returns) return fail(Err::ONLY_RET, "p.ret");
-        const Value raw = hit_field(offsetof(kpl_hit, ret), int_type);
+        const Value raw = s_.changers.contains(handler_)
+                              ? number(w_.append({.op = Opcode::LoadReg, .imm = s_.options.arch->ret}), int_type)
+                              : hit_field(offsetof(kpl_hit, ret), int_type);
         return decl_.signature ? from_register(raw.id, decl_.signature->result, "p.ret") : raw;
     }
     if (name == "ret_addr") {

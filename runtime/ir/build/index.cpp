@@ -123,8 +123,9 @@ void Builder::set_named(const Value& target, const std::string& name, const Valu
         case Kind::Table: fail(Err::TABLE_SET, v.text, name); return;
         case Kind::Pointer:
         case Kind::Memory: fail(Err::MEMORY_SET, name); return;
-        case Kind::Regs:
-        case Kind::Hit: fail(Err::HIT_SET, name); return;
+        case Kind::Regs: regs_set(name, to); return;
+        case Kind::Args: args_member_set(name, to); return;
+        case Kind::Hit: hit_set(name, to); return;
         default: break;
     }
     if (usable(v, "an assignment")) fail(Err::MEMBER, describe(v), name);
@@ -135,6 +136,7 @@ void Builder::set_indexed(const Value& target, const Value& index, const Value& 
     if (v.is_poison() || index.is_poison()) return;
     switch (v.kind()) {
         case Kind::Map: map_set(v, index, to); return;
+        case Kind::ArgNumbers: args_number_set(index, to); return;
         case Kind::Record: record_set(v, index, to); return;
         case Kind::List: list_set(v, index, to); return;
         case Kind::Table: fail(Err::TABLE_SET, v.text, "[…]"); return;

@@ -127,6 +127,7 @@ struct UnitState {
     std::map<std::string, Type> hints;      // by block: the type that a variable has at a loop's head
     std::map<std::string, ListSite> lists;  // by site: where the table is made
     std::set<std::string> extra_heads;      // by block: those that a goto makes the head of a loop
+    std::set<size_t> changers;              // handlers that change registers, or where execution goes on
     bool changed = false;
 
     // A captured function's code, decoded once: references to one function come and go.

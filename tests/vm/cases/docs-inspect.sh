@@ -9,6 +9,13 @@ for file in example?.lua; do
     quiet_err
 done
 
+# What `events` shows the events of.
+script script.lua <<'LUA'
+local large = event()
+-- Reads of more than a page.
+kprobe("vfs_read", function(p, file, buf, count) if count > 4096 then large { comm = comm(), size = count } end end)
+LUA
+
 # What the document shows is of a kernel where this is armed. At its entry a function may have a landing pad.
 tracing=/sys/kernel/tracing
 echo 'p:other vfs_fsync' > $tracing/kprobe_events

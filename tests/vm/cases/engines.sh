@@ -2,7 +2,7 @@
 # The module's interpreter and the kernel's JIT give the same results, and the module's verifier refuses what it should.
 data=$KPL_ROOT/tests/data
 run engine_rows "$data/engine_ops.txt" "$data/engine_programs.txt" \
-    "$data/verifier_base.txt" "$data/verifier_memory.txt" "$data/verifier_calls.txt" "$data/verifier_edges.txt"
+    "$data/verifier_base.txt" "$data/verifier_memory.txt" "$data/verifier_calls.txt" "$data/verifier_edges.txt" "$data/verifier_change.txt"
 status 0
 out '^[1-9][0-9]* interpreted runs .* [1-9][0-9]* native runs .* [1-9][0-9]* refused, .* 0 mismatches$'
 cat out

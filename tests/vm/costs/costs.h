@@ -41,6 +41,7 @@ struct measurement {
 	uint64_t a, b;		/* for them */
 	unsigned copies;	/* calls in a row; 0: 16 */
 	unsigned extra;		/* what all of them may take beside what is declared */
+	int changes;		/* it takes every right, and is of a pre handler: no instance data */
 	int deep;		/* measured under 100 calls of kpl_t_recurse(), by a probe: no instance data */
 };
 

@@ -79,10 +79,15 @@ static unsigned load_copies(const struct measurement *m, unsigned copies, unsign
 	unsigned i;
 	int id;
 
+	if (m->changes) {
+		load.kind = KPL_PROG_PRE;
+		load.data_size = 0;
+	}
 	code.nr = 0;
 	put(&code, MOV(6, 1));
 	put(&code, LD(7, 1, HIT(scratch)));
-	put(&code, LD(8, 1, HIT(data)));
+	if (!m->changes)
+		put(&code, LD(8, 1, HIT(data)));
 	if (m->prepare)
 		m->prepare(&code, m);
 	for (i = 0; i < copies; i++)

@@ -2,6 +2,8 @@
 /* Helpers without memory: task, time, arithmetic, the end of the script. */
 #include "costs.h"
 
+#include <sys/ioctl.h>
+
 static void plain(struct code *c, const struct measurement *m, unsigned nr)
 {
 	put(c, INSN(BPF_JMP | BPF_CALL, 0, 0, 0, m->id));
@@ -34,7 +36,28 @@ static void comm(struct code *c, const struct measurement *m, unsigned nr)
 	put(c, CALL(comm));
 }
 
+static void go_to(struct code *c, const struct measurement *m, unsigned nr)
+{
+	put(c, MOV(1, 6));
+	put(c, MOVI(2, (uint32_t)m->a));
+	put(c, MOVI(3, m->a >> 32));
+	put(c, INSN(BPF_JMP | BPF_CALL, 0, 0, 0, m->id));
+}
+
 #define PLAIN(name)	CASE(name, "", .fd = fd, .call = plain)
+
+/* A program goes to so many places at most. */
+static void measure_changes(void)
+{
+	struct kpl_rights all = { .rights = KPL_RIGHT_CHANGE };
+	int fd = session();
+
+	if (ioctl(fd, KPL_IOC_RIGHTS, &all))
+		return;
+	CASE(override, "", .fd = fd, .call = of_hit, .changes = 1);
+	CASE(go_to, "", .fd = fd, .call = go_to, .a = symbol("vfs_read"), .changes = 1,
+	     .copies = KPL_MAX_TARGETS);
+}
 
 void measure_simple(void)
 {
@@ -61,4 +84,5 @@ void measure_simple(void)
 	CASE(comm, "limit 4095", .fd = fd, .call = comm, .a = 4095);
 	CASE(status_clear, "", .fd = fd, .call = of_hit);
 	CASE(exit, "", .fd = fd, .call = of_hit);
+	measure_changes();
 }

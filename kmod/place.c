@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/* Places in the kernel's code: its own rules, and those that it lacks.  Process context. */
+#include <linux/kallsyms.h>
+#include <linux/kprobes.h>
+#include <linux/spinlock.h>
+#include <linux/string.h>
+
+#include "core/core.h"
+#include "place.h"
+
+/*
+ * Where the kernel registers probes and then dies of them.
+ *
+ * Code that it rewrites, or copies to run it elsewhere, without asking whether
+ * a probe stands in it: the trampolines of static calls, where it then stops
+ * at a BUG, and those of ftrace, whose copies jump anywhere.
+ *
+ * Return probes on what returns as another task than it was called by.  The
+ * kernel has a list of these, but compares the symbol's address with that of
+ * the probe, which stands behind the landing pad.
+ *
+ * Return probes on what the kernel's return probes call on their way back,
+ * inlined into functions that it forbids unless the compiler chose otherwise:
+ * each return would be one more call of it.
+ */
+noinline_for_stack int kpl_check_place(u64 addr, bool returns)
+{
+	static const char * const copied[] = {
+		"ftrace_caller", "ftrace_caller_op_ptr", "ftrace_call", "ftrace_caller_end",
+		"ftrace_regs_caller", "ftrace_regs_caller_op_ptr", "ftrace_regs_call",
+		"ftrace_regs_caller_jmp", "ftrace_regs_caller_end",
+	};
+	static const char * const no_return[] = { "__switch_to", "objpool_pop", "objpool_push" };
+	char name[KSYM_SYMBOL_LEN];
+
+	sprint_symbol_no_offset(name, addr);
+	if (strstarts(name, "__SCT__") || match_string(copied, ARRAY_SIZE(copied), name) >= 0)
+		return -EINVAL;
+	name[strcspn(name, ".")] = '\0';	/* also what the compiler made of it */
+	if (returns && match_string(no_return, ARRAY_SIZE(no_return), name) >= 0)
+		return -EINVAL;
+	return 0;
+}
+
+/* The kernel decodes the function when a kprobe is registered: one that is never armed asks. */
+int kpl_check_target(u64 addr)
+{
+	struct kprobe kp = {
+		.addr = (kprobe_opcode_t *)addr,
+		.flags = KPROBE_FLAG_DISABLED,
+	};
+	int err = kpl_check_place(addr, false);
+
+	if (err)
+		return err;
+	err = register_kprobe(&kp);
+	if (!err)
+		unregister_kprobe(&kp);
+	return err;
+}
+
+bool kpl_stays_with(u64 target, u64 addr)
+{
+	char of_target[KSYM_SYMBOL_LEN], of_addr[KSYM_SYMBOL_LEN];
+	const char *target_module, *module;
+
+	sprint_symbol(of_target, target);
+	sprint_symbol(of_addr, addr);
+	target_module = strchr(of_target, '[');
+	module = strchr(of_addr, '[');
+	return !target_module || (module && !strcmp(target_module, module));
+}
+
+/* A lock that was not taken would be given back. */
+noinline_for_stack int kpl_check_override(u64 addr, u32 *returns)
+{
+	char name[KSYM_SYMBOL_LEN];
+
+	sprint_symbol_no_offset(name, addr);
+	*returns = kpl_returns_of(name);
+	return in_lock_functions(addr) ? -EDEADLK : 0;
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+/* The right to change what runs: who has it, for which programs, at which places. */
+#define _GNU_SOURCE
+#include "kit.h"
+
+#include <asm/ptrace.h>
+#include <linux/capability.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define OVERRIDE	PROG(MOVI(2, -5), CALL(override), RETURN(0))
+#define WRITES(reg)	PROG(LD(2, 1, HIT(regs)), STI(2, offsetof(struct pt_regs, reg), 1), RETURN(0))
+#define GO_TO(addr)	PROG(MOVI(2, (uint32_t)(addr)), MOVI(3, (addr) >> 32), CALL(go_to), RETURN(0))
+
+static int opened(unsigned rights)
+{
+	struct kpl_rights arg = { .rights = rights };
+	int fd = session();
+
+	EQ(ioctl(fd, KPL_IOC_RIGHTS, &arg), 0);
+	return fd;
+}
+
+static int refused(int fd, unsigned kind, const struct bpf_insn *insns, unsigned nr)
+{
+	struct kpl_prog_load l = { .kind = kind };
+
+	FAILS(EACCES, load_with(fd, &l, insns, nr));
+	return l.reject;
+}
+
+/* Drops CAP_SYS_ADMIN; CAP_PERFMON and CAP_BPF stay. */
+static void without_admin(int fd)
+{
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct caps[2] = {};
+	struct kpl_rights arg = { .rights = KPL_RIGHT_CHANGE };
+	unsigned left = (1u << (CAP_PERFMON - 32)) | (1u << (CAP_BPF - 32));
+
+	caps[1].effective = caps[1].permitted = left;
+	EQ(syscall(SYS_capset, &head, caps), 0);
+	fd = session();
+	FAILS(EPERM, ioctl(fd, KPL_IOC_RIGHTS, &arg));
+	EQ(refused(fd, KPL_PROG_PRE, OVERRIDE), KPL_REJECT_HELPER);
+}
+
+static void rights(void)
+{
+	struct kpl_rights unknown = { .rights = 4 }, reserved = { .rights = 1, .reserved = 1 };
+	int fd = session();
+
+	FAILS(EINVAL, ioctl(fd, KPL_IOC_RIGHTS, &unknown));
+	FAILS(EINVAL, ioctl(fd, KPL_IOC_RIGHTS, &reserved));
+	EQ(refused(fd, KPL_PROG_PRE, OVERRIDE), KPL_REJECT_HELPER);
+	EQ(refused(fd, KPL_PROG_PRE, WRITES(rdi)), KPL_REJECT_STORE);
+	close(fd);
+	fd = opened(KPL_RIGHT_INJECT);
+	OK(load(fd, KPL_PROG_PRE, OVERRIDE) >= 0);
+	EQ(refused(fd, KPL_PROG_PRE, WRITES(rdi)), KPL_REJECT_STORE);
+	close(fd);
+	fd = opened(KPL_RIGHT_CHANGE);
+	OK(load(fd, KPL_PROG_PRE, WRITES(rdi)) >= 0);
+	EQ(refused(fd, KPL_PROG_PRE, WRITES(r11)), KPL_REJECT_STORE);
+	EQ(refused(fd, KPL_PROG_PRE, WRITES(rsp)), KPL_REJECT_STORE);
+	EQ(refused(fd, KPL_PROG_PRE, WRITES(eflags)), KPL_REJECT_STORE);
+	in_child(without_admin, fd);
+	close(fd);
+}
+
+static void attach_refused(int fd, int error, struct kpl_attach probe)
+{
+	FAILS(ECANCELED, attach(fd, &probe, 1));
+	EQ(probe.error, -error);
+}
+
+/* The kernel's own rules stand behind what the program names. */
+static void places(void)
+{
+	int fd = opened(KPL_RIGHT_CHANGE);
+	int override = load(fd, KPL_PROG_PRE, OVERRIDE), write = load(fd, KPL_PROG_PRE, WRITES(rdi));
+	struct kpl_attach inside = probe_at(CALLED, KPL_PROBE_KPROBE, override, KPL_NO_PROG);
+	struct kpl_attach clock = probe_at(CALLED, KPL_PROBE_EVENT, write, KPL_NO_PROG);
+
+	EQ(refused(fd, KPL_PROG_PRE, GO_TO(symbol("vfs_read") + 1)), KPL_REJECT_TARGET);
+	EQ(refused(fd, KPL_PROG_PRE, GO_TO(4096ull)), KPL_REJECT_TARGET);
+	OK(load(fd, KPL_PROG_PRE, GO_TO(symbol("vfs_read"))) >= 0);
+	attach_refused(fd, EDEADLK, probe_at("_raw_spin_lock", KPL_PROBE_KPROBE, override, KPL_NO_PROG));
+	/* Behind ftrace's site, before which a landing pad may stand. */
+	inside.addr += 5;
+	FAILS(ECANCELED, attach(fd, &inside, 1));
+	if (inside.error == -EILSEQ) {
+		inside.addr += 4;
+		FAILS(ECANCELED, attach(fd, &inside, 1));
+	}
+	EQ(inside.error, -EDOM);
+	clock.event = KPL_EVENT_PROFILE;
+	clock.period = 99;
+	attach_refused(fd, EINVAL, clock);
+	close(fd);
+	fd = opened(KPL_RIGHT_INJECT);
+	override = load(fd, KPL_PROG_PRE, OVERRIDE);
+	attach_refused(fd, EACCES, probe_at("vfs_read", KPL_PROBE_KPROBE, override, KPL_NO_PROG));
+	close(fd);
+}
+
+/* Each way into a function, counted; afterwards it is what it was. */
+static void overrides(void)
+{
+	static const unsigned kinds[] = { KPL_PROBE_KPROBE, KPL_PROBE_FTRACE };
+	unsigned i;
+
+	for (i = 0; i < 2; i++) {
+		int fd = opened(KPL_RIGHT_INJECT);
+		int prog = load(fd, KPL_PROG_PRE, OVERRIDE);
+		unsigned id = attach_one(fd, probe_at(CALLED, kinds[i], prog, KPL_NO_PROG));
+
+		/* What it returns is an error, in the system call's own way. */
+		EQ(syscall(SYS_getpriority, 0, 0), -1);
+		call(100);
+		EQ(stats(fd, id).moved, 101);
+		EQ(stats(fd, id).entry.handled, 101);
+		EQ(control(fd, KPL_CTL_DETACH, id), 0);
+		OK(syscall(SYS_getpriority, 0, 0) > 0);
+		close(fd);
+	}
+}
+
+const struct test change_tests[] = {
+	{ "rights to change", rights },
+	{ "places of changes", places },
+	{ "overrides", overrides },
+	{}
+};
