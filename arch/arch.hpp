@@ -34,6 +34,7 @@ struct Arch {
     uint16_t ret, ip, sp;            // pt_regs offsets
     uint16_t regs_size;              // sizeof(struct pt_regs)
     uint16_t stack_arg;              // at a function's entry: offset from sp of the first stack argument
+    uint16_t elf_machine;            // EM_*: of its programs
     uint8_t jump;                    // first byte of what stands at an optimized probe; 0: none is optimized here
     std::span<const SyscallWay> syscalls;
     // Of current->thread_info, while a program with 32 bits calls: the field, and its bits.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <capstone/capstone.h>
+#include <elf.h>
 
 #include "arch/rows.hpp"
 
@@ -40,6 +41,7 @@ constexpr Arch arm64 = {
     .sp = 248,
     .regs_size = 336,
     .stack_arg = 0,  // the return address is in the link register
+    .elf_machine = EM_AARCH64,
     .jump = 0,
     .syscalls = syscalls,
     .compat_field = "flags",

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <capstone/capstone.h>
+#include <elf.h>
 
 #include "arch/rows.hpp"
 
@@ -44,6 +45,7 @@ constexpr Arch x86_64 = {
     .sp = 152,
     .regs_size = 168,
     .stack_arg = 8,  // above the return address
+    .elf_machine = EM_X86_64,
     .jump = 0xe9,
     .syscalls = syscalls,
     .compat_field = "status",

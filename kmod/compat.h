@@ -125,6 +125,18 @@ static inline int kpl_direct_off(struct ftrace_ops *ops, unsigned long stub)
 #define KPL_FRAME_REGS	(KPL_TRACE_REG(bp) | KPL_TRACE_REG(sp) | KPL_TRACE_REG(ip))
 #endif
 
+/* Probes in programs: by the functions whose form is known here. */
+#if defined(CONFIG_UPROBES) && (defined(KPL_HAVE_UPROBE_HANDLE) || defined(KPL_HAVE_UPROBE_INODE))
+#define KPL_UPROBES
+
+/* What lies on the stack of a process when a function returns, beside what lay there at its entry. */
+#ifdef CONFIG_X86
+#define KPL_POPPED	sizeof(long)
+#else
+#define KPL_POPPED	0
+#endif
+#endif
+
 /* The innermost return instance of this task: it changes when one is hooked. */
 static __always_inline const void *kpl_top_return(void)
 {

@@ -15,6 +15,7 @@
 #include "kprobe.h"
 #include "kretprobe.h"
 #include "tracepoint.h"
+#include "uprobe.h"
 #include "watch.h"
 
 static const struct kpl_probe_ops *const kpl_probe_kinds[KPL_PROBE_KINDS] = {
@@ -25,6 +26,8 @@ static const struct kpl_probe_ops *const kpl_probe_kinds[KPL_PROBE_KINDS] = {
 	[KPL_PROBE_TRACEPOINT] = &kpl_tracepoint_ops,
 	[KPL_PROBE_EVENT] = &kpl_event_ops,
 	[KPL_PROBE_WATCH] = &kpl_watch_ops,
+	[KPL_PROBE_UPROBE] = &kpl_uprobe_ops,
+	[KPL_PROBE_URETPROBE] = &kpl_uretprobe_ops,
 };
 
 const struct kpl_probe_ops *kpl_probe_kind(u32 kind)

@@ -70,7 +70,8 @@ struct kpl_ctx {
 		struct {
 			u8 busy;
 			u8 reads_user;	/* user memory was read: its tables are there */
-			u16 faults;	/* bad addresses that this handler has met */
+			u8 faults;	/* bad addresses that this handler has met */
+			u8 acted;	/* it has changed what others see */
 		};
 	};
 	s32 until;			/* hits to the next one that is timed: overload.c */

@@ -14,6 +14,7 @@
 namespace kpl {
 namespace {
 
+constexpr int ENOTSUPP = 524;        // the kernel's own, which no header of user space has
 constexpr uint64_t landing_pad = 4;  // bytes that may stand before ftrace's site at a function's entry
 
 bool blacklisted(const Paths& paths, uint64_t address) {
@@ -112,6 +113,7 @@ kpl_attach attach_request(const ProbeDecl& probe, const PlannedProbe& plan, cons
     request.period = plan.place.period;
     request.event = plan.place.event;
     request.len = plan.place.len;
+    if (plan.place.program) request.fd = static_cast<uint32_t>(plan.place.program->fd());
     request.maxactive = probe.follows_calls() ? probe.maxactive : 0;
     request.when = probe.when;
     if (pid) {
@@ -146,6 +148,13 @@ std::string attach_reason(const kpl_attach& request, const Paths& paths) {
                 return "no debug register is free on some CPU: of the 4 that each has, for all probes, debuggers and perf together";
             case EOPNOTSUPP: return "on this machine a module can't go on behind the access";
         }
+    if (request.kind == KPL_PROBE_UPROBE || request.kind == KPL_PROBE_URETPROBE) switch (-request.error) {
+            case EINVAL:
+                return "no instruction can be probed there: not in the file, or none that the kernel can run elsewhere";
+            case EIO: return "the file is on a file system from which the kernel reads no code";
+            case ENOTSUPP: return "the kernel can't run this instruction elsewhere, as a probe has it do";
+            case EOPNOTSUPP: return "this kernel has no probes in programs that the module knows";
+        }
     switch (-request.error) {
         case EINVAL:
             if (request.kind == KPL_PROBE_TRACEPOINT) return "it passes fewer arguments than the handler reads";
@@ -169,14 +178,16 @@ std::string attach_reason(const kpl_attach& request, const Paths& paths) {
 }
 
 std::string attached_text(std::span<const kpl_attach> requests) {
-    static constexpr const char* names[KPL_PROBE_KINDS] = {
-        "kprobe", "kretprobe", "ftrace", "direct calls", "tracepoint", "clock or counter", "watchpoint"};
+    static constexpr const char* names[KPL_PROBE_KINDS] = {"kprobe",       "kretprobe",  "ftrace",
+                                                           "direct calls", "tracepoint", "clock or counter",
+                                                           "watchpoint",   "uprobe",     "uretprobe"};
     size_t counts[KPL_PROBE_KINDS] = {};
     for (const kpl_attach& request : requests)
         if (request.error == 0) counts[request.kind]++;
     std::string text;
-    for (const int kind : {KPL_PROBE_FTRACE, KPL_PROBE_DIRECT, KPL_PROBE_KPROBE, KPL_PROBE_KRETPROBE,
-                           KPL_PROBE_TRACEPOINT, KPL_PROBE_EVENT, KPL_PROBE_WATCH})
+    for (const int kind :
+         {KPL_PROBE_FTRACE, KPL_PROBE_DIRECT, KPL_PROBE_KPROBE, KPL_PROBE_KRETPROBE, KPL_PROBE_TRACEPOINT,
+          KPL_PROBE_EVENT, KPL_PROBE_WATCH, KPL_PROBE_UPROBE, KPL_PROBE_URETPROBE})
         if (counts[kind]) text += fmt::format("{}{} by {}", text.empty() ? "" : ", ", counts[kind], names[kind]);
     return text;
 }
