@@ -106,6 +106,12 @@ static __always_inline void kpl_look(struct kpl_ctx *ctx, const struct kpl_origi
 	ctx->hit.status = 0;
 }
 
+/* A helper changes what others see: its handler can't be run again as if it had not run. */
+static __always_inline void kpl_acts(u64 hit)
+{
+	kpl_ctx_of(hit)->acted = 1;
+}
+
 /* A helper failed: what and where. */
 static __always_inline void kpl_fail(u64 hit, u32 reason, u64 addr)
 {
