@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "programs/find_program.hpp"
 
+#include <elf.h>
 #include <fmt/format.h>
 #include <glob.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -61,10 +63,12 @@ std::string_view without_version(std::string_view file) {
     return at == file.npos || at == 0 ? std::string_view() : file.substr(0, at);
 }
 
-bool is_elf(const fs::path& path) {
+// Beside this machine's libraries there may be another one's.
+bool is_library(const fs::path& path, const ProgramPaths& paths) {
     std::ifstream file(path, std::ios::binary);
-    char magic[4] = {};
-    return file.read(magic, sizeof magic) && std::string_view(magic, 4) == "\177ELF";
+    Elf64_Ehdr head{};
+    file.read(reinterpret_cast<char*>(&head), sizeof head);
+    return std::memcmp(head.e_ident, ELFMAG, SELFMAG) == 0 && (!paths.machine || head.e_machine == paths.machine);
 }
 
 // Of several names of one file, such as libc.so.6 and libc-2.36.so, one is enough.
@@ -72,13 +76,13 @@ std::vector<std::string> versions_of(const std::string& name, const ProgramPaths
     std::vector<std::string> found;
     std::set<fs::path> seen;
     each_file(paths.libraries, [&](const fs::path& path, const std::string& file) {
-        if (without_version(file) != name || file == name + ".so" || !is_elf(path)) return;
+        if (without_version(file) != name || file == name + ".so" || !is_library(path, paths)) return;
         std::error_code error;
         if (seen.insert(fs::canonical(path, error)).second) found.push_back(path);
     });
     if (!found.empty()) return found;
     each_file(paths.libraries, [&](const fs::path& path, const std::string& file) {
-        if (found.empty() && file == name + ".so" && is_elf(path)) found.push_back(path);
+        if (found.empty() && file == name + ".so" && is_library(path, paths)) found.push_back(path);
     });
     return found;
 }
@@ -94,8 +98,9 @@ Error not_found(const std::string& name, const ProgramPaths& paths) {
 
 }  // namespace
 
-ProgramPaths ProgramPaths::usual() {
+ProgramPaths ProgramPaths::usual(uint16_t machine) {
     ProgramPaths paths;
+    paths.machine = machine;
     add_listed(std::getenv("PATH"), paths.programs);
     add_listed(std::getenv("LD_LIBRARY_PATH"), paths.libraries);
     add_loader_list(loader_list, paths.libraries);
@@ -112,7 +117,7 @@ Result<std::string> find_program(const std::string& name, const ProgramPaths& pa
     for (const std::string& directory : paths.programs)
         if (const std::string path = directory + "/" + name; ::access(path.c_str(), X_OK) == 0) return path;
     for (const std::string& directory : paths.libraries)
-        if (const fs::path path = directory + "/" + name; !without_version(name).empty() && is_elf(path))
+        if (const fs::path path = directory + "/" + name; !without_version(name).empty() && is_library(path, paths))
             return path.string();
     const auto versions = versions_of(name, paths);
     if (versions.empty()) return not_found(name, paths);

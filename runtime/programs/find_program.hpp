@@ -2,6 +2,7 @@
 // Programs and libraries by the names that people have for them.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -13,8 +14,9 @@ namespace kpl {
 struct ProgramPaths {
     std::vector<std::string> programs;   // $PATH
     std::vector<std::string> libraries;  // $LD_LIBRARY_PATH, then what /etc/ld.so.conf names, then the usual ones
+    uint16_t machine = 0;                // of the libraries (EM_X86_64…); 0: any
 
-    static ProgramPaths usual();
+    static ProgramPaths usual(uint16_t machine);
 };
 
 // "bash", "libc", "libc.so.6", or a path: the file. A name without a version is that library's one version: where there

@@ -63,7 +63,7 @@ Result<void> check_boundary(const Program& program, const ProgramSymbol& functio
 }
 
 // One resolution under way.
-struct Resolver {
+struct ProgramResolver {
     KernelView& kernel;
     std::shared_ptr<Program> program;
     const std::string& text;  // as the script has it
@@ -160,7 +160,7 @@ struct Resolver {
 };
 
 Result<std::shared_ptr<Program>> open_program(const std::string& name, KernelView& kernel) {
-    const std::string path = TRY(find_program(name, ProgramPaths::usual()));
+    const std::string path = TRY(find_program(name, ProgramPaths::usual(host_arch().elf_machine)));
     struct stat file {};
     std::shared_ptr<Program>& known = kernel.programs[path];
     if (!known || ::stat(path.c_str(), &file) != 0 || file.st_ino != known->inode() || file.st_dev != known->device())
@@ -169,7 +169,7 @@ Result<std::shared_ptr<Program>> open_program(const std::string& name, KernelVie
 }
 
 // A place that several targets name is probed once.
-void drop_repeated(Resolved& resolved) {
+void drop_repeated_places(Resolved& resolved) {
     std::set<std::tuple<uint64_t, uint64_t, uint64_t>> seen;
     std::erase_if(resolved.places, [&](const KernelPlace& place) {
         const bool again = !seen.insert({place.program->device(), place.program->inode(), place.address}).second;
@@ -185,14 +185,14 @@ Result<Resolved> resolve_programs(const ProbeDecl& probe, KernelView& kernel, co
         const auto* text = std::get_if<std::string>(&target);
         if (!text) return no_target(fmt::format("{:#x}", std::get<uint64_t>(target)));
         const ProgramTarget wanted = TRY(parse_program_target(*text));
-        Resolver resolver{kernel, TRY(open_program(wanted.program, kernel)), *text, wanted.program, resolved};
+        ProgramResolver resolver{kernel, TRY(open_program(wanted.program, kernel)), *text, wanted.program, resolved};
         if (wanted.address) return resolver.at_address(*wanted.address);
         // A name may have a '*' of its own: "main.(*T).run".
         const bool is_glob = wanted.symbol.find_first_of("*?[") != wanted.symbol.npos;
         if (is_glob && TRY(resolver.program->find(wanted.symbol)).empty()) return resolver.all_like(wanted.symbol);
         return resolver.named(wanted.symbol, wanted.offset);
     }));
-    drop_repeated(all);
+    drop_repeated_places(all);
     return all;
 }
 
@@ -204,7 +204,8 @@ std::vector<std::string> program_targets(const std::string& word, KernelView& ke
     std::vector<std::string> names;
     const size_t colon = word.find(':');
     if (colon == word.npos) {
-        for (const std::string& name : program_names(word, ProgramPaths::usual())) names.push_back(name + ":");
+        for (const std::string& name : program_names(word, ProgramPaths::usual(host_arch().elf_machine)))
+            names.push_back(name + ":");
         return names;
     }
     const std::string program = word.substr(0, colon);

@@ -81,7 +81,7 @@ TEST_CASE("programs and libraries are found where they would be run from") {
     lib.add("libone.so", "INPUT(libone.so.6)");
     lib.add("libtwo.so.1", elf);
     lib.add("libtwo.so.2", elf);
-    const ProgramPaths paths{{bin.path}, {lib.path}};
+    const ProgramPaths paths{{bin.path}, {lib.path}, 0};
     const auto text = [&](const std::string& name) {
         const auto found = find_program(name, paths);
         return found ? std::filesystem::path(*found).filename().string() : found.error().text;
@@ -89,6 +89,8 @@ TEST_CASE("programs and libraries are found where they would be run from") {
     CHECK(text("worker") == "worker");
     CHECK(text("libone") == "libone.so.6");
     CHECK(text("libtwo.so.1") == "libtwo.so.1");
+    const ProgramPaths other{{}, {lib.path}, 62};
+    CHECK_FALSE(find_program("libone", other));
     CHECK(text("libtwo").starts_with("'libtwo' is 2 libraries here: libtwo.so."));
     CHECK(text("wroker") == "no program or library 'wroker'; near to it: worker");
     CHECK(text("./any/path") == "path");
