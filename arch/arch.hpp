@@ -35,6 +35,7 @@ struct Arch {
     uint16_t regs_size;              // sizeof(struct pt_regs)
     uint16_t stack_arg;              // at a function's entry: offset from sp of the first stack argument
     uint64_t writable;               // bit i: handlers may change the 8 bytes at 8 * i of pt_regs; 0: none
+    uint16_t elf_machine;            // EM_*: of its programs
     uint8_t jump;                    // first byte of what stands at an optimized probe; 0: none is optimized here
     std::span<const SyscallWay> syscalls;
     // Of current->thread_info, while a program with 32 bits calls: the field, and its bits.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <capstone/capstone.h>
+#include <elf.h>
 
 #include "arch/rows.hpp"
 
@@ -41,6 +42,7 @@ constexpr Arch arm64 = {
     .regs_size = 336,
     .stack_arg = 0,  // the return address is in the link register
     .writable = 0,   // not tried
+    .elf_machine = EM_AARCH64,
     .jump = 0,
     .syscalls = syscalls,
     .compat_field = "flags",

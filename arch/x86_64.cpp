@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <capstone/capstone.h>
+#include <elf.h>
 
 #include "arch/rows.hpp"
 
@@ -46,6 +47,7 @@ constexpr Arch x86_64 = {
     .stack_arg = 8,  // above the return address
     // All that the kernel loads again wherever a probe stands (kmod/compat.h): not r11, which ftrace does not.
     .writable = 0x7fbf,
+    .elf_machine = EM_X86_64,
     .jump = 0xe9,
     .syscalls = syscalls,
     .compat_field = "status",

@@ -115,6 +115,7 @@ u64 kpl_h_agg_add(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 {
 	const struct kpl_agg *agg = (const struct kpl_agg *)r2;
 
+	kpl_acts(r1);
 	if (agg->shape.key_size)
 		return kpl_add_keyed(agg, (const u64 *)r3, r4);
 	return kpl_update(agg, this_cpu_read(agg->cpu->value), r4);
@@ -128,6 +129,7 @@ u64 kpl_h_add_number(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 {
 	const struct kpl_agg *agg = (const struct kpl_agg *)r2;
 
+	kpl_acts(r1);
 	*this_cpu_read(agg->cpu->value) += r4;
 	return 1;
 }
@@ -136,6 +138,7 @@ u64 kpl_h_add_hist(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 {
 	const struct kpl_agg *agg = (const struct kpl_agg *)r2;
 
+	kpl_acts(r1);
 	this_cpu_read(agg->cpu->value)[kpl_hist_slot(r4)]++;
 	return 1;
 }

@@ -147,6 +147,17 @@ static inline bool kpl_is_function_entry(const struct kprobe *kp)
 	return false;
 #endif
 }
+/* Probes in programs: by the functions whose form is known here. */
+#if defined(CONFIG_UPROBES) && (defined(KPL_HAVE_UPROBE_HANDLE) || defined(KPL_HAVE_UPROBE_INODE))
+#define KPL_UPROBES
+
+/* What lies on the stack of a process when a function returns, beside what lay there at its entry. */
+#ifdef CONFIG_X86
+#define KPL_POPPED	sizeof(long)
+#else
+#define KPL_POPPED	0
+#endif
+#endif
 
 /* The innermost return instance of this task: it changes when one is hooked. */
 static __always_inline const void *kpl_top_return(void)

@@ -18,6 +18,7 @@
 #include "test_kind.h"
 #endif
 #include "tracepoint.h"
+#include "uprobe.h"
 #include "watch.h"
 
 static const struct kpl_probe_ops *const kpl_probe_kinds[KPL_PROBE_KINDS] = {
@@ -28,6 +29,8 @@ static const struct kpl_probe_ops *const kpl_probe_kinds[KPL_PROBE_KINDS] = {
 	[KPL_PROBE_TRACEPOINT] = &kpl_tracepoint_ops,
 	[KPL_PROBE_EVENT] = &kpl_event_ops,
 	[KPL_PROBE_WATCH] = &kpl_watch_ops,
+	[KPL_PROBE_UPROBE] = &kpl_uprobe_ops,
+	[KPL_PROBE_URETPROBE] = &kpl_uretprobe_ops,
 #ifdef KPL_TEST_ROWS
 	[KPL_PROBE_TEST] = &kpl_test_kind_ops,
 #endif

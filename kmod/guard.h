@@ -69,12 +69,13 @@ struct kpl_origin {
  */
 struct kpl_ctx {
 	union {
-		u32 begun;		/* 1, in one store: busy, and nothing else yet */
+		u64 begun;		/* 1, in one store: busy, and nothing else yet */
 		struct {
 			u8 busy;
 			u8 reads_user;	/* user memory was read: its tables are there */
 			u8 faults;	/* bad addresses that this handler has met */
 			u8 moved;	/* it goes on elsewhere: change.c */
+			u8 acted;	/* it has changed what others see */
 		};
 	};
 	s32 until;			/* hits to the next one that is timed: overload.c */
@@ -106,6 +107,12 @@ static __always_inline void kpl_look(struct kpl_ctx *ctx, const struct kpl_origi
 	ctx->hit.addr = origin->addr;
 	ctx->hit.bad_addr = 0;
 	ctx->hit.status = 0;
+}
+
+/* A helper changes what others see: its handler can't be run again as if it had not run. */
+static __always_inline void kpl_acts(u64 hit)
+{
+	kpl_ctx_of(hit)->acted = 1;
 }
 
 /* A helper failed: what and where. */

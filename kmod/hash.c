@@ -287,15 +287,18 @@ u64 kpl_h_map_get(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 
 u64 kpl_h_map_set(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 {
+	kpl_acts(r1);
 	return kpl_hash_write((struct kpl_hash *)r2, (const u64 *)r3, (u64 *)r4) == KPL_HASH_DONE;
 }
 
 u64 kpl_h_map_delete(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 {
+	kpl_acts(r1);
 	return kpl_hash_delete((struct kpl_hash *)r2, (const u64 *)r3) == KPL_HASH_DONE;
 }
 
 u64 kpl_h_map_add(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 {
+	kpl_acts(r1);
 	return kpl_hash_add((struct kpl_hash *)r2, (const u64 *)r3, r4) == KPL_HASH_DONE;
 }

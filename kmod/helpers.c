@@ -101,6 +101,7 @@ KPL_HELPER(exit)
 {
 	struct kpl_session *s = kpl_ctx_of(r1)->origin->session;
 
+	kpl_acts(r1);
 	if (atomic_xchg(&s->exit_claimed, 1))
 		return 0;
 	s->exit_code = r2;

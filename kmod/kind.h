@@ -44,6 +44,11 @@ struct kpl_probe {
 	u32 len;
 	u64 seen;		/* what the last hit saw */
 
+	/* One in a process. */
+	struct kpl_uprobe *user;
+	u64 semaphore;		/* these two: as in struct kpl_attach */
+	u32 fd;
+
 	/* A kprobe's or return probe's. */
 	kprobe_pre_handler_t hook;	/* what the kernel calls while it is armed */
 	bool stuck;		/* the kernel can't disarm it, and keeps it for good */
@@ -79,6 +84,7 @@ struct kpl_probe_ops {
 	u32 maxactive;			/* the most; 0: has no instances */
 	bool changes;			/* its programs may change what runs */
 	bool takes_event;		/* period, event and len mean something */
+	bool takes_file;		/* semaphore and fd do */
 	/* enum kpl_prog_kind of each handler; KPL_PROG_KINDS: there is none. */
 	u8 kinds[KPL_HANDLERS];
 	/* What it needs beside the probe itself, in bytes; or NULL. */

@@ -28,6 +28,7 @@
 #include "probe.h"
 #include "prog.h"
 #include "ring.h"
+#include "ucall.h"
 
 /* Raw: it is taken where a task exits, with preemption off. */
 static LIST_HEAD(kpl_sessions);
@@ -57,6 +58,7 @@ static void kpl_opener_gone(struct pid *opener)
 /* The last thread of a process tells: preemption is off. */
 static void kpl_process_exit(void *unused, struct task_struct *task)
 {
+	kpl_user_calls_end(task);
 	if (!atomic_read(&task->signal->live))
 		kpl_opener_gone(task_tgid(task));
 }
@@ -65,7 +67,13 @@ static void kpl_process_exit(void *unused, struct task_struct *task)
 static void kpl_process_exec(void *unused, struct task_struct *task, pid_t old_pid,
 			     struct linux_binprm *bprm)
 {
+	kpl_user_calls_end(task);
 	kpl_opener_gone(task_tgid(task));
+}
+
+static void kpl_process_fork(void *unused, struct task_struct *parent, struct task_struct *child)
+{
+	kpl_user_calls_fork(parent, child);
 }
 
 /* The kernel does not export its tracepoints by name. */
@@ -76,6 +84,7 @@ static struct kpl_watch {
 } kpl_watches[] = {
 	{ "sched_process_exit", kpl_process_exit },
 	{ "sched_process_exec", kpl_process_exec },
+	{ "sched_process_fork", kpl_process_fork },
 };
 
 static void kpl_watch_find(struct tracepoint *tp, void *unused)

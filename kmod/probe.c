@@ -128,13 +128,13 @@ static struct kpl_probe *kpl_probe_create(struct kpl_session *s, const struct kp
 		return ERR_PTR(-EINVAL);
 	if (a->flags & ~(KPL_ATTACH_F_ALL | ops->flags))
 		return ERR_PTR(-EINVAL);
-	if (a->reserved)
-		return ERR_PTR(-EINVAL);
 	if (a->stack_args && a->kind != KPL_PROBE_DIRECT)
 		return ERR_PTR(-EINVAL);
 	if (a->maxactive > ops->maxactive)
 		return ERR_PTR(ops->maxactive ? -E2BIG : -EINVAL);
 	if (!ops->takes_event && (a->period || a->event || a->len))
+		return ERR_PTR(-EINVAL);
+	if (a->reserved || (!ops->takes_file && (a->semaphore || a->fd)))
 		return ERR_PTR(-EINVAL);
 	err = kpl_probe_progs(s, ops, a, progs) ?:
 	      kpl_probe_changes(s, ops, a, progs, &returns);
@@ -156,6 +156,8 @@ static struct kpl_probe *kpl_probe_create(struct kpl_session *s, const struct kp
 	pr->period = a->period;
 	pr->event = a->event;
 	pr->len = a->len;
+	pr->semaphore = a->semaphore;
+	pr->fd = a->fd;
 	pr->hold = a->flags & KPL_ATTACH_F_DISABLED;
 	pr->else_kprobe = a->flags & KPL_ATTACH_F_ELSE_KPROBE;
 	return pr;

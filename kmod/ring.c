@@ -63,6 +63,7 @@ u64 kpl_h_rec_begin(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 	/* What the consumer has read may be overwritten from here on. */
 	pending = head - smp_load_acquire(&ring->ctl->tail);
 	if (unlikely(pending > ring->size || need > ring->size - pending)) {
+		kpl_acts(r1);
 		WRITE_ONCE(h->lost, h->lost + 1);
 		WRITE_ONCE(h->sent, sent + 1);
 		return 0;
@@ -106,6 +107,7 @@ u64 kpl_h_rec_end(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 	struct kpl_ring_head *h = ring->head;
 	u64 head = h->head + ring->used;
 
+	kpl_acts(r1);
 	ring->rec->len = ring->used;
 	WRITE_ONCE(h->sent, h->sent + 1);
 	WRITE_ONCE(h->reserved_head, head);

@@ -434,6 +434,8 @@ enum kpl_probe_kind {
 	KPL_PROBE_TRACEPOINT = 4,
 	KPL_PROBE_EVENT = 5,	/* PRE: a clock or a counter */
 	KPL_PROBE_WATCH = 6,	/* data is written, or accessed */
+	KPL_PROBE_UPROBE = 7,	/* PRE: in a file that processes map */
+	KPL_PROBE_URETPROBE = 8,	/* and the return from there */
 #ifdef KPL_TEST_ROWS
 	KPL_PROBE_TEST,
 #endif
@@ -474,24 +476,25 @@ enum kpl_event {
 
 /* One element of KPL_IOC_ATTACH. */
 struct kpl_attach {
-	__u64 addr;		/* in: address of the instruction; TRACEPOINT: of its bpf_raw_event_map */
+	__u64 addr;		/* in: of the instruction; TRACEPOINT: of its bpf_raw_event_map; UPROBE: in the file */
 	__u64 func;		/* in: what the hit's `func` shows */
 	__u32 kind;		/* in: enum kpl_probe_kind; out: what it has become */
 	__u32 flags;		/* in: KPL_ATTACH_F_* */
 	/*
-	 * in: KRETPROBE, DIRECT: entry, ret, none; TRACEPOINT, EVENT, WATCH: one;
+	 * in: KRETPROBE, DIRECT, URETPROBE: entry, ret, none; TRACEPOINT, EVENT, WATCH, UPROBE: one;
 	 * others: pre, post, fault; or KPL_NO_PROG
 	 */
 	__u32 prog[3];
-	__u32 maxactive;	/* in: KRETPROBE: 0 is the kernel's default */
+	__u32 maxactive;	/* in: KRETPROBE, URETPROBE: 0 is the default */
 	struct kpl_when when;	/* in */
 	__u64 period;		/* in: EVENT; else 0 */
 	__u32 event;		/* in: enum kpl_event */
 	__u32 len;		/* in: WATCH: 1, 2, 4 or 8; else 0 */
+	__u64 semaphore;	/* in: UPROBE, URETPROBE: in the file, of the 16 bits that count who looks; or 0 */
+	__u32 fd;		/* in: UPROBE, URETPROBE: the file, open for reading; else 0 */
 	__u32 stack_args;	/* in: DIRECT: words of arguments that the caller puts on the stack */
 	__u32 why;		/* out: enum kpl_why: not by direct calls; what came in stays */
 	__u32 line;		/* in: of the script, for the kernel's log; or 0 */
-	__u32 reserved;
 	__u32 id;		/* out */
 	__s32 error;		/* out: 0 or the negative errno of this element */
 };

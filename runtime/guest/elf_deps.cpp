@@ -107,6 +107,8 @@ Result<ProgramNeeds> program_needs(const std::string& path) {
     return needs;
 }
 
+constexpr std::uint64_t worth_cutting = 1 << 20;
+
 std::string loaded_part(std::string elf) {
     Elf64_Ehdr header;
     if (!elf.starts_with(ELFMAG) || elf.size() < sizeof(header)) return elf;
@@ -120,7 +122,7 @@ std::string loaded_part(std::string elf) {
         std::memcpy(&segment, elf.data() + at, sizeof(segment));
         end = std::max({end, at + sizeof(segment), segment.p_offset + segment.p_filesz});
     }
-    if (end >= elf.size()) return elf;
+    if (end >= elf.size() || elf.size() - end < worth_cutting) return elf;
     header.e_shoff = header.e_shnum = header.e_shstrndx = 0;  // the section table is cut off too
     std::memcpy(elf.data(), &header, sizeof(header));
     elf.resize(end);

@@ -19,8 +19,8 @@ struct ProgramNeeds {
 // program itself is not run), a script with "#!", or neither (then all is empty).
 Result<ProgramNeeds> program_needs(const std::string& path);
 
-// An ELF program without what follows its loaded segments (debug information, symbols); anything else
-// unchanged.
+// An ELF program without what follows its loaded segments, if that is large: debug information, and symbols with it.
+// Else, and anything else, unchanged: names of functions are few bytes, and probes want them.
 std::string loaded_part(std::string elf);
 
 }  // namespace kpl

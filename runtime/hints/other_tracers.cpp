@@ -38,7 +38,8 @@ struct TargetRow {
     const char* pattern;
     const char* answer;
 };
-constexpr const char* kernel_only = "only functions of the kernel can be probed, not programs";
+constexpr const char* in_program = "write uprobe(\"{1}\", function(p) … end)";
+constexpr const char* program_return = "write uretprobe(\"{1}\", function(p, ret) … end)";
 constexpr const char* sys_enter = "write syscall(\"{1}\", function(p) … end), whose parameters after p are the call's";
 constexpr const char* sys_exit = "write syscall{{ \"{1}\", ret = function(p, ret) … end }}";
 constexpr const char* tracepoint =
@@ -61,8 +62,13 @@ const TargetRow targets[] = {
     {R"(syscalls:sys_enter_(\w+))", sys_enter},
     {R"(syscalls:sys_exit_(\w+))", sys_exit},
     {R"((?:sys_enter|sys_exit)_(\w+))", sys_enter},
-    {R"((?:u|ur|U|uprobe|uretprobe|usdt):(.*))", kernel_only},
-    {R"((/.*)|process\((.*))", kernel_only},
+    {R"((?:u|uprobe):(.*))", in_program},
+    {R"((?:ur|uretprobe):(.*))", program_return},
+    {R"~(process\("?([^")]+)"?\)\.function\("?([^"@)]+)[^)]*\)\.return.*)~",
+     "write uretprobe(\"{1}:{2}\", function(p, ret) … end)"},
+    {R"~(process\("?([^")]+)"?\)\.function\("?([^"@)]+)[^)]*\).*)~", "write uprobe(\"{1}:{2}\", function(p) … end)"},
+    {R"((/[^:]*:[^:]+))", in_program},
+    {R"((?:U|usdt):(.*))", "only functions of programs can be probed: uprobe, uretprobe"},
     {R"((?:i|interval):s:(\d+))", "write every({1}, function() … end)"},
     {R"((?:i|interval):hz:(\d+))", "write every(1 / {1}, function() … end)"},
     {R"((?:i|interval):ms:(\d+))", "write every({1} / 1000, function() … end)"},
@@ -151,7 +157,7 @@ std::optional<std::string> foreign_target(std::string_view target) {
     Match found;
     for (const TargetRow& row : targets) {
         if (!matches(target, row.pattern, found)) continue;
-        return fmt::format(fmt::runtime(row.answer), "", found[1].str());
+        return fmt::format(fmt::runtime(row.answer), "", found[1].str(), found.size() > 2 ? found[2].str() : "");
     }
     return std::nullopt;
 }

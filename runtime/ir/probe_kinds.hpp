@@ -21,13 +21,15 @@ enum class ProbeKind {
     Interval,
     Perf,
     Watch,
+    Uprobe,
+    Uretprobe,
 #ifdef KPL_TEST_ROWS
     Test,
 #endif
 };
 
 // What a target names, and so who finds the places and knows what is passed there.
-enum class Source { Function, Tracepoint, Syscall, Rate, Period, Counter, Data };
+enum class Source { Function, Tracepoint, Syscall, Rate, Period, Counter, Data, Program };
 
 // In the order of Source: how scripts write a target.
 inline constexpr const char* target_forms[] = {
@@ -38,6 +40,7 @@ inline constexpr const char* target_forms[] = {
     "a number of seconds",
     R"("page-faults" or another counter's name)",
     R"("symbol", "symbol+0x1a", "module:symbol", an address)",
+    R"("program:symbol", "library:symbol+0x1a", "/path:0x401136", a glob)",
 };
 
 constexpr size_t most_handlers = 3;
@@ -114,6 +117,18 @@ inline constexpr ProbeKindRow probe_kinds[] = {
      .placed = KPL_PROBE_WATCH,
      .handlers = {{"handler", KPL_PROG_WATCH}, {}, {}},
      .inside = true},
+    {.name = "uprobe",
+     .source = Source::Program,
+     .placed = KPL_PROBE_UPROBE,
+     .handlers = {{"handler", KPL_PROG_PRE}, {}, {}},
+     .inside = true},
+    {.name = "uretprobe",
+     .source = Source::Program,
+     .placed = KPL_PROBE_URETPROBE,
+     .handlers = {{"entry", KPL_PROG_ENTRY}, {"ret", KPL_PROG_RET}, {}},
+     .plain = 1,
+     .second_side = "returns",
+     .follows_calls = true},
 #ifdef KPL_TEST_ROWS
     {.name = "test_probe",
      .source = Source::Function,

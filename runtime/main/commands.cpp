@@ -15,6 +15,7 @@
 #include "inspect/system_probes.hpp"
 #include "main/doctor.hpp"
 #include "repl/help.hpp"
+#include "session/program_places.hpp"
 #include "session/session.hpp"
 #include "session/sources.hpp"
 #include "symbols/glob.hpp"
@@ -77,6 +78,7 @@ struct ListedKind {
 constexpr ListedKind listed_kinds[] = {
     {"tracepoints", "tracepoint:", ProbeKind::Tracepoint},
     {"syscalls", "syscall:", ProbeKind::Syscall},
+    {"uprobes", "uprobe:", ProbeKind::Uprobe},
 };
 
 Result<int> list_places(Context& c, ProbeKind kind, const std::string& pattern) {
@@ -87,7 +89,8 @@ Result<int> list_places(Context& c, ProbeKind kind, const std::string& pattern) 
     for (const KernelPlace& place : found.places) {
         const auto signature =
             c.line.options.verbose ? TRY(signature_at(probe_kind(kind).source, place, c.types)) : std::nullopt;
-        const std::string declaration = signature ? signature->text : "";
+        const bool of_program = place.program && c.line.options.verbose;
+        const std::string declaration = signature ? signature->text : of_program ? program_place_text(place) : "";
         put(c.json() ? json_place(place.text(), place.address, declaration) : print_place(place.text(), declaration));
     }
     return 0;
@@ -119,7 +122,8 @@ Result<int> list(Context& c) {
         if (what == kind.words) return list_places(c, kind.kind, c.args.empty() ? "*" : c.args.front());
     return Error{
         Errc::usage,
-        fmt::format("there is no list of '{}': list probes, blacklist, functions, tracepoints or syscalls", what)};
+        fmt::format("there is no list of '{}': list probes, blacklist, functions, tracepoints, syscalls or uprobes",
+                    what)};
 }
 
 Result<int> doctor(Context&) { return kpl::doctor(); }

@@ -12,6 +12,7 @@
 #include "guest/guest.hpp"
 #include "main/tools.hpp"
 #include "main/vm_prompt.hpp"
+#include "programs/program.hpp"
 #include "repl/editor.hpp"
 
 namespace kpl {
@@ -83,6 +84,8 @@ Result<int> run_in_vm(const CommandLine& line) {
     spec.verbose = options.verbose;
     spec.lua_trees = luajit_directories();
     // The program itself does not name what it loads when something first needs it.
+    for (const char* library : elf_libraries())
+        if (fs::exists(library)) spec.files.push_back(library);
     if (fs::exists(disassembler_library())) spec.files.push_back(disassembler_library());
     if (options.script == "-") {
         spec.input = std::string(std::istreambuf_iterator<char>(std::cin), {});

@@ -73,7 +73,7 @@ Completer::Answer Completer::complete(std::string_view before_cursor) {
         case Kind::Name: words = names(context); break;
         case Kind::Target:
             if (const ProbeKindRow* row = find_probe_kind(context.callee); row && row->source != Source::Function)
-                words = target_names(row->source, kernel_);
+                words = target_names(row->source, kernel_, context.word);
             else
                 return targets(context.word);
             break;

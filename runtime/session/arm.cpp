@@ -101,6 +101,7 @@ void Armed::undo(const Mark& mark) {
     for (auto& [module, probes] : in_modules_)
         std::erase_if(probes, [&](size_t probe) { return probe >= mark.probes; });
     std::erase_if(in_modules_, [](const auto& entry) { return entry.second.empty(); });
+    std::erase_if(in_programs_, [&](const auto& entry) { return entry.second >= mark.probes; });
     for (ProbeRange& range : ranges_)
         if (range.first + range.count > mark.probes) range.first = range.count = 0;
     probes_.resize(mark.probes);

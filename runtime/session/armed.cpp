@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "inspect/functions.hpp"
+#include "session/program_places.hpp"
 #include "session/timers.hpp"
 
 namespace kpl {
@@ -114,6 +115,7 @@ void Armed::take_attached(std::vector<PlannedProbe> planned, const std::vector<k
         if (requests[i].error != 0) continue;
         ProbeRange& range = ranges_[planned[i].declaration];
         if (range.count++ == 0) range.first = probes_.size();
+        if (const auto& program = planned[i].place.program) in_programs_.try_emplace(program, probes_.size());
         if (!planned[i].place.module.empty()) in_modules_[planned[i].place.module].push_back(probes_.size());
         probes_.push_back({std::move(planned[i]), requests[i].id});
     }
@@ -279,6 +281,10 @@ Result<void> Armed::report_gone() {
         probes = std::move(left);
     }
     std::erase_if(in_modules_, [](const auto& entry) { return entry.second.empty(); });
+    std::erase_if(in_programs_, [this](const auto& entry) {
+        const PlannedProbe& plan = probes_[entry.second].plan;
+        return is_replaced(plan.place) && (tell_replaced(plan), true);
+    });
     return {};
 }
 
@@ -294,6 +300,19 @@ Result<void> Armed::report_overloads() {
                                               .message());
     }
     return {};
+}
+
+// Once of each file, by the first of its probes.
+void Armed::tell_replaced(const PlannedProbe& plan) {
+    const ProbeDecl& probe = parts_.declared.probes()[plan.declaration];
+    if (probe.detached) return;
+    parts_.client.note(Note::Warning,
+                       Error{Errc::script,
+                             fmt::format("{}: the file was replaced or removed: who runs it is probed still, and who "
+                                         "starts now runs another one: declare the probe again",
+                                         plan.place.text()),
+                             probe.at}
+                           .message());
 }
 
 void Armed::tell_gone(const PlannedProbe& plan) {

@@ -98,6 +98,7 @@ class Armed {
     Result<void> detach_from(size_t before);
     Result<void> retire(uint32_t declaration);
     void tell_gone(const PlannedProbe& plan);
+    void tell_replaced(const PlannedProbe& plan);
     std::span<const Probe> probes_of(uint32_t declaration) const;
 
     Parts parts_;
@@ -108,6 +109,8 @@ class Armed {
     std::vector<Probe> probes_;
     std::vector<ProbeRange> ranges_;                         // by declaration
     std::map<std::string, std::vector<size_t>> in_modules_;  // of probes_: those that may go with their module
+    std::map<std::shared_ptr<const Program>, size_t>
+        in_programs_;  // the first of probes_ in each; not if that was told
     StopReporter stops_;
     std::vector<std::string> last_states_;  // by declaration, from detach_all() on: what each was before
     OverloadReporter overloads_;

@@ -14,6 +14,7 @@
 namespace kpl {
 namespace {
 
+constexpr int ENOTSUPP = 524;        // the kernel's own, which no header of user space has
 constexpr uint64_t landing_pad = 4;  // bytes that may stand before ftrace's site at a function's entry
 
 bool blacklisted(const Paths& paths, uint64_t address) {
@@ -113,6 +114,7 @@ kpl_attach attach_request(const ProbeDecl& probe, const PlannedProbe& plan, cons
     request.event = plan.place.event;
     request.len = plan.place.len;
     request.line = static_cast<uint32_t>(std::max(probe.at.line, 0));
+    if (plan.place.program) request.fd = static_cast<uint32_t>(plan.place.program->fd());
     request.maxactive = probe.follows_calls() ? probe.maxactive : 0;
     request.when = probe.when;
     if (pid) {
@@ -146,6 +148,13 @@ std::string attach_reason(const kpl_attach& request, const Paths& paths) {
             case ENOSPC:
                 return "no debug register is free on some CPU: of the 4 that each has, for all probes, debuggers and perf together";
             case EOPNOTSUPP: return "on this machine a module can't go on behind the access";
+        }
+    if (request.kind == KPL_PROBE_UPROBE || request.kind == KPL_PROBE_URETPROBE) switch (-request.error) {
+            case EINVAL:
+                return "no instruction can be probed there: not in the file, or none that the kernel can run elsewhere";
+            case EIO: return "the file is on a file system from which the kernel reads no code";
+            case ENOTSUPP: return "the kernel can't run this instruction elsewhere, as a probe has it do";
+            case EOPNOTSUPP: return "this kernel has no probes in programs that the module knows";
         }
     switch (-request.error) {
         case EDEADLK: return "it takes or gives a lock: it can't be overridden";
@@ -184,6 +193,7 @@ std::string attached_text(std::span<const kpl_attach> requests) {
         {KPL_PROBE_FTRACE, "ftrace"},       {KPL_PROBE_DIRECT, "direct calls"},   {KPL_PROBE_KPROBE, "kprobe"},
         {KPL_PROBE_KRETPROBE, "kretprobe"}, {KPL_PROBE_TRACEPOINT, "tracepoint"}, {KPL_PROBE_EVENT, "clock or counter"},
         {KPL_PROBE_WATCH, "watchpoint"},
+        {KPL_PROBE_UPROBE, "uprobe"}, {KPL_PROBE_URETPROBE, "uretprobe"},
 #ifdef KPL_TEST_ROWS
         {KPL_PROBE_TEST, "test"},
 #endif

@@ -100,7 +100,7 @@ std::array<int, most_handlers> add_handlers(Grouping& grouping, const KernelPlac
         handler.passed = source_row(kind.source).passed;
         handler.way = place.way;
         handler.any_way = place.any_way;
-        handler.user_pointers = place.way != nullptr;
+        handler.user_pointers = place.way != nullptr || source_row(kind.source).of_process;
         handler.signature = signature;
         handler.function_name = place.text();
         handler.returns = place.returns;
@@ -212,8 +212,9 @@ Result<std::vector<PlannedProbe>> plan_probe(const ProbeDecl& probe, uint32_t nu
     for (KernelPlace& place : places) {
         if (!probe_kind(probe.kind).inside && place.offset != 0)
             return Error{Errc::script,
-                         fmt::format("{} stands at a function's first instruction, not at {}+{:#x}: use kprobe there",
-                                     probe_kind(probe.kind).name, place.function, place.offset),
+                         fmt::format("{} stands at a function's first instruction, not at {}+{:#x}: use {} there",
+                                     probe_kind(probe.kind).name, place.function, place.offset,
+                                     place.program ? "uprobe" : "kprobe"),
                          probe.at};
         std::optional<Signature> signature;
         if (typed) signature = TRY(signature_at(probe_kind(probe.kind).source, place, types));

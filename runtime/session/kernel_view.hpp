@@ -2,10 +2,13 @@
 // KernelView: what a session knows of the running kernel, read when it is first asked for.
 #pragma once
 
+#include <map>
+#include <memory>
 #include <string>
 
 #include "inspect/tracepoints.hpp"
 #include "output/datum.hpp"
+#include "programs/program.hpp"
 #include "symbols/kallsyms.hpp"
 #include "symbols/types.hpp"
 
@@ -19,6 +22,7 @@ struct KernelView {
     Types types;
     Kallsyms symbols;
     Tracepoints tracepoints;
+    std::map<std::string, std::shared_ptr<Program>> programs;  // by path
     Decoder decoder{symbols};
 };
 

@@ -29,7 +29,7 @@ Result<std::vector<PlannedProbe>> plan_one(const Planning& planning, Declared& d
             return too_many_error(probe, found.places.size(), others, options.max_probes);
     }
     for (const KernelPlace& place : found.places)
-        if (place.function_address && (!place.by_glob || !place.shown.empty()))
+        if (place.function_address && !place.program && (!place.by_glob || !place.shown.empty()))
             planning.kernel.symbols.prefer(place.function_address, place.name());
     left_out = found.left_out;
     if (options.unsafe != Unsafe::No && probe_kind(probe.kind).source == Source::Function)

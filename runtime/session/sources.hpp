@@ -19,13 +19,15 @@ Result<Resolved> resolve(const ProbeDecl& probe, KernelView& kernel, const Black
 // What a place of that source passes; nullopt: BTF does not know.
 Result<std::optional<Signature>> signature_at(Source source, const KernelPlace& place, Types& types);
 
-// Every name that a target of that source may be, as it is known without reading much; of functions and data, none.
-std::vector<std::string> target_names(Source source, KernelView& kernel);
+// Names that a target of that source may be, as they are known without reading much, for one that begins with `word`;
+// of functions and data, none.
+std::vector<std::string> target_names(Source source, KernelView& kernel, const std::string& word);
 
 // As messages call it, and where its handlers find what is passed.
 struct SourceRow {
     const char* name;
     Passed passed;
+    bool of_process = false;  // what is passed there is the process's
 };
 const SourceRow& source_row(Source source);
 

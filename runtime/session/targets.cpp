@@ -221,6 +221,7 @@ std::string LeftOut::text() const {
         {freed, "freed after boot"},
         {untraceable, "not traceable by ftrace"},
         {refused, "refused by the kernel"},
+        {chosen, "chosen when a program starts (IFUNC)"},
         {variants, "without known parameters (name none, and use p.arg[n])"},
         {repeated, "other names of these"},
         {parts, "parts of functions"},

@@ -3,11 +3,13 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <variant>
 #include <vector>
 
 #include "luahost/declarations.hpp"
+#include "programs/program.hpp"
 #include "symbols/blacklist.hpp"
 #include "symbols/kallsyms.hpp"
 
@@ -26,6 +28,7 @@ struct KernelPlace {
     uint32_t len = 0;
     uint32_t returns = KPL_RETURNS_ANY;  // if changes are allowed: what the function is marked for,
     std::string no_override{};           // and why it can't be left out
+    std::shared_ptr<const Program> program{};  // that it is in; then `address` is that in the file
     bool any_way = false;
     const SyscallWay* way = nullptr;  // of a system call, of whose implementation `function` is the name
 
@@ -41,9 +44,10 @@ struct LeftOut {
     uint32_t repeated = 0;  // another name of a place that is probed already
     uint32_t blacklisted = 0;
     uint32_t untraceable = 0;  // where only ftrace will do: it has no site there
+    uint32_t chosen = 0;       // of a program: which function it stands for is decided when one starts
     uint32_t refused = 0;      // by the kernel's kprobes, for reasons of their own
 
-    uint32_t unwilling() const { return freed + blacklisted + untraceable + refused + variants; }
+    uint32_t unwilling() const { return freed + blacklisted + untraceable + refused + variants + chosen; }
     std::string text() const;  // "2 blacklisted, 3 freed after boot"; empty when there are none
 };
 

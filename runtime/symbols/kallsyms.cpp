@@ -33,7 +33,8 @@
 namespace kpl {
 namespace {
 
-constexpr size_t addr_digits = 16;  // 64-bit kernels
+constexpr size_t addr_digits = 16;                    // 64-bit kernels
+constexpr uint64_t first_number = uint64_t{1} << 62;  // where neither programs nor the kernel have addresses
 constexpr size_t name_column = addr_digits + 3;
 
 // Eight hexadecimal digits at once: every line's address is wanted when one is to be named.
@@ -102,6 +103,7 @@ struct Kallsyms::Impl {
     bool loaded = false;
     bool hidden = false;
     std::map<uint64_t, std::string> preferred;
+    std::map<std::string, uint64_t, std::less<>> numbers;
     std::string modules;  // loaded ones and their addresses, when the table was read
 
     std::optional<KernelNames> names;  // until the text is read
@@ -372,6 +374,7 @@ void Kallsyms::Impl::build_by_addr() {
 }
 
 Result<Symbol> Kallsyms::at(uint64_t addr) {
+    if (addr - first_number < impl_->numbers.size()) return Symbol{impl_->preferred.at(addr), "", addr};
     TRY(impl_->load_addresses());
     impl_->build_by_addr();
     const auto& starts = impl_->by_addr;
@@ -387,6 +390,12 @@ Result<Symbol> Kallsyms::at(uint64_t addr) {
 }
 
 void Kallsyms::prefer(uint64_t addr, std::string name) { impl_->preferred.insert_or_assign(addr, std::move(name)); }
+
+uint64_t Kallsyms::number_of(const std::string& name) {
+    const auto [at, fresh] = impl_->numbers.try_emplace(name, first_number + impl_->numbers.size());
+    if (fresh) impl_->preferred.emplace(at->second, name);
+    return at->second;
+}
 
 uint64_t Kallsyms::preferred(std::string_view name) const {
     const auto& all = impl_->preferred;

@@ -43,6 +43,8 @@ class Kallsyms {
     Result<Symbol> at(uint64_t addr);
     // Of the names that a function has, the one that at() is to give.
     void prefer(uint64_t addr, std::string name);
+    // A number, no address, that name_of() knows by this name: of what lies in no kernel.
+    uint64_t number_of(const std::string& name);
     // What prefer() was told has this name; 0: nothing.
     uint64_t preferred(std::string_view name) const;
     // Where the next symbol of any kind begins, of the same part of the kernel; 0 if none follows.

@@ -18,6 +18,7 @@ end
 -- Libraries that one folder alone may see: how an include begins, what the target must link.
 local libraries = {
   ["bpf/"] = "PkgConfig::LIBBPF", ["lua"] = "PkgConfig::LUAJIT", ["capstone/"] = "${CMAKE_DL_LIBS}", ["histedit.h"] = "${CMAKE_DL_LIBS}",
+  ["elfutils/"] = "${CMAKE_DL_LIBS}", ["gelf.h"] = "${CMAKE_DL_LIBS}", ["libelf.h"] = "${CMAKE_DL_LIBS}",
   ["fmt/"] = "fmt::fmt", ["zlib"] = "ZLIB::ZLIB",
 }
 

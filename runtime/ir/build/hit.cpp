@@ -111,7 +111,7 @@ Value Builder::argument(uint32_t index, const std::string& what) {
     if (index < arch.args.size()) return reg(arch.args[index], int_type);
     const Value sp = reg(arch.sp, uint_type);
     const int64_t offset = arch.stack_arg + 8 * static_cast<int64_t>(index - arch.args.size());
-    return number(read(8, {sp.id, offset, Space::Kernel}, what), int_type);
+    return number(read(8, {sp.id, offset, decl_.user_pointers ? Space::User : Space::Kernel}, what), int_type);
 }
 
 // The program says by the size of its data how many it wants: as many as there are, or the module refuses it.

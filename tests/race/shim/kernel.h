@@ -68,6 +68,8 @@ static inline u64 roundup_pow_of_two(u64 n)
 	return p;
 }
 
+static inline void kpl_acts(u64 hit) { (void)hit; }
+
 struct kpl_session;
 struct vm_area_struct;
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Tracepoints, clocks, counters and watchpoints by raw ioctls: exact counts, and what the module takes from nobody. */
+/* Tracepoints, clocks, counters, watchpoints and probes in files by raw ioctls: exact counts, and what the module takes from nobody. */
 #define _GNU_SOURCE
 #include "kit.h"
 
+#include <fcntl.h>
 #include <linux/perf_event.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -154,6 +155,66 @@ static void watched(void)
 	close(fd);
 }
 
+static struct kpl_attach uprobe_in(int prog, int file, uint64_t addr)
+{
+	return (struct kpl_attach) {
+		.addr = addr, .kind = KPL_PROBE_UPROBE, .fd = file, .prog = { prog, KPL_NO_PROG, KPL_NO_PROG },
+	};
+}
+
+static volatile int passed;
+
+static __attribute__((noinline, noclone)) void come_by(void)
+{
+	passed++;
+}
+
+static void in_files(void)
+{
+	extern char __executable_start;
+	uint64_t here = (uintptr_t)come_by - (uintptr_t)&__executable_start;
+	int fd = session(), prog = load(fd, KPL_PROG_PRE, PROG(RETURN(0)));
+	int entry = load(fd, KPL_PROG_ENTRY, PROG(RETURN(0))), i;
+	int self = open("/proc/self/exe", O_RDONLY), dir = open("/", O_RDONLY), path = open("/proc/self/exe", O_PATH);
+	struct kpl_attach call = uprobe_in(entry, self, here);
+	unsigned id, call_id;
+
+	id = attach_one(fd, uprobe_in(prog, self, here));
+	EQ(attach_error(fd, uprobe_in(prog, 1000, here)), EBADF);
+	EQ(attach_error(fd, uprobe_in(prog, path, here)), EBADF);
+	EQ(attach_error(fd, uprobe_in(prog, dir, here)), EIO);
+	EQ(attach_error(fd, uprobe_in(prog, open("/proc/version", O_RDONLY), 0)), EIO);
+	EQ(attach_error(fd, uprobe_in(prog, self, 1ull << 40)), EINVAL);
+	EQ(attach_error(fd, uprobe_in(prog, self, -8ull)), EINVAL);
+	EQ(attach_error(fd, uprobe_in(entry, self, here)), EINVAL);
+	call.maxactive = 1;
+	EQ(attach_error(fd, call), EINVAL);
+	call.kind = KPL_PROBE_URETPROBE;
+	call.maxactive = KPL_MAX_ACTIVE + 1;
+	EQ(attach_error(fd, call), E2BIG);
+	call.maxactive = 1;
+	call.prog[1] = load(fd, KPL_PROG_RET, PROG(RETURN(0)));
+	call_id = attach_one(fd, call);
+	/* The files may be closed. */
+	close(self);
+	for (i = 0; i < 3; i++)
+		come_by();
+	EQ(stats(fd, id).entry.handled, 3);
+	EQ(stats(fd, call_id).entry.handled, 3);
+	EQ(stats(fd, call_id).ret.handled, 3);
+	EQ(stats(fd, call_id).outstanding, 0);
+	EQ(control(fd, KPL_CTL_DISABLE, id), 0);
+	come_by();
+	EQ(control(fd, KPL_CTL_ENABLE, id), 0);
+	come_by();
+	EQ(stats(fd, id).entry.handled, 4);
+	EQ(stats(fd, call_id).ret.handled, 5);
+	close(dir);
+	close(path);
+	close(fd);
+	come_by();
+}
+
 /* What the fields of these mean nothing for. */
 static void others_take_none(void)
 {
@@ -168,6 +229,15 @@ static void others_take_none(void)
 	a.event = 0;
 	a.len = 8;
 	EQ(attach_error(fd, a), EINVAL);
+	a.len = 0;
+	a.fd = 1;
+	EQ(attach_error(fd, a), EINVAL);
+	a.fd = 0;
+	a.semaphore = 8;
+	EQ(attach_error(fd, a), EINVAL);
+	a.semaphore = 0;
+	a.reserved = 1;
+	EQ(attach_error(fd, a), EINVAL);
 	close(fd);
 }
 
@@ -176,6 +246,7 @@ const struct test source_tests[] = {
 	{ "tracepoints: only what the kernel calls one", not_a_tracepoint },
 	{ "clocks and counters", clocks_and_counters },
 	{ "watchpoints", watched },
+	{ "probes in files", in_files },
 	{ "fields of other kinds", others_take_none },
 	{}
 };

@@ -14,6 +14,12 @@ out '^sh +[0-9]+ +[0-9]+ +[0-9]+ +[0-9.]+ +code 3$'
 out '^sh +[0-9]+ +[0-9]+ +[0-9]+ +[0-9.]+ +signal 9 \(SIGKILL\)$'
 out '^sleep +[0-9]+ +[0-9]+ +[0-9]+ +([1-9][0-9]*\.[0-9]+|0\.[5-9][0-9]*) +0$'
 
+echo 'echo one two' > typed
+run kprobe-lua -c 'bash --norc -i < typed' bashreadline
+status 0
+has_header bashreadline
+out '^[0-9:]{8} +[0-9]+ +echo one two$'
+
 touch file
 run kprobe-lua -c 'chown nobody file' capable --comm chown
 status 0

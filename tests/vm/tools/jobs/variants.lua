@@ -6,6 +6,7 @@ local calls = [[
   opensnoop --cgroup /
   execsnoop -x -T
   exitsnoop -x --per-thread -T
+  bashreadline --comm x
   capable -v -K --unique
   biolatency -Q -m -D
   biolatency -D -F

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * Calls under way in processes.  They are few, and short-lived, beside what a
+ * uprobe's trap takes: one lock for each function does.
+ */
+#include <linux/hash.h>
+#include <linux/rculist.h>
+#include <linux/sched.h>
+#include <linux/string.h>
+#include <linux/uprobes.h>
+
+#include "area.h"
+#include "compat.h"
+#include "ucall.h"
+
+#ifdef KPL_UPROBES
+
+static LIST_HEAD(kpl_ucalls_all);
+static DEFINE_SPINLOCK(kpl_ucalls_lock);
+
+static u32 kpl_ucall_size(u32 data_size)
+{
+	return sizeof(struct kpl_ucall) + 2 * data_size;
+}
+
+u64 kpl_ucalls_memory(u32 nr, u32 data_size)
+{
+	return sizeof(struct kpl_ucalls) + (u64)nr * kpl_ucall_size(data_size);
+}
+
+struct kpl_ucalls *kpl_ucalls_alloc(const struct kpl_origin *origin, u32 nr, u32 data_size)
+{
+	struct kpl_ucalls *calls = kvzalloc(sizeof(*calls), KPL_GFP);
+	u32 i;
+
+	if (!calls)
+		return NULL;
+	calls->memory = kvcalloc(nr, kpl_ucall_size(data_size), KPL_GFP);
+	if (!calls->memory) {
+		kvfree(calls);
+		return NULL;
+	}
+	spin_lock_init(&calls->lock);
+	calls->origin = origin;
+	calls->data_size = data_size;
+	for (i = 0; i < nr; i++) {
+		struct kpl_ucall *call = calls->memory + i * kpl_ucall_size(data_size);
+
+		hlist_add_head(&call->node, &calls->free);
+	}
+	spin_lock(&kpl_ucalls_lock);
+	list_add_rcu(&calls->list, &kpl_ucalls_all);
+	spin_unlock(&kpl_ucalls_lock);
+	return calls;
+}
+
+void kpl_ucalls_retire(struct kpl_ucalls *calls)
+{
+	spin_lock(&kpl_ucalls_lock);
+	list_del_rcu(&calls->list);
+	spin_unlock(&kpl_ucalls_lock);
+}
+
+void kpl_ucalls_free(struct kpl_ucalls *calls)
+{
+	kvfree(calls->memory);
+	kvfree(calls);
+}
+
+static struct hlist_head *kpl_ucall_bucket(struct kpl_ucalls *calls,
+					   const struct task_struct *task)
+{
+	return &calls->buckets[hash_ptr((void *)task, KPL_UCALL_BITS)];
+}
+
+static void kpl_ucall_drop(struct kpl_ucalls *calls, struct kpl_ucall *call)
+{
+	hlist_del(&call->node);
+	hlist_add_head(&call->node, &calls->free);
+	calls->under_way--;
+}
+
+/* Under the lock.  NULL: all are under way. */
+static struct kpl_ucall *kpl_ucall_take(struct kpl_ucalls *calls, const struct task_struct *task,
+					unsigned long sp)
+{
+	struct kpl_ucall *call;
+
+	if (hlist_empty(&calls->free))
+		return NULL;
+	call = hlist_entry(calls->free.first, struct kpl_ucall, node);
+	hlist_del(&call->node);
+	hlist_add_head(&call->node, kpl_ucall_bucket(calls, task));
+	call->task = task;
+	call->sp = sp;
+	calls->under_way++;
+	return call;
+}
+
+/* Under the lock: those of the task that lie no higher than `sp`. */
+static void kpl_ucalls_leave_up_to(struct kpl_ucalls *calls, const struct task_struct *task,
+				   unsigned long sp)
+{
+	struct hlist_node *next;
+	struct kpl_ucall *call;
+
+	hlist_for_each_entry_safe(call, next, kpl_ucall_bucket(calls, task), node)
+		if (call->task == task && call->sp <= sp)
+			kpl_ucall_drop(calls, call);
+}
+
+struct kpl_ucall *kpl_ucall_enter(struct kpl_ucalls *calls, unsigned long sp)
+{
+	struct kpl_ucall *call;
+
+	spin_lock(&calls->lock);
+	kpl_ucalls_leave_up_to(calls, current, sp);
+	call = kpl_ucall_take(calls, current, sp);
+	spin_unlock(&calls->lock);
+	return call;
+}
+
+struct kpl_ucall *kpl_ucall_leave(struct kpl_ucalls *calls, unsigned long sp)
+{
+	struct kpl_ucall *call, *found = NULL;
+
+	spin_lock(&calls->lock);
+	hlist_for_each_entry(call, kpl_ucall_bucket(calls, current), node)
+		if (call->task == current && call->sp == sp)
+			found = call;
+	if (found)
+		hlist_del_init(&found->node);
+	spin_unlock(&calls->lock);
+	return found;
+}
+
+void kpl_ucall_give(struct kpl_ucalls *calls, struct kpl_ucall *call)
+{
+	spin_lock(&calls->lock);
+	hlist_del_init(&call->node);
+	hlist_add_head(&call->node, &calls->free);
+	calls->under_way--;
+	spin_unlock(&calls->lock);
+}
+
+void kpl_ucalls_forget(struct kpl_ucalls *calls)
+{
+	struct hlist_node *next;
+	struct kpl_ucall *call;
+	u32 i;
+
+	spin_lock(&calls->lock);
+	for (i = 0; i < ARRAY_SIZE(calls->buckets); i++)
+		hlist_for_each_entry_safe(call, next, &calls->buckets[i], node)
+			kpl_ucall_drop(calls, call);
+	spin_unlock(&calls->lock);
+}
+
+void kpl_user_calls_end(const struct task_struct *task)
+{
+	struct kpl_ucalls *calls;
+
+	if (list_empty(&kpl_ucalls_all))
+		return;
+	rcu_read_lock();
+	list_for_each_entry_rcu(calls, &kpl_ucalls_all, list) {
+		if (!READ_ONCE(calls->under_way))
+			continue;
+		spin_lock(&calls->lock);
+		kpl_ucalls_leave_up_to(calls, task, ULONG_MAX);
+		spin_unlock(&calls->lock);
+	}
+	rcu_read_unlock();
+}
+
+/* The child returns from the same calls.  It does not run yet. */
+static void kpl_ucalls_fork(struct kpl_ucalls *calls, const struct task_struct *parent,
+			    const struct task_struct *child)
+{
+	struct kpl_ucall *call, *copy;
+
+	hlist_for_each_entry(call, kpl_ucall_bucket(calls, parent), node) {
+		if (call->task != parent)
+			continue;
+		/* At the bucket's head: it is not come by. */
+		copy = kpl_ucall_take(calls, child, call->sp);
+		if (copy)
+			memcpy(copy->data, call->data, calls->data_size);
+		else
+			kpl_count(calls->origin, KPL_SIDE_SECOND, KPL_C_MISSED);
+	}
+}
+
+void kpl_user_calls_fork(const struct task_struct *parent, const struct task_struct *child)
+{
+	struct kpl_ucalls *calls;
+
+	/* The kernel follows the returns of a process, not those of a new thread. */
+	if (list_empty(&kpl_ucalls_all) || !child->utask || !child->utask->return_instances)
+		return;
+	rcu_read_lock();
+	list_for_each_entry_rcu(calls, &kpl_ucalls_all, list) {
+		if (!READ_ONCE(calls->under_way))
+			continue;
+		spin_lock(&calls->lock);
+		kpl_ucalls_fork(calls, parent, child);
+		spin_unlock(&calls->lock);
+	}
+	rcu_read_unlock();
+}
+
+#else
+
+void kpl_user_calls_end(const struct task_struct *task)
+{
+}
+
+void kpl_user_calls_fork(const struct task_struct *parent, const struct task_struct *child)
+{
+}
+
+#endif

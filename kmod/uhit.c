@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * Hits in processes.  They come in the task that came by, with preemption on
+ * and nothing held that a page fault may want.  Handlers run as everywhere, with
+ * preemption off.  One that stops at memory of the process that is not
+ * resident, before it has done anything that shows, runs again after that was
+ * brought in.
+ */
+#include <linux/pagemap.h>
+#include <linux/sched/signal.h>
+#include <linux/string.h>
+#include <linux/uaccess.h>
+
+#include "compat.h"
+#include "handle.h"
+#include "ucall.h"
+#include "uhit.h"
+
+#ifdef KPL_UPROBES
+
+#define KPL_USER_RUNS	5	/* the first, and four with what it lacked */
+
+/* ------------------------------------------------------------------ handlers */
+
+struct kpl_user_hit {
+	const struct kpl_probe *pr;
+	enum kpl_side side;
+	struct pt_regs *regs;
+	struct kpl_ucall *call;		/* that it begins or ends; or NULL */
+	unsigned long addr;		/* of the process's memory, where the probe stands */
+	u64 result;			/* of the handler's last run */
+	u64 missing;			/* where it has stopped */
+};
+
+/* Where the function that was just entered will return to; 0: that can't be told. */
+static u64 kpl_user_return_address(const struct kpl_user_hit *hit)
+{
+	u64 addr = 0;
+
+	if (hit->side == KPL_SIDE_SECOND)
+		return instruction_pointer(hit->regs);
+#ifdef CONFIG_X86
+	if (copy_from_user_nofault(&addr, (void __user *)user_stack_pointer(hit->regs),
+				   sizeof(addr)))
+		return 0;
+#else
+	addr = procedure_link_pointer(hit->regs);
+#endif
+	return addr;
+}
+
+static void kpl_user_look(struct kpl_ctx *ctx, const struct kpl_user_hit *hit)
+{
+	kpl_look(ctx, &hit->pr->origin);
+	ctx->hit.addr = hit->addr;
+	if (!hit->call)
+		return;
+	ctx->hit.ret = regs_return_value(hit->regs);
+	ctx->hit.ret_addr = kpl_user_return_address(hit);
+}
+
+static noinline void kpl_user_ended(const struct kpl_user_hit *hit)
+{
+	struct kpl_ctx *ctx = kpl_ctx_here();
+	enum kpl_count counter = kpl_ended(ctx, &hit->pr->handler[hit->side], hit->result);
+
+	kpl_count(&hit->pr->origin, hit->side, counter);
+	if (counter == KPL_C_DECLINED)
+		kpl_count(&hit->pr->origin, hit->side, KPL_C_HANDLED);
+}
+
+/* The run counts for nothing: what it lacked may be brought in. */
+static bool kpl_user_lacks(const struct kpl_ctx *ctx, const struct kpl_user_hit *hit)
+{
+	return KPL_RET_REASON(hit->result) == KPL_STOP_USER_READ && !ctx->acted &&
+	       hit->pr->handler[hit->side].looks == KPL_LOOKS_AT_ALL;
+}
+
+/* Preemption off.  True: to be run again, unless this was the last time. */
+static bool kpl_user_run(struct kpl_user_hit *hit, bool last)
+{
+	const struct kpl_probe *pr = hit->pr;
+	const struct kpl_handler *handler = &pr->handler[hit->side];
+	struct kpl_ctx *ctx = kpl_ctx_here();
+	u64 cut;
+
+	hit->result = KPL_RET_SKIP;
+	if (kpl_over(pr)) {
+		if (hit->side == KPL_SIDE_SECOND)
+			kpl_count(&pr->origin, hit->side, KPL_C_SKIPPED);
+		return false;
+	}
+	if (!kpl_begin(ctx, pr, hit->side))
+		return false;
+	ctx->hit.regs = (unsigned long)hit->regs;
+	ctx->hit.data = hit->call ? (unsigned long)hit->call->data : 0;
+	if (handler->looks == KPL_LOOKS_AT_ALL)
+		kpl_user_look(ctx, hit);
+	cut = this_cpu_read(pr->origin.outcomes->side[KPL_SIDE_FIRST].n[KPL_C_TRUNCATED]);
+	hit->result = kpl_run(ctx, handler);
+	if (likely(hit->result == KPL_RET_DONE)) {
+		kpl_count(&pr->origin, hit->side, KPL_C_HANDLED);
+	} else if (!last && kpl_user_lacks(ctx, hit)) {
+		hit->missing = ctx->hit.bad_addr;
+		this_cpu_write(pr->origin.outcomes->side[KPL_SIDE_FIRST].n[KPL_C_TRUNCATED], cut);
+		kpl_end();
+		return true;
+	} else {
+		kpl_user_ended(hit);
+	}
+	kpl_end();
+	return false;
+}
+
+/* Preemption on.  What is read may go on in the next page: it is never as long as one. */
+static bool kpl_page_in(unsigned long addr)
+{
+	bool in = !fault_in_readable((const char __user *)addr, 1);
+
+	if (in)
+		(void)fault_in_readable((const char __user *)PAGE_ALIGN(addr + 1), 1);
+	return in;
+}
+
+/* `data_size`: of what the call has kept for its return. */
+static void kpl_user_handle(struct kpl_user_hit *hit, u32 data_size)
+{
+	bool again, last = false;
+	u64 *kept = NULL;
+	u32 runs = 0;
+
+	if (data_size) {
+		kept = hit->call->data + data_size / 8;
+		memcpy(kept, hit->call->data, data_size);
+	}
+	for (;;) {
+		preempt_disable();
+		again = kpl_user_run(hit, last);
+		preempt_enable();
+		if (likely(!again))
+			return;
+		last = ++runs == KPL_USER_RUNS - 1 || !kpl_page_in(hit->missing);
+		if (kept)
+			memcpy(hit->call->data, kept, data_size);
+	}
+}
+
+/* --------------------------------------------------------------------- hits */
+
+/* Whether somebody of the process that the probe is for has this memory. */
+bool kpl_uprobe_wants(const struct kpl_uprobe *u, const struct mm_struct *mm)
+{
+	const struct task_struct *leader, *task;
+	bool wants = false;
+
+	if (!u->pid)
+		return true;
+	rcu_read_lock();
+	leader = pid_task(u->pid, PIDTYPE_TGID);
+	if (leader)
+		for_each_thread(leader, task)
+			wants |= READ_ONCE(task->mm) == mm;
+	rcu_read_unlock();
+	return wants;
+}
+
+/* Refused by `when`, and counted. */
+static bool kpl_user_skipped(const struct kpl_probe *pr)
+{
+	bool skipped;
+
+	preempt_disable();
+	skipped = kpl_over(pr) || kpl_skipped(pr);
+	preempt_enable();
+	return skipped;
+}
+
+/* A process that the probe is not for need not come by again. */
+static int kpl_user_refused(const struct kpl_uprobe *u)
+{
+	return kpl_uprobe_wants(u, current->mm) ? 0 : UPROBE_HANDLER_REMOVE;
+}
+
+int kpl_hit_user(struct uprobe_consumer *uc, struct pt_regs *regs)
+{
+	const struct kpl_uprobe *u = kpl_uprobe_of(uc);
+	struct kpl_user_hit hit = {
+		.pr = u->pr, .regs = regs, .addr = instruction_pointer(regs),
+	};
+
+	if (u->pr->when.mask && kpl_user_skipped(u->pr))
+		return kpl_user_refused(u);
+	kpl_user_handle(&hit, 0);
+	return 0;
+}
+
+/* The kernel follows no more of a task's calls, and tells nobody. */
+static bool kpl_user_too_deep(void)
+{
+	return current->utask && current->utask->depth >= MAX_URETPROBE_DEPTH;
+}
+
+int kpl_hit_user_call(struct uprobe_consumer *uc, struct pt_regs *regs)
+{
+	const struct kpl_uprobe *u = kpl_uprobe_of(uc);
+	const struct kpl_probe *pr = u->pr;
+	struct kpl_user_hit hit = {
+		.pr = pr, .regs = regs, .addr = instruction_pointer(regs),
+	};
+
+	if (pr->when.mask && kpl_user_skipped(pr))
+		return kpl_user_refused(u);
+	if (kpl_over(pr))
+		return 0;
+	hit.call = kpl_user_too_deep() ? NULL : kpl_ucall_enter(u->calls, user_stack_pointer(regs));
+	if (!hit.call) {
+		kpl_count(&pr->origin, KPL_SIDE_FIRST, KPL_C_MISSED);
+		return 0;
+	}
+	if (pr->handler[KPL_SIDE_FIRST].run)
+		kpl_user_handle(&hit, 0);
+	else
+		kpl_count(&pr->origin, KPL_SIDE_FIRST, KPL_C_HANDLED);
+	if (hit.result != KPL_RET_DONE || !pr->handler[KPL_SIDE_SECOND].run)
+		kpl_ucall_give(u->calls, hit.call);
+	return 0;
+}
+
+/* Of a call that was declined, or began before the probe was armed, nothing is known. */
+int kpl_hit_user_return(struct uprobe_consumer *uc, unsigned long func, struct pt_regs *regs)
+{
+	const struct kpl_uprobe *u = kpl_uprobe_of(uc);
+	struct kpl_user_hit hit = {
+		.pr = u->pr, .side = KPL_SIDE_SECOND, .regs = regs, .addr = func,
+		.call = kpl_ucall_leave(u->calls, user_stack_pointer(regs) - KPL_POPPED),
+	};
+
+	if (!hit.call)
+		return 0;
+	kpl_user_handle(&hit, u->calls->data_size);
+	kpl_ucall_give(u->calls, hit.call);
+	return 0;
+}
+
+#endif

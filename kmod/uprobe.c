@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * Probes in programs and libraries: user space names a file and a place in it,
+ * and every process that maps it is probed, now and later.  Process context.
+ *
+ * The kernel puts the breakpoints where one of a file's probes wants them, and
+ * a child inherits them: what a probe is for is asked at each hit.
+ */
+#include <linux/file.h>
+#include <linux/fs.h>
+#include <linux/pid.h>
+#include <linux/pid_namespace.h>
+#include <linux/slab.h>
+#include <linux/uprobes.h>
+
+#include "area.h"
+#include "compat.h"
+#include "stats.h"
+#include "ucall.h"
+#include "uhit.h"
+#include "uprobe.h"
+
+#ifdef KPL_UPROBES
+
+#ifdef KPL_HAVE_UPROBE_HANDLE
+static bool kpl_uprobe_filter(struct uprobe_consumer *uc, struct mm_struct *mm)
+#else
+static bool kpl_uprobe_filter(struct uprobe_consumer *uc, enum uprobe_filter_ctx ctx,
+			      struct mm_struct *mm)
+#endif
+{
+	return kpl_uprobe_wants(kpl_uprobe_of(uc), mm);
+}
+
+#ifdef KPL_HAVE_UPROBE_HANDLE
+static int kpl_uprobe_register(struct kpl_uprobe *u)
+{
+	u->handle = uprobe_register(u->inode, u->pr->origin.addr, u->pr->semaphore, &u->consumer);
+	return PTR_ERR_OR_ZERO(u->handle);
+}
+
+static void kpl_uprobe_unregister(struct kpl_uprobe *u)
+{
+	uprobe_unregister_nosync(u->handle, &u->consumer);
+}
+
+static void kpl_uprobes_wait(void)
+{
+	uprobe_unregister_sync();
+}
+#else
+static int kpl_uprobe_register(struct kpl_uprobe *u)
+{
+	return uprobe_register_refctr(u->inode, u->pr->origin.addr, u->pr->semaphore,
+				      &u->consumer);
+}
+
+/* Waits for those who are in a handler. */
+static void kpl_uprobe_unregister(struct kpl_uprobe *u)
+{
+	uprobe_unregister(u->inode, u->pr->origin.addr, &u->consumer);
+}
+
+static void kpl_uprobes_wait(void)
+{
+}
+#endif
+
+static u32 kpl_user_data_size(const struct kpl_prog *first, const struct kpl_prog *second)
+{
+	return max(first ? first->data_size : 0, second ? second->data_size : 0);
+}
+
+static u64 kpl_uprobe_memory(const struct kpl_attach *a, const struct kpl_prog **progs)
+{
+	return sizeof(struct kpl_uprobe);
+}
+
+static u64 kpl_uretprobe_memory(const struct kpl_attach *a, const struct kpl_prog **progs)
+{
+	return sizeof(struct kpl_uprobe) +
+	       kpl_ucalls_memory(a->maxactive ?: KPL_UCALLS,
+				 kpl_user_data_size(progs[KPL_SIDE_FIRST],
+						    progs[KPL_SIDE_SECOND]));
+}
+
+static void kpl_uprobe_free(struct kpl_probe *pr)
+{
+	struct kpl_uprobe *u = pr->user;
+
+	if (!u)
+		return;
+	if (u->calls)
+		kpl_ucalls_free(u->calls);
+	if (u->file)
+		fput(u->file);
+	put_pid(u->pid);
+	kfree(u);
+}
+
+/* A process that is not there any more can't be told apart at registration. */
+static struct pid *kpl_uprobe_pid(const struct kpl_when *when)
+{
+	struct pid *pid = NULL;
+
+	if (when->mask & KPL_WHEN_PID) {
+		rcu_read_lock();
+		pid = get_pid(find_pid_ns(when->pid, &init_pid_ns));
+		rcu_read_unlock();
+	}
+	return pid;
+}
+
+/* The file is held open: what it is on can't be unmounted meanwhile. */
+static int kpl_uprobe_open(struct kpl_uprobe *u)
+{
+	u->file = fget(u->pr->fd);
+	if (!u->file)
+		return -EBADF;
+	u->inode = d_real_inode(u->file->f_path.dentry);
+	if (!S_ISREG(u->inode->i_mode))
+		return -EIO;
+	return u->pr->origin.addr >> 63 || u->pr->semaphore >> 63 ? -EINVAL : 0;
+}
+
+static int kpl_uprobe_add_one(struct kpl_probe *pr)
+{
+	const struct kpl_handler *handler = pr->handler;
+	struct kpl_uprobe *u = kzalloc(sizeof(*u), KPL_GFP);
+	int err;
+
+	if (!u)
+		return -ENOMEM;
+	pr->user = u;
+	u->pr = pr;
+	u->pid = kpl_uprobe_pid(&pr->when);
+	u->consumer.filter = u->pid ? kpl_uprobe_filter : NULL;
+	u->consumer.handler = kpl_hit_user;
+	err = kpl_uprobe_open(u);
+	if (err || pr->ops == &kpl_uprobe_ops)
+		return err;
+	u->consumer.handler = kpl_hit_user_call;
+	if (handler[KPL_SIDE_SECOND].run)
+		u->consumer.ret_handler = kpl_hit_user_return;
+	u->calls = kpl_ucalls_alloc(&pr->origin, pr->maxactive ?: KPL_UCALLS,
+				    kpl_user_data_size(handler[KPL_SIDE_FIRST].prog,
+						       handler[KPL_SIDE_SECOND].prog));
+	return u->calls ? 0 : -ENOMEM;
+}
+
+static void kpl_uprobe_add(struct kpl_probe **prs, u32 nr)
+{
+	u32 i;
+
+	for (i = 0; i < nr; i++) {
+		prs[i]->error = kpl_uprobe_add_one(prs[i]);
+		prs[i]->added = !prs[i]->error;
+		kpl_step(prs[i]);
+	}
+}
+
+static void kpl_uprobe_arm(struct kpl_probe **prs, u32 nr)
+{
+	u32 i;
+
+	for (i = 0; i < nr; i++) {
+		if (prs[i]->armed)
+			prs[i]->error = 0;
+		else
+			prs[i]->error = kpl_interrupted(prs[i]) ? -EINTR :
+						kpl_uprobe_register(prs[i]->user);
+		prs[i]->armed = !prs[i]->error;
+		kpl_step(prs[i]);
+		cond_resched();
+	}
+}
+
+/* Calls under way are not followed any more. */
+static void kpl_uprobe_disarm(struct kpl_probe **prs, u32 nr)
+{
+	bool any = false;
+	u32 i;
+
+	for (i = 0; i < nr; i++) {
+		prs[i]->error = 0;
+		if (!prs[i]->armed)
+			continue;
+		kpl_uprobe_unregister(prs[i]->user);
+		any = true;
+		cond_resched();
+	}
+	if (any)
+		kpl_uprobes_wait();
+	for (i = 0; i < nr; i++) {
+		prs[i]->armed = false;
+		if (prs[i]->user->calls)
+			kpl_ucalls_forget(prs[i]->user->calls);
+	}
+}
+
+static void kpl_uprobe_remove(struct kpl_probe **prs, u32 nr)
+{
+	u32 i;
+
+	kpl_uprobe_disarm(prs, nr);
+	for (i = 0; i < nr; i++) {
+		if (prs[i]->user->calls)
+			kpl_ucalls_retire(prs[i]->user->calls);
+		prs[i]->added = false;
+	}
+}
+
+static enum kpl_probe_state kpl_uprobe_state(struct kpl_probe *pr)
+{
+	return pr->armed ? KPL_STATE_ARMED : KPL_STATE_DISABLED;
+}
+
+static void kpl_uprobe_stats(struct kpl_probe *pr, struct kpl_probe_stats *out)
+{
+	kpl_counts_read(&pr->origin, KPL_SIDE_FIRST, &out->entry);
+}
+
+/* The return is read first: it never seems to be ahead of the entry. */
+static void kpl_uretprobe_stats(struct kpl_probe *pr, struct kpl_probe_stats *out)
+{
+	struct kpl_counts *entry = &out->entry;
+
+	kpl_counts_read(&pr->origin, KPL_SIDE_SECOND, &out->ret);
+	smp_rmb();	/* as above */
+	out->declined = kpl_counter_read(&pr->origin, KPL_SIDE_FIRST, KPL_C_DECLINED);
+	kpl_counts_read(&pr->origin, KPL_SIDE_FIRST, entry);
+	out->dropped = entry->faults + entry->errors + entry->overruns;
+	if (pr->user && pr->user->calls)
+		out->outstanding = READ_ONCE(pr->user->calls->under_way);
+}
+
+#else
+
+static u64 kpl_uprobe_memory(const struct kpl_attach *a, const struct kpl_prog **progs)
+{
+	return 0;
+}
+
+static void kpl_uprobe_add(struct kpl_probe **prs, u32 nr)
+{
+	u32 i;
+
+	for (i = 0; i < nr; i++)
+		prs[i]->error = -EOPNOTSUPP;
+}
+
+/* None is ever added: nothing else is called. */
+#define kpl_uretprobe_memory	kpl_uprobe_memory
+#define kpl_uprobe_arm		NULL
+#define kpl_uprobe_disarm	NULL
+#define kpl_uprobe_remove	NULL
+#define kpl_uprobe_free		NULL
+#define kpl_uprobe_state	NULL
+#define kpl_uprobe_stats	NULL
+#define kpl_uretprobe_stats	NULL
+#endif
+
+const struct kpl_probe_ops kpl_uprobe_ops = {
+	.kind = KPL_PROBE_UPROBE,
+	.takes_file = true,
+	.memory = kpl_uprobe_memory,
+	.kinds = { KPL_PROG_PRE, KPL_PROG_KINDS, KPL_PROG_KINDS },
+	.run[KPL_OP_ADD] = kpl_uprobe_add,
+	.run[KPL_OP_ARM] = kpl_uprobe_arm,
+	.run[KPL_OP_DISARM] = kpl_uprobe_disarm,
+	.run[KPL_OP_REMOVE] = kpl_uprobe_remove,
+	.free = kpl_uprobe_free,
+	.state = kpl_uprobe_state,
+	.stats = kpl_uprobe_stats,
+};
+
+const struct kpl_probe_ops kpl_uretprobe_ops = {
+	.kind = KPL_PROBE_URETPROBE,
+	.takes_file = true,
+	.maxactive = KPL_MAX_ACTIVE,
+	.memory = kpl_uretprobe_memory,
+	.kinds = { KPL_PROG_ENTRY, KPL_PROG_RET, KPL_PROG_KINDS },
+	.run[KPL_OP_ADD] = kpl_uprobe_add,
+	.run[KPL_OP_ARM] = kpl_uprobe_arm,
+	.run[KPL_OP_DISARM] = kpl_uprobe_disarm,
+	.run[KPL_OP_REMOVE] = kpl_uprobe_remove,
+	.free = kpl_uprobe_free,
+	.state = kpl_uprobe_state,
+	.stats = kpl_uretprobe_stats,
+};

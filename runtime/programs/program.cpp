@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: MIT
+#include "programs/program.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <utility>
+
+#include "programs/elf_libraries.hpp"
+
+namespace kpl {
+namespace {
+
+constexpr const char* debug_files = "/usr/lib/debug/.build-id/";
+
+// An open ELF file of libelf's; what it gives out lives as long.
+class ElfView {
+  public:
+    static Result<ElfView> open(int fd, const std::string& path) {
+        const LibElf* lib = TRY(LibElf::load());
+        ElfView view(lib, lib->elf_begin(fd, ELF_C_READ_MMAP, nullptr));
+        if (!view.elf_ || lib->elf_kind(view.elf_) != ELF_K_ELF)
+            return Error{Errc::script, fmt::format("{} is no ELF file: neither a program nor a library", path)};
+        return view;
+    }
+    ElfView(ElfView&& other) noexcept : lib_(other.lib_), elf_(std::exchange(other.elf_, nullptr)) {}
+    ElfView(const ElfView&) = delete;
+    ElfView& operator=(const ElfView&) = delete;
+    ~ElfView() {
+        if (elf_) lib_->elf_end(elf_);
+    }
+
+    const LibElf& lib() const { return *lib_; }
+    Elf* get() const { return elf_; }
+
+    void each_section(const std::function<void(Elf_Scn*, const GElf_Shdr&)>& visit) const {
+        for (Elf_Scn* section = nullptr; (section = lib_->elf_nextscn(elf_, section));) {
+            GElf_Shdr header;
+            if (lib_->gelf_getshdr(section, &header)) visit(section, header);
+        }
+    }
+
+  private:
+    ElfView(const LibElf* lib, Elf* elf) : lib_(lib), elf_(elf) {}
+    const LibElf* lib_;
+    Elf* elf_;
+};
+
+void read_symbols(const ElfView& view, Elf_Scn* section, const GElf_Shdr& header, std::vector<ProgramSymbol>& into) {
+    Elf_Data* data = view.lib().elf_getdata(section, nullptr);
+    if (!data || header.sh_entsize == 0) return;
+    const auto count = static_cast<int>(header.sh_size / header.sh_entsize);
+    for (int i = 0; i < count; i++) {
+        GElf_Sym symbol;
+        if (!view.lib().gelf_getsym(data, i, &symbol)) break;
+        const int type = GELF_ST_TYPE(symbol.st_info);
+        const bool code = type == STT_FUNC || type == STT_GNU_IFUNC || type == STT_NOTYPE;
+        if (!code || symbol.st_shndx == SHN_UNDEF || symbol.st_shndx == SHN_ABS || symbol.st_value == 0) continue;
+        const char* name = view.lib().elf_strptr(view.get(), header.sh_link, symbol.st_name);
+        if (!name || !*name) continue;
+        into.push_back({name, symbol.st_value, symbol.st_size, type != STT_NOTYPE, type == STT_GNU_IFUNC});
+    }
+}
+
+std::string build_id_of(const ElfView& view) {
+    std::string text;
+    view.each_section([&](Elf_Scn* section, const GElf_Shdr& header) {
+        if (header.sh_type != SHT_NOTE || !text.empty()) return;
+        Elf_Data* data = view.lib().elf_getdata(section, nullptr);
+        GElf_Nhdr note;
+        size_t name_at, desc_at;
+        for (size_t at = 0; data && (at = view.lib().gelf_getnote(data, at, &note, &name_at, &desc_at)) > 0;) {
+            const auto* bytes = static_cast<const uint8_t*>(data->d_buf);
+            if (note.n_type != NT_GNU_BUILD_ID || note.n_namesz != 4 || std::memcmp(bytes + name_at, "GNU", 4) != 0)
+                continue;
+            for (size_t i = 0; i < note.n_descsz; i++) text += fmt::format("{:02x}", bytes[desc_at + i]);
+        }
+    });
+    return text;
+}
+
+// What begins in the same place is one function: its first name, of a function rather than of a label, counts.
+void tidy(std::vector<ProgramSymbol>& symbols) {
+    std::stable_sort(symbols.begin(), symbols.end(), [](const ProgramSymbol& a, const ProgramSymbol& b) {
+        if (a.address != b.address) return a.address < b.address;
+        if (a.is_function != b.is_function) return a.is_function;
+        return a.name < b.name;
+    });
+    const auto same = [](const ProgramSymbol& a, const ProgramSymbol& b) {
+        return a.address == b.address && a.name == b.name;
+    };
+    symbols.erase(std::unique(symbols.begin(), symbols.end(), same), symbols.end());
+}
+
+}  // namespace
+
+Result<std::shared_ptr<Program>> Program::open(const std::string& path, uint16_t machine) {
+    std::shared_ptr<Program> program(new Program);
+    program->path_ = path;
+    program->fd_.reset(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    if (!program->fd_) return Error{Errc::script, fmt::format("{}: {}", path, std::strerror(errno))};
+    struct stat file {};
+    if (::fstat(program->fd_.get(), &file) != 0 || !S_ISREG(file.st_mode))
+        return Error{Errc::script, fmt::format("{} is no file that can be run", path)};
+    program->device_ = file.st_dev;
+    program->inode_ = file.st_ino;
+    TRY(program->read_head(machine));
+    return program;
+}
+
+Result<void> Program::read_head(uint16_t machine) {
+    const ElfView view = TRY(ElfView::open(fd_.get(), path_));
+    GElf_Ehdr head;
+    if (!view.lib().gelf_getehdr(view.get(), &head))
+        return Error{Errc::script, fmt::format("{}: {}", path_, view.lib().elf_errmsg(view.lib().elf_errno()))};
+    if (head.e_machine != machine)
+        return Error{Errc::script,
+                     head.e_machine == EM_386 || head.e_machine == EM_ARM
+                         ? fmt::format("{} is a program of 32 bits: only those of 64 bits can be probed", path_)
+                         : fmt::format("{} is for another machine than this one", path_)};
+    if (head.e_type != ET_EXEC && head.e_type != ET_DYN)
+        return Error{Errc::script, fmt::format("{} is neither a program nor a shared library", path_)};
+    size_t count = 0;
+    view.lib().elf_getphdrnum(view.get(), &count);
+    for (size_t i = 0; i < count; i++) {
+        GElf_Phdr segment;
+        if (view.lib().gelf_getphdr(view.get(), static_cast<int>(i), &segment) && segment.p_type == PT_LOAD)
+            segments_.push_back({segment.p_vaddr, segment.p_offset, segment.p_filesz, (segment.p_flags & PF_X) != 0});
+    }
+    return {};
+}
+
+Result<void> Program::add_symbols(int fd, bool only_full) {
+    const ElfView view = TRY(ElfView::open(fd, path_));
+    view.each_section([&](Elf_Scn* section, const GElf_Shdr& header) {
+        const bool full = header.sh_type == SHT_SYMTAB;
+        if (!full && (only_full || header.sh_type != SHT_DYNSYM)) return;
+        if (full) stripped_ = false;
+        read_symbols(view, section, header, *symbols_);
+    });
+    return {};
+}
+
+Result<const std::vector<ProgramSymbol>*> Program::symbols() {
+    if (symbols_) return &*symbols_;
+    symbols_.emplace();
+    TRY(add_symbols(fd_.get(), false));
+    if (const std::string id = build_id(); stripped_ && id.size() > 2) {
+        const std::string debug = debug_files + id.substr(0, 2) + "/" + id.substr(2) + ".debug";
+        const UniqueFd fd(::open(debug.c_str(), O_RDONLY | O_CLOEXEC));
+        if (fd) TRY(add_symbols(fd.get(), true));
+    }
+    std::erase_if(*symbols_, [this](const ProgramSymbol& symbol) { return !file_offset(symbol.address); });
+    tidy(*symbols_);
+    return &*symbols_;
+}
+
+Result<std::vector<ProgramSymbol>> Program::find(std::string_view name) {
+    std::vector<ProgramSymbol> found;
+    for (const ProgramSymbol& symbol : *TRY(symbols()))
+        if (symbol.name == name) found.push_back(symbol);
+    return found;
+}
+
+Result<std::optional<ProgramSymbol>> Program::at(uint64_t address) {
+    const std::vector<ProgramSymbol>& all = *TRY(symbols());
+    auto after = std::upper_bound(all.begin(), all.end(), address,
+                                  [](uint64_t value, const ProgramSymbol& symbol) { return value < symbol.address; });
+    for (int looks = 0; after != all.begin() && looks < 16; looks++) {
+        --after;
+        if (address == after->address || address - after->address < after->size) {
+            while (after != all.begin() && std::prev(after)->address == after->address) --after;
+            return std::optional(*after);
+        }
+    }
+    const LibDw* lib = TRY(LibDw::load());
+    const ElfView view = TRY(ElfView::open(fd_.get(), path_));
+    Dwarf_CFI* const frames = lib->dwarf_getcfi_elf(view.get());
+    Dwarf_Frame* frame = nullptr;
+    std::optional<ProgramSymbol> found;
+    if (frames && lib->dwarf_cfi_addrframe(frames, address, &frame) == 0) {
+        Dwarf_Addr start = 0, end = 0;
+        lib->dwarf_frame_info(frame, &start, &end, nullptr);
+        found = ProgramSymbol{"", start, end - start};
+        std::free(frame);
+    }
+    if (frames) lib->dwarf_cfi_end(frames);
+    return found;
+}
+
+std::optional<uint64_t> Program::file_offset(uint64_t address) const {
+    for (const Segment& segment : segments_)
+        if (segment.code && address - segment.address < segment.size) return address - segment.address + segment.offset;
+    return std::nullopt;
+}
+
+std::vector<uint8_t> Program::code(uint64_t address, size_t size) const {
+    std::vector<uint8_t> bytes(size);
+    const auto offset = file_offset(address);
+    const ssize_t n = offset ? ::pread(fd_.get(), bytes.data(), size, static_cast<off_t>(*offset)) : 0;
+    bytes.resize(n > 0 ? static_cast<size_t>(n) : 0);
+    return bytes;
+}
+
+std::string Program::build_id() const {
+    const auto view = ElfView::open(fd_.get(), path_);
+    return view ? build_id_of(*view) : "";
+}
+
+}  // namespace kpl

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+// Program: an ELF file that processes run or map: its functions, and where they lie in the file.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+#include "base/unique_fd.hpp"
+
+namespace kpl {
+
+// Addresses are those of the file, as nm and objdump print them.
+struct ProgramSymbol {
+    std::string name;
+    uint64_t address = 0, size = 0;
+    bool is_function = true;  // else a label
+    bool indirect = false;    // gives the address of the function that is called in its place (IFUNC)
+};
+
+// The libraries' files, which are loaded when a program is first looked into: who runs this elsewhere takes them along.
+std::vector<const char*> elf_libraries();
+
+class Program {
+  public:
+    // The errors say what is wrong with the file. Machines other than `machine` (EM_X86_64…) are refused.
+    static Result<std::shared_ptr<Program>> open(const std::string& path, uint16_t machine);
+
+    const std::string& path() const { return path_; }
+    int fd() const { return fd_.get(); }
+    uint64_t device() const { return device_; }
+    uint64_t inode() const { return inode_; }
+
+    // Of .symtab, also that of the separate debug file, and .dynsym; ascending by address, none twice.
+    Result<const std::vector<ProgramSymbol>*> symbols();
+    bool stripped() const { return stripped_; }  // known after symbols(): it has names for what it exports alone
+
+    // All of that name.
+    Result<std::vector<ProgramSymbol>> find(std::string_view name);
+    // The function that covers the address, by its symbol or else by what unwinders are told; then it has no name.
+    Result<std::optional<ProgramSymbol>> at(uint64_t address);
+    // Nothing: no code of the file is there.
+    std::optional<uint64_t> file_offset(uint64_t address) const;
+    // As many as lie there.
+    std::vector<uint8_t> code(uint64_t address, size_t size) const;
+    // "4fcb712aa6…"; empty: it has none.
+    std::string build_id() const;
+
+  private:
+    struct Segment {
+        uint64_t address, offset, size;
+        bool code;
+    };
+    Program() = default;
+    Result<void> read_head(uint16_t machine);
+    Result<void> add_symbols(int fd, bool only_full);
+
+    std::string path_;
+    UniqueFd fd_;
+    uint64_t device_ = 0, inode_ = 0;
+    std::vector<Segment> segments_;
+    std::optional<std::vector<ProgramSymbol>> symbols_;
+    bool stripped_ = true;
+};
+
+}  // namespace kpl

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Calls functions of its own, so often and with such values that both are known: `uprobed NAME N`.
+ *	add	add(i, 2 * i), i from 1 to N
+ *	nine	nine(1, 2, … 9), N times
+ *	fact	fact(N), recursively
+ *	threads	4 threads, each fact(3) N times
+ *	fork	inside forks(), N times; the child returns from it, too, and then calls add(1, 2)
+ *	jump	jumps(i) leaves by longjmp, N times; then add(1, 2)
+ *	exec	execs() runs `uprobed add N`
+ *	pages	text(s) with a string that is in no page of the process, over the end of one, N times; then a bad address
+ *	loop	add(1, 2) again and again
+ *	wait	waits(N) prints a line and never returns
+ */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define CALLED __attribute__((noinline, noclone, noipa))
+
+static const char *self;
+static jmp_buf back;
+static volatile long sink;
+
+CALLED long add(long a, long b)
+{
+	return sink = a + b;
+}
+
+CALLED long nine(long a, long b, long c, long d, long e, long f, long g, long h, long i)
+{
+	return sink = a + b + c + d + e + f + g + h + i;
+}
+
+CALLED long fact(long n)
+{
+	return sink = n < 2 ? 1 : n * fact(n - 1);
+}
+
+CALLED int forks(void)
+{
+	int child = fork();
+
+	sink = child;
+	return child ? 1 : 0;
+}
+
+CALLED void jumps(long n)
+{
+	sink = n;
+	longjmp(back, 1);
+}
+
+CALLED void execs(const char *n)
+{
+	execl(self, self, "add", n, NULL);
+	sink = 0;
+}
+
+CALLED long text(const char *s)
+{
+	return sink = s != NULL;
+}
+
+CALLED void waits(long n)
+{
+	sink = n;
+	printf("waits\n");
+	fflush(stdout);
+	for (;;)
+		pause();
+}
+
+static void *of_thread(void *n)
+{
+	for (long i = 0; i < (long)n; i++)
+		fact(3);
+	return NULL;
+}
+
+static void threads(long n)
+{
+	pthread_t ids[4];
+
+	for (int i = 0; i < 4; i++)
+		pthread_create(&ids[i], NULL, of_thread, (void *)n);
+	for (int i = 0; i < 4; i++)
+		pthread_join(ids[i], NULL);
+}
+
+/* "page 1 goes on in page 2", the first part in one, the rest in the next; of a file, so that it can be taken away. */
+static void pages(long n)
+{
+	FILE *file = tmpfile();
+	long size = sysconf(_SC_PAGESIZE);
+
+	if (!file || fseek(file, size - 7, SEEK_SET) || fputs("page 1 goes on in page 2", file) < 0 || fflush(file))
+		exit(1);
+	for (; n > 0; n--) {
+		char *map = mmap(NULL, 2 * size, PROT_READ, MAP_PRIVATE, fileno(file), 0);
+
+		/* Pages around a fault are not mapped with it. */
+		madvise(map, 2 * size, MADV_RANDOM);
+		text(map + size - 7);
+		munmap(map, 2 * size);
+	}
+	text((const char *)0x10000);
+}
+
+int main(int argc, char **argv)
+{
+	const char *name = argc > 1 ? argv[1] : "";
+	long n = argc > 2 ? atol(argv[2]) : 0;
+
+	self = "/proc/self/exe";
+	if (!strcmp(name, "add")) {
+		for (long i = 1; i <= n; i++)
+			add(i, 2 * i);
+	} else if (!strcmp(name, "nine")) {
+		for (; n > 0; n--)
+			nine(1, 2, 3, 4, 5, 6, 7, 8, 9);
+	} else if (!strcmp(name, "fact")) {
+		fact(n);
+	} else if (!strcmp(name, "threads")) {
+		threads(n);
+	} else if (!strcmp(name, "fork")) {
+		for (; n > 0; n--) {
+			if (!forks()) {
+				add(1, 2);
+				_exit(0);
+			}
+			wait(NULL);
+		}
+	} else if (!strcmp(name, "jump")) {
+		for (volatile long i = 0; i < n; i++)
+			if (!setjmp(back))
+				jumps(i);
+		add(1, 2);
+	} else if (!strcmp(name, "exec")) {
+		execs(argv[2]);
+	} else if (!strcmp(name, "pages")) {
+		pages(n);
+	} else if (!strcmp(name, "loop")) {
+		for (;; usleep(1000))
+			add(1, 2);
+	} else if (!strcmp(name, "wait")) {
+		waits(n);
+	} else {
+		return 2;
+	}
+	return 0;
+}
