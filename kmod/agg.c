@@ -20,6 +20,13 @@
 
 /* ------------------------------------------------------------------- update */
 
+/* A key on its way to its cell. */
+struct kpl_agg_key {
+	const u64 *words;
+	u32 nr;		/* that tell it from others */
+	u64 hash;
+};
+
 static __always_inline struct kpl_agg_cell *kpl_cell(const struct kpl_agg *agg,
 						     const struct kpl_agg_view *view, u32 nr)
 {
@@ -28,7 +35,7 @@ static __always_inline struct kpl_agg_cell *kpl_cell(const struct kpl_agg *agg,
 
 static noinline struct kpl_agg_cell *kpl_cell_new(const struct kpl_agg *agg,
 						  const struct kpl_agg_view *view, u64 *slot,
-						  const u64 *key, u64 hash)
+						  const struct kpl_agg_key *key)
 {
 	u64 used = view->bank->used;
 	struct kpl_agg_cell *cell;
@@ -38,33 +45,44 @@ static noinline struct kpl_agg_cell *kpl_cell_new(const struct kpl_agg *agg,
 		return NULL;
 	}
 	cell = kpl_cell(agg, view, used);
-	kpl_words_copy((u64 *)(cell + 1), key, agg->shape.key_size / 8);
-	*slot = (hash >> 32) << 32 | (used + 1);
+	kpl_key_copy(&agg->shape, (u64 *)(cell + 1), key->words, key->nr);
+	*slot = (key->hash >> 32) << 32 | (used + 1);
 	/* The reader sees the key of each cell that it takes for used. */
-	smp_store_release(&cell->hash, (u32)(hash >> 32));
+	smp_store_release(&cell->hash, (u32)(key->hash >> 32));
 	/* Nor does it look at a cell before. */
 	smp_store_release(&view->bank->used, used + 1);
 	return cell;
 }
 
-/* The cell of a key, made if there is none; NULL when there is no room. */
-static struct kpl_agg_cell *kpl_cell_of(const struct kpl_agg *agg, const struct kpl_agg_view *view,
-					const u64 *key)
+/* The cell that a slot of the index leads to; NULL: it is another key's. */
+static __always_inline struct kpl_agg_cell *kpl_cell_at(const struct kpl_agg *agg,
+							const struct kpl_agg_view *view, u64 slot,
+							const struct kpl_agg_key *key)
 {
-	u64 hash = kpl_key_hash(&agg->shape, key);
+	struct kpl_agg_cell *cell;
+
+	if (slot >> 32 != key->hash >> 32)
+		return NULL;
+	cell = kpl_cell(agg, view, (u32)slot - 1);
+	return kpl_key_equal((u64 *)(cell + 1), key->words, key->nr) ? cell : NULL;
+}
+
+/* The cell of a key, made if there is none; NULL when there is no room. */
+static noinline struct kpl_agg_cell *kpl_cell_of(const struct kpl_agg *agg,
+						 const struct kpl_agg_view *view,
+						 const struct kpl_agg_key *key)
+{
 	u32 mask = agg->index_size - 1;
-	u32 at = hash & mask, steps;
+	u32 at = key->hash & mask, steps;
 
 	for (steps = 0; steps < KPL_MAX_STEPS; steps++, at = (at + 1) & mask) {
 		u64 slot = view->index[at];
 		struct kpl_agg_cell *cell;
 
 		if (!slot)
-			return kpl_cell_new(agg, view, &view->index[at], key, hash);
-		if (slot >> 32 != hash >> 32)
-			continue;
-		cell = kpl_cell(agg, view, (u32)slot - 1);
-		if (kpl_key_equal(&agg->shape, (u64 *)(cell + 1), key))
+			return kpl_cell_new(agg, view, &view->index[at], key);
+		cell = kpl_cell_at(agg, view, slot, key);
+		if (cell)
 			return cell;
 	}
 	view->bank->lost++;
@@ -103,12 +121,19 @@ static __always_inline u64 kpl_update(const struct kpl_agg *agg, u64 *value, u64
 	return 1;
 }
 
-static noinline u64 kpl_add_keyed(const struct kpl_agg *agg, const u64 *key, u64 n)
+/* Most keys are there, and where their hash says. */
+static __always_inline u64 kpl_add_keyed(const struct kpl_agg *agg, const u64 *words, u32 nr, u64 n)
 {
 	const struct kpl_agg_view *view = this_cpu_read(agg->cpu->now);
-	struct kpl_agg_cell *cell = kpl_cell_of(agg, view, key);
+	const struct kpl_agg_key key = {
+		.words = words, .nr = nr, .hash = kpl_key_hash(&agg->shape, words, nr),
+	};
+	u64 slot = view->index[key.hash & (agg->index_size - 1)];
+	struct kpl_agg_cell *cell = kpl_cell_at(agg, view, slot, &key);
 
-	return cell ? kpl_update(agg, (void *)(cell + 1) + agg->shape.key_size, n) : 0;
+	if (unlikely(!cell))
+		cell = kpl_cell_of(agg, view, &key);
+	return likely(cell) ? kpl_update(agg, (void *)(cell + 1) + agg->shape.key_size, n) : 0;
 }
 
 u64 kpl_h_agg_add(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
@@ -116,7 +141,8 @@ u64 kpl_h_agg_add(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 	const struct kpl_agg *agg = (const struct kpl_agg *)r2;
 
 	if (agg->shape.key_size)
-		return kpl_add_keyed(agg, (const u64 *)r3, r4);
+		return kpl_add_keyed(agg, (const u64 *)r3,
+				     kpl_key_words(&agg->shape, (const u64 *)r3), r4);
 	return kpl_update(agg, this_cpu_read(agg->cpu->value), r4);
 }
 
@@ -140,8 +166,28 @@ u64 kpl_h_add_hist(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 	return 1;
 }
 
+/* The key is a number. */
+u64 kpl_h_add_at_number(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
+{
+	return kpl_add_keyed((const struct kpl_agg *)r2, (const u64 *)r3, 1, r4);
+}
+
+/* A string of at most 16 bytes, such as a command's name. */
+u64 kpl_h_add_at_name(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
+{
+	const u64 *key = (const u64 *)r3;
+	u32 len = key[0];
+	const u64 name[] = { key[0], len ? key[1] : 0, len > 8 ? key[2] : 0 };
+
+	return kpl_add_keyed((const struct kpl_agg *)r2, name, ARRAY_SIZE(name), r4);
+}
+
 s32 kpl_agg_helper(const struct kpl_agg *agg)
 {
+	if (agg->shape.key_size == 8)
+		return KPL_H_ADD_AT_NUMBER;
+	if (agg->shape.key_size == KPL_STR_SIZE(16) && agg->shape.key_string == 1)
+		return KPL_H_ADD_AT_NAME;
 	if (agg->shape.key_size)
 		return KPL_H_agg_add;
 	if (agg->update == KPL_UPDATE_ADD)

@@ -49,10 +49,14 @@ void kpl_agg_clear(struct kpl_agg *agg);	/* returns when the old bank is quiet *
 enum {
 	KPL_H_ADD_NUMBER = KPL_H_END_,
 	KPL_H_ADD_HIST,
+	KPL_H_ADD_AT_NUMBER,
+	KPL_H_ADD_AT_NAME,
 	KPL_HELPERS		/* with all that helpers.def has */
 };
 
 u64 kpl_h_add_number(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5);
 u64 kpl_h_add_hist(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5);
+u64 kpl_h_add_at_number(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5);
+u64 kpl_h_add_at_name(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5);
 
 #endif
