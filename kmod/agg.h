@@ -13,7 +13,7 @@
 /* One bank of an aggregation, as its CPU uses it. */
 struct kpl_agg_view {
 	struct kpl_agg_bank *bank;	/* its cells follow */
-	u64 *index;			/* keyed: hash << 32 | cell + 1 */
+	u64 *index;			/* keyed: see kpl_index_slot(); 0: empty */
 };
 
 /* Both are read once for each update. */
@@ -32,6 +32,7 @@ struct kpl_agg {
 	struct kpl_area area;
 	u64 *index;			/* of all CPUs and banks */
 	u32 index_size;			/* slots of one, a power of two; 0: no key */
+	u32 index_mask;
 	u32 cell_size;
 	u64 bank_size;
 	u64 epoch;

@@ -17,12 +17,13 @@ struct kpl_shape {
 /* How many words of the key tell it from others. */
 static __always_inline u32 kpl_key_words(const struct kpl_shape *shape, const u64 *key)
 {
-	u32 words = shape->key_size / 8, len;
+	u32 words = shape->key_size / 8, len, used;
 
 	if (!shape->key_string)
 		return words;
 	len = ((const struct kpl_str *)(key + shape->key_string - 1))->len;
-	return min(words, shape->key_string + len / 8 + !!(len % 8));
+	used = shape->key_string + len / 8 + !!(len % 8);
+	return used < words ? used : words;
 }
 
 static __always_inline u64 kpl_mix(u64 a, u64 b)

@@ -109,11 +109,11 @@ TEST_CASE("blacklist: what does not read as a list of ranges is none") {
         kernel.put(addr, value);
         return kernel.walk();
     };
-    CHECK_FALSE(without(entries[1] + 8, entries[2]));     // another one before it
-    CHECK_FALSE(without(entries[1] + 24, text + 32));     // ends where it begins
-    CHECK_FALSE(without(entries[1] + 16, 0x1000));        // user space
-    CHECK_FALSE(without(entries[1], 0));                  // leads nowhere
-    CHECK_FALSE(without(entries[1], 0xffff888001005ff0)); // across a page's end
-    CHECK_FALSE(without(entries[3], entries[0]));         // a ring without its head
-    CHECK_FALSE(without(head + 8, entries[2]));           // the last one has come meanwhile
+    CHECK_FALSE(without(entries[1] + 8, entries[2]));      // another one before it
+    CHECK_FALSE(without(entries[1] + 24, text + 32));      // ends where it begins
+    CHECK_FALSE(without(entries[1] + 16, 0x1000));         // user space
+    CHECK_FALSE(without(entries[1], 0));                   // leads nowhere
+    CHECK_FALSE(without(entries[1], 0xffff888001005ff0));  // across a page's end
+    CHECK_FALSE(without(entries[3], entries[0]));          // a ring without its head
+    CHECK_FALSE(without(head + 8, entries[2]));            // the last one has come meanwhile
 }
