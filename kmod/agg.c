@@ -20,7 +20,10 @@
 
 /* ------------------------------------------------------------------- update */
 
-/* What the index has of a cell: the upper half of its key's hash, and where in the bank it lies, in words. */
+/*
+ * What the index has of a cell: the upper half of its key's hash, and where in
+ * the bank it lies, in words.
+ */
 static __always_inline u64 kpl_index_slot(u64 hash, u64 at)
 {
 	return (hash >> 32) << 32 | at / sizeof(u64);
@@ -176,7 +179,10 @@ u64 kpl_h_add_at_number(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 	return kpl_add_keyed(agg, key, 1, kpl_key_hash(&agg->shape, key, 1), sizeof(*key), r4);
 }
 
-/* A string of 9 to 16 bytes at most, such as a command's name: one or two words of it are looked at. */
+/*
+ * A string of 9 to 16 bytes at most, such as a command's name: one or two words
+ * of it are looked at.
+ */
 u64 kpl_h_add_at_name(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 {
 	const struct kpl_agg *agg = (const struct kpl_agg *)r2;

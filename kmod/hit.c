@@ -179,11 +179,14 @@ ftrace_func_t kpl_hit_trace_for(const struct kpl_probe *pr)
 		kpl_hit_trace_plain, kpl_hit_trace_call, kpl_hit_trace_all,
 	};
 
+	enum kpl_looks looks = pr->handler[KPL_SIDE_FIRST].looks;
+
 	if (pr->around)
 		return kpl_hit_trace_around;
 	/* A fault handler has the registers, too. */
-	return hits[max(pr->handler[KPL_SIDE_FIRST].looks,
-			pr->handler[KPL_HANDLER_FAULT].run ? KPL_LOOKS_AT_CALL : KPL_LOOKS_NOWHERE)];
+	if (pr->handler[KPL_HANDLER_FAULT].run)
+		looks = max(looks, KPL_LOOKS_AT_CALL);
+	return hits[looks];
 }
 
 /* Of many.  `plain`: none of them looks at anything, nor has more than one handler. */

@@ -55,7 +55,7 @@ class Assignment {
     struct SlotUse {
         uint32_t uses = 0;
         bool written = false;
-        uint32_t limit = 0;  // of the string that one helper, and nothing else, writes there
+        uint32_t limit = 0;   // of the string that one helper, and nothing else, writes there
         bool filled = false;  // to its limit
     };
 
@@ -87,8 +87,7 @@ class Assignment {
             };
             if (const auto* memory = std::get_if<ir::SlotOperand>(&inst.operands[i])) touch(memory->slot, 0);
             const auto* string = std::get_if<ir::StrOperand>(&inst.operands[i]);
-            if (string && string->str.where == StrRef::Where::Slot)
-                touch(string->str.index, string->str.limit);
+            if (string && string->str.where == StrRef::Where::Slot) touch(string->str.index, string->str.limit);
         }
         for (const auto* fields : {&inst.fields, &inst.value_fields})
             for (const FieldStore& field : *fields)

@@ -66,7 +66,8 @@ void add_owners(std::vector<SystemProbe>& probes, Kallsyms& symbols, Types& type
     }
 }
 
-// Functions that ftrace traces, but for those that it traces for a kprobe, and what keeps its set of direct calls alive.
+// Functions that ftrace traces, but for those that it traces for a kprobe, and what keeps its set of direct calls
+// alive.
 void add_traced(std::vector<SystemProbe>& probes, Kallsyms& symbols) {
     const auto traced = read_traced();
     if (!traced) return;
