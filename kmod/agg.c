@@ -20,26 +20,35 @@
 
 /* ------------------------------------------------------------------- update */
 
-static __always_inline struct kpl_agg_cell *kpl_cell(const struct kpl_agg *agg,
-						     const struct kpl_agg_view *view, u32 nr)
+/*
+ * What the index has of a cell: the upper half of its key's hash, and where in
+ * the bank it lies, in words.
+ */
+static __always_inline u64 kpl_index_slot(u64 hash, u64 at)
 {
-	return (void *)(view->bank + 1) + (u64)nr * agg->cell_size;
+	return (hash >> 32) << 32 | at / sizeof(u64);
 }
 
-static noinline struct kpl_agg_cell *kpl_cell_new(const struct kpl_agg *agg,
-						  const struct kpl_agg_view *view, u64 *slot,
-						  const u64 *key, u64 hash)
+/* The cell that a slot leads to; NULL: it is another key's, or none's. */
+static __always_inline struct kpl_agg_cell *kpl_cell_at(const struct kpl_agg_view *view, u64 slot,
+							u64 hash)
 {
-	u64 used = view->bank->used;
+	return slot >> 32 == hash >> 32 ? (void *)((u64 *)view->bank + (u32)slot) : NULL;
+}
+
+static struct kpl_agg_cell *kpl_cell_new(const struct kpl_agg *agg, const struct kpl_agg_view *view,
+					 u64 *slot, const u64 *key, u32 words, u64 hash)
+{
+	u64 used = view->bank->used, at = sizeof(*view->bank) + used * agg->cell_size;
 	struct kpl_agg_cell *cell;
 
 	if (used == agg->shape.max_entries) {
 		view->bank->lost++;
 		return NULL;
 	}
-	cell = kpl_cell(agg, view, used);
-	kpl_words_copy((u64 *)(cell + 1), key, agg->shape.key_size / 8);
-	*slot = (hash >> 32) << 32 | (used + 1);
+	cell = (void *)view->bank + at;
+	kpl_key_copy(&agg->shape, (u64 *)(cell + 1), key, words);
+	*slot = kpl_index_slot(hash, at);
 	/* The reader sees the key of each cell that it takes for used. */
 	smp_store_release(&cell->hash, (u32)(hash >> 32));
 	/* Nor does it look at a cell before. */
@@ -51,20 +60,18 @@ static noinline struct kpl_agg_cell *kpl_cell_new(const struct kpl_agg *agg,
 static struct kpl_agg_cell *kpl_cell_of(const struct kpl_agg *agg, const struct kpl_agg_view *view,
 					const u64 *key)
 {
-	u64 hash = kpl_key_hash(&agg->shape, key);
-	u32 mask = agg->index_size - 1;
-	u32 at = hash & mask, steps;
+	u32 words = kpl_key_words(&agg->shape, key);
+	u64 hash = kpl_key_hash(&agg->shape, key, words);
+	u32 at = hash & agg->index_mask, steps;
 
-	for (steps = 0; steps < KPL_MAX_STEPS; steps++, at = (at + 1) & mask) {
+	for (steps = 0; steps < KPL_MAX_STEPS; steps++, at = (at + 1) & agg->index_mask) {
 		u64 slot = view->index[at];
 		struct kpl_agg_cell *cell;
 
 		if (!slot)
-			return kpl_cell_new(agg, view, &view->index[at], key, hash);
-		if (slot >> 32 != hash >> 32)
-			continue;
-		cell = kpl_cell(agg, view, (u32)slot - 1);
-		if (kpl_key_equal(&agg->shape, (u64 *)(cell + 1), key))
+			return kpl_cell_new(agg, view, &view->index[at], key, words, hash);
+		cell = kpl_cell_at(view, slot, hash);
+		if (cell && kpl_key_equal((u64 *)(cell + 1), key, words))
 			return cell;
 	}
 	view->bank->lost++;
@@ -103,22 +110,45 @@ static __always_inline u64 kpl_update(const struct kpl_agg *agg, u64 *value, u64
 	return 1;
 }
 
-static noinline u64 kpl_add_keyed(const struct kpl_agg *agg, const u64 *key, u64 n)
+/* Wherever the key is, and whatever is added to. */
+static noinline u64 kpl_add_searched(const struct kpl_agg *agg, const u64 *key, u64 n)
 {
-	const struct kpl_agg_view *view = this_cpu_read(agg->cpu->now);
-	struct kpl_agg_cell *cell = kpl_cell_of(agg, view, key);
+	struct kpl_agg_cell *cell = kpl_cell_of(agg, this_cpu_read(agg->cpu->now), key);
 
 	return cell ? kpl_update(agg, (void *)(cell + 1) + agg->shape.key_size, n) : 0;
+}
+
+/*
+ * To the only word of a key's value.  Most keys are there, and where their hash
+ * says: what is left to the other function has nothing of this one's to keep.
+ */
+static __always_inline u64 kpl_add_keyed(const struct kpl_agg *agg, const u64 *key, u32 words,
+					 u64 hash, u32 size, u64 n)
+{
+	const struct kpl_agg_view *view = this_cpu_read(agg->cpu->now);
+	u64 slot = view->index[hash & agg->index_mask];
+	struct kpl_agg_cell *cell = kpl_cell_at(view, slot, hash);
+
+	if (unlikely(!cell || !kpl_key_equal((u64 *)(cell + 1), key, words)))
+		return kpl_add_searched(agg, key, n);
+	*(u64 *)((void *)(cell + 1) + size) += n;
+	return 1;
 }
 
 u64 kpl_h_agg_add(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 {
 	const struct kpl_agg *agg = (const struct kpl_agg *)r2;
+	const u64 *key = (const u64 *)r3;
+	u32 words;
 
 	kpl_acts(r1);
-	if (agg->shape.key_size)
-		return kpl_add_keyed(agg, (const u64 *)r3, r4);
-	return kpl_update(agg, this_cpu_read(agg->cpu->value), r4);
+	if (!agg->shape.key_size)
+		return kpl_update(agg, this_cpu_read(agg->cpu->value), r4);
+	if (agg->update != KPL_UPDATE_ADD)
+		return kpl_add_searched(agg, key, r4);
+	words = kpl_key_words(&agg->shape, key);
+	return kpl_add_keyed(agg, key, words, kpl_key_hash(&agg->shape, key, words),
+			     agg->shape.key_size, r4);
 }
 
 /*
@@ -143,14 +173,48 @@ u64 kpl_h_add_hist(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 	return 1;
 }
 
+/* The key is a number. */
+u64 kpl_h_add_at_number(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
+{
+	const struct kpl_agg *agg = (const struct kpl_agg *)r2;
+	const u64 *key = (const u64 *)r3;
+
+	kpl_acts(r1);
+	return kpl_add_keyed(agg, key, 1, kpl_key_hash(&agg->shape, key, 1), sizeof(*key), r4);
+}
+
+/*
+ * A string of 9 to 16 bytes at most, such as a command's name: one or two words
+ * of it are looked at.
+ */
+u64 kpl_h_add_at_name(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
+{
+	const struct kpl_agg *agg = (const struct kpl_agg *)r2;
+	const u64 *key = (const u64 *)r3;
+	u32 len = key[0];
+
+	kpl_acts(r1);
+	if (likely(len - 1 < 8))
+		return kpl_add_keyed(agg, key, 2, kpl_key_hash(&agg->shape, key, 2),
+				     KPL_STR_SIZE(16), r4);
+	if (likely(len))
+		return kpl_add_keyed(agg, key, 3, kpl_key_hash(&agg->shape, key, 3),
+				     KPL_STR_SIZE(16), r4);
+	return kpl_add_searched(agg, key, r4);
+}
+
 s32 kpl_agg_helper(const struct kpl_agg *agg)
 {
-	if (agg->shape.key_size)
-		return KPL_H_agg_add;
-	if (agg->update == KPL_UPDATE_ADD)
-		return KPL_H_ADD_NUMBER;
-	if (agg->update == KPL_UPDATE_POWERS)
+	if (agg->update == KPL_UPDATE_POWERS && !agg->shape.key_size)
 		return KPL_H_ADD_HIST;
+	if (agg->update != KPL_UPDATE_ADD)
+		return KPL_H_agg_add;
+	if (!agg->shape.key_size)
+		return KPL_H_ADD_NUMBER;
+	if (agg->shape.key_size == sizeof(u64))
+		return KPL_H_ADD_AT_NUMBER;
+	if (agg->shape.key_size == KPL_STR_SIZE(16) && agg->shape.key_string == 1)
+		return KPL_H_ADD_AT_NAME;
 	return KPL_H_agg_add;
 }
 
@@ -181,6 +245,7 @@ u64 kpl_agg_memory(struct kpl_agg *agg)
 		return U64_MAX;
 	if (agg->shape.key_size)
 		agg->index_size = roundup_pow_of_two(4 * max(agg->shape.max_entries, 4u));
+	agg->index_mask = agg->index_size - 1;
 	plan = kpl_agg_plan(agg);
 	return kpl_area_memory(&plan) +
 	       (u64)agg->index_size * sizeof(u64) * KPL_BANKS * nr_cpu_ids;

@@ -13,7 +13,7 @@
 /* One bank of an aggregation, as its CPU uses it. */
 struct kpl_agg_view {
 	struct kpl_agg_bank *bank;	/* its cells follow */
-	u64 *index;			/* keyed: hash << 32 | cell + 1 */
+	u64 *index;			/* keyed: see kpl_index_slot(); 0: empty */
 };
 
 /* Both are read once for each update. */
@@ -32,6 +32,7 @@ struct kpl_agg {
 	struct kpl_area area;
 	u64 *index;			/* of all CPUs and banks */
 	u32 index_size;			/* slots of one, a power of two; 0: no key */
+	u32 index_mask;
 	u32 cell_size;
 	u64 bank_size;
 	u64 epoch;
@@ -49,10 +50,14 @@ void kpl_agg_clear(struct kpl_agg *agg);	/* returns when the old bank is quiet *
 enum {
 	KPL_H_ADD_NUMBER = KPL_H_END_,
 	KPL_H_ADD_HIST,
+	KPL_H_ADD_AT_NUMBER,
+	KPL_H_ADD_AT_NAME,
 	KPL_HELPERS		/* with all that helpers.def has */
 };
 
 u64 kpl_h_add_number(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5);
 u64 kpl_h_add_hist(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5);
+u64 kpl_h_add_at_number(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5);
+u64 kpl_h_add_at_name(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5);
 
 #endif

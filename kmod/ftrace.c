@@ -61,7 +61,6 @@ static struct kpl_trace *kpl_trace_alloc(u32 nr, bool full_regs, bool moves)
 	t->sites = kvcalloc(nr, sizeof(*t->sites), KPL_GFP);
 	t->shift = min(64 - bits, 63u);
 	t->mask = (1u << bits) - 1;
-	t->ops.func = nr == 1 ? kpl_hit_trace_one : kpl_hit_trace_many;
 	t->ops.flags = FTRACE_OPS_FL_PERMANENT | (full_regs ? FTRACE_OPS_FL_SAVE_REGS : 0) |
 		       (moves ? FTRACE_OPS_FL_IPMODIFY : 0);
 	if (!t->slots || !t->probes || !t->sites) {
@@ -280,6 +279,9 @@ static void kpl_trace_make(struct kpl_probe **prs, u32 nr, bool full_regs, bool 
 		prs[i]->added = true;
 		kpl_step(prs[i]);
 	}
+	if (t)	/* a single slot is of one probe alone */
+		t->ops.func = t->mask ? kpl_hit_traces_for(t->probes, t->nr_probes) :
+					kpl_hit_trace_for(t->probes[0]);
 }
 
 static void kpl_ftrace_add(struct kpl_probe **prs, u32 nr)

@@ -114,13 +114,15 @@ struct kpl_found {
 	u32 *link;		/* what points to the entry, or the end of the chain */
 	struct kpl_entry *entry;	/* NULL: absent */
 	u64 hash;
+	u32 words;		/* of the key */
 };
 
 static bool kpl_find(struct kpl_hash *map, const u64 *key, struct kpl_found *p)
 {
 	u32 steps;
 
-	p->hash = kpl_key_hash(&map->shape, key);
+	p->words = kpl_key_words(&map->shape, key);
+	p->hash = kpl_key_hash(&map->shape, key, p->words);
 	p->bucket = &map->buckets[p->hash & map->mask];
 	p->entry = NULL;
 	if (!kpl_lock(map, p->bucket))
@@ -130,7 +132,7 @@ static bool kpl_find(struct kpl_hash *map, const u64 *key, struct kpl_found *p)
 		struct kpl_entry *entry = kpl_entry(map, *p->link);
 
 		if (entry->hash == p->hash >> 32 &&
-		    kpl_key_equal(&map->shape, kpl_entry_key(entry), key)) {
+		    kpl_key_equal(kpl_entry_key(entry), key, p->words)) {
 			p->entry = entry;
 			break;
 		}
@@ -152,7 +154,7 @@ static struct kpl_entry *kpl_insert(struct kpl_hash *map, const u64 *key, struct
 	entry = kpl_entry(map, at);
 	WRITE_ONCE(entry->next, 0);
 	entry->hash = p->hash >> 32;
-	kpl_copy(kpl_entry_key(entry), key, map->shape.key_size);
+	kpl_key_copy(&map->shape, kpl_entry_key(entry), key, p->words);
 	kpl_words_zero(kpl_entry_value(map, entry), map->shape.value_size / 8);
 	WRITE_ONCE(entry->bucket, p->hash & map->mask);
 	/* Whoever sees it in use sees its bucket: kpl_hash_entry(). */

@@ -149,7 +149,8 @@ static noinline void kpl_run_around(const struct kpl_probe *pr, struct kpl_hit *
 	instruction_pointer_set(regs, ip);
 }
 
-static __always_inline void kpl_handle_traced(const struct kpl_probe *pr, struct pt_regs *regs)
+static __always_inline void kpl_handle_traced(const struct kpl_probe *pr, struct pt_regs *regs,
+					      enum kpl_looks looks, bool around)
 {
 	struct kpl_ctx *ctx = kpl_ctx_here();
 
@@ -161,11 +162,13 @@ static __always_inline void kpl_handle_traced(const struct kpl_probe *pr, struct
 	}
 	ctx->begun = 1;
 	barrier();
-	ctx->hit.regs = (unsigned long)regs;
-	if (unlikely(pr->around)) {
+	/* Where that is not known when this is compiled, to store is shorter than to ask. */
+	if (!__builtin_constant_p(looks) || looks != KPL_LOOKS_NOWHERE)
+		ctx->hit.regs = (unsigned long)regs;
+	if (unlikely(around)) {
 		kpl_run_around(pr, &ctx->hit, regs);
 	} else {
-		if (pr->handler[KPL_SIDE_FIRST].looks == KPL_LOOKS_AT_ALL)
+		if (looks == KPL_LOOKS_AT_ALL)
 			kpl_look(ctx, &pr->origin);
 		kpl_run_traced(pr, ctx, KPL_SIDE_FIRST);
 	}
@@ -173,23 +176,50 @@ static __always_inline void kpl_handle_traced(const struct kpl_probe *pr, struct
 }
 
 /* Any context.  Tear-down does not lean on RCU alone, so it need not be watching. */
-void kpl_hit_trace_one(unsigned long ip, unsigned long parent, struct ftrace_ops *ops,
-		       struct ftrace_regs *fregs)
+static __always_inline void kpl_hit_trace(const struct kpl_trace *t, struct ftrace_regs *fregs,
+					  enum kpl_looks looks, bool around)
 {
-	const struct kpl_trace *t = container_of(ops, struct kpl_trace, ops);
 	const struct kpl_probe *pr;
 
 	preempt_disable_notrace();
 	pr = READ_ONCE(t->slots->first);
 	if (likely(pr))
-		kpl_handle_traced(pr, kpl_ftrace_regs(fregs));
+		kpl_handle_traced(pr, kpl_ftrace_regs(fregs), looks, around);
 	preempt_enable_notrace();
 }
 
-void kpl_hit_trace_many(unsigned long ip, unsigned long parent, struct ftrace_ops *ops,
-			struct ftrace_regs *fregs)
+#define KPL_TRACE_HIT(name, looks, around)						\
+	static void kpl_hit_trace_##name(unsigned long ip, unsigned long parent,		\
+					 struct ftrace_ops *ops, struct ftrace_regs *fregs)	\
+	{										\
+		kpl_hit_trace(container_of(ops, struct kpl_trace, ops), fregs, looks, around);	\
+	}
+
+KPL_TRACE_HIT(plain, KPL_LOOKS_NOWHERE, false)
+KPL_TRACE_HIT(call, KPL_LOOKS_AT_CALL, false)
+KPL_TRACE_HIT(all, KPL_LOOKS_AT_ALL, false)
+KPL_TRACE_HIT(around, KPL_LOOKS_AT_ALL, true)
+
+ftrace_func_t kpl_hit_trace_for(const struct kpl_probe *pr)
 {
-	const struct kpl_trace *t = container_of(ops, struct kpl_trace, ops);
+	static const ftrace_func_t hits[] = {
+		kpl_hit_trace_plain, kpl_hit_trace_call, kpl_hit_trace_all,
+	};
+
+	enum kpl_looks looks = pr->handler[KPL_SIDE_FIRST].looks;
+
+	if (pr->around)
+		return kpl_hit_trace_around;
+	/* A fault handler has the registers, too. */
+	if (pr->handler[KPL_HANDLER_FAULT].run)
+		looks = max(looks, KPL_LOOKS_AT_CALL);
+	return hits[looks];
+}
+
+/* Of many.  `plain`: none of them looks at anything, nor has more than one handler. */
+static __always_inline void kpl_hit_traces(const struct kpl_trace *t, unsigned long ip,
+					   struct ftrace_regs *fregs, bool plain)
+{
 	const struct kpl_trace_slot *slot = &t->slots[kpl_trace_hash(t, ip)];
 	const struct kpl_probe *pr;
 
@@ -197,7 +227,31 @@ void kpl_hit_trace_many(unsigned long ip, unsigned long parent, struct ftrace_op
 	while (unlikely(slot->site != ip && slot->site))
 		slot = slot == &t->slots[t->mask] ? t->slots : slot + 1;
 	for (pr = READ_ONCE(slot->first); pr; pr = READ_ONCE(pr->same))
-		kpl_handle_traced(pr, kpl_ftrace_regs(fregs));
+		kpl_handle_traced(pr, kpl_ftrace_regs(fregs),
+				  plain ? KPL_LOOKS_NOWHERE : pr->handler[KPL_SIDE_FIRST].looks,
+				  !plain && pr->around);
 	preempt_enable_notrace();
+}
+
+static void kpl_hit_traces_plain(unsigned long ip, unsigned long parent, struct ftrace_ops *ops,
+				 struct ftrace_regs *fregs)
+{
+	kpl_hit_traces(container_of(ops, struct kpl_trace, ops), ip, fregs, true);
+}
+
+static void kpl_hit_traces_any(unsigned long ip, unsigned long parent, struct ftrace_ops *ops,
+			       struct ftrace_regs *fregs)
+{
+	kpl_hit_traces(container_of(ops, struct kpl_trace, ops), ip, fregs, false);
+}
+
+ftrace_func_t kpl_hit_traces_for(struct kpl_probe *const *prs, u32 nr)
+{
+	u32 i;
+
+	for (i = 0; i < nr; i++)
+		if (kpl_hit_trace_for(prs[i]) != kpl_hit_trace_plain)
+			return kpl_hit_traces_any;
+	return kpl_hit_traces_plain;
 }
 #endif

@@ -17,11 +17,12 @@ int kpl_hit_around(struct kprobe *kp, struct pt_regs *regs);
 int kpl_hit_nothing(struct kprobe *kp, struct pt_regs *regs);
 
 #ifdef KPL_TRACES
-/* Preemption may be on. */
-void kpl_hit_trace_one(unsigned long ip, unsigned long parent, struct ftrace_ops *ops,
-		       struct ftrace_regs *fregs);
-void kpl_hit_trace_many(unsigned long ip, unsigned long parent, struct ftrace_ops *ops,
-			struct ftrace_regs *fregs);
+/*
+ * What a trace of one probe, or of many, calls, with preemption on or off: it
+ * prepares no more than their handlers look at.
+ */
+ftrace_func_t kpl_hit_trace_for(const struct kpl_probe *pr);
+ftrace_func_t kpl_hit_traces_for(struct kpl_probe *const *prs, u32 nr);
 #endif
 
 #endif

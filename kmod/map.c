@@ -43,6 +43,8 @@ static int kpl_map_check(const struct kpl_map_create *arg)
 		return -EINVAL;
 	if (hash ? !arg->key_size || !arg->value_size : arg->value_size)
 		return -EINVAL;
+	if (arg->key_string > arg->key_size / 8 || arg->reserved)
+		return -EINVAL;
 	if (arg->key_size > KPL_MAX_KEY || arg->value_size > KPL_MAX_VALUE ||
 	    arg->max_entries > KPL_MAX_ENTRIES)
 		return -E2BIG;
@@ -56,6 +58,7 @@ static void kpl_map_init(struct kpl_map *map, const struct kpl_map_create *arg)
 		.key_size = arg->key_size,
 		.value_size = arg->value_size,
 		.max_entries = arg->max_entries ?: KPL_DEFAULT_ENTRIES,
+		.key_string = arg->key_string,
 		.seed = get_random_u64(),
 	};
 	if (kpl_map_is_agg(map)) {

@@ -134,7 +134,7 @@ static struct kpl_probe *kpl_probe_create(struct kpl_session *s, const struct kp
 		return ERR_PTR(ops->maxactive ? -E2BIG : -EINVAL);
 	if (!ops->takes_event && (a->period || a->event || a->len))
 		return ERR_PTR(-EINVAL);
-	if (a->reserved || (!ops->takes_file && (a->semaphore || a->fd)))
+	if (!ops->takes_file && (a->semaphore || a->fd))
 		return ERR_PTR(-EINVAL);
 	err = kpl_probe_progs(s, ops, a, progs) ?:
 	      kpl_probe_changes(s, ops, a, progs, &returns);

@@ -3,15 +3,28 @@
 #ifndef KPL_SHAPE_H
 #define KPL_SHAPE_H
 
-#include "core/core.h"
+#include "words.h"
 
 /* First in both, so that it is a map's. */
 struct kpl_shape {
 	u32 kind;			/* enum kpl_map_kind */
 	u32 key_size, value_size;	/* bytes, multiples of 8 */
 	u32 max_entries;
+	u32 key_string;			/* as in struct kpl_map_create */
 	u64 seed;
 };
+
+/* How many words of the key tell it from others. */
+static __always_inline u32 kpl_key_words(const struct kpl_shape *shape, const u64 *key)
+{
+	u32 words = shape->key_size / 8, len, used;
+
+	if (!shape->key_string)
+		return words;
+	len = ((const struct kpl_str *)(key + shape->key_string - 1))->len;
+	used = shape->key_string + len / 8 + !!(len % 8);
+	return used < words ? used : words;
+}
 
 static __always_inline u64 kpl_mix(u64 a, u64 b)
 {
@@ -21,24 +34,32 @@ static __always_inline u64 kpl_mix(u64 a, u64 b)
 }
 
 /* Seeded: who chooses keys can't choose collisions.  Never 0 in the upper half. */
-static __always_inline u64 kpl_key_hash(const struct kpl_shape *shape, const u64 *key)
+static __always_inline u64 kpl_key_hash(const struct kpl_shape *shape, const u64 *key, u32 words)
 {
 	u64 hash = shape->seed;
 	u32 i;
 
-	for (i = 0; i < shape->key_size / 8; i++)
+	for (i = 0; i < words; i++)
 		hash = kpl_mix(hash ^ key[i], 0x9e3779b97f4a7c15ull);
 	return hash >> 32 ? hash : hash | 1ull << 32;
 }
 
-static __always_inline bool kpl_key_equal(const struct kpl_shape *shape, const u64 *a, const u64 *b)
+/* The word with the length is among them: of equal keys, both have that many. */
+static __always_inline bool kpl_key_equal(const u64 *a, const u64 *b, u32 words)
 {
 	u32 i;
 
-	for (i = 0; i < shape->key_size / 8; i++)
+	for (i = 0; i < words; i++)
 		if (a[i] != b[i])
 			return false;
 	return true;
+}
+
+static __always_inline void kpl_key_copy(const struct kpl_shape *shape, u64 *to, const u64 *key,
+					 u32 words)
+{
+	kpl_words_copy(to, key, words);
+	kpl_words_zero(to + words, shape->key_size / 8 - words);
 }
 
 #endif

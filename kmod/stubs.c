@@ -25,6 +25,7 @@
 #include <linux/stop_machine.h>
 #include <linux/workqueue.h>
 
+#include "kept.h"
 #include "stubs.h"
 
 /* What the assembly reads and writes; nobody else's. */
@@ -408,11 +409,13 @@ MODULE_PARM_DESC(calls, "Calls under way of functions that have or had return pr
 
 static int __init kpl_stubs_init(void)
 {
+	kpl_kept_init();
 	return 0;
 }
 
 static void __exit kpl_stubs_exit(void)
 {
+	kpl_kept_exit();
 	cancel_delayed_work_sync(&kpl_drain_work);
 }
 

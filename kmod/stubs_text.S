@@ -150,6 +150,10 @@ SYM_FUNC_START_LOCAL(kpl_stub_go_on)
 	RET
 SYM_FUNC_END(kpl_stub_go_on)
 
+SYM_FUNC_START(kpl_kept_nothing)
+	RET
+SYM_FUNC_END(kpl_kept_nothing)
+
 #define KPL_STUB_ONE(n)		STUB_OF_ONE n, 0;
 #define KPL_STUB_ONE_STACK(n)	STUB_OF_ONE n, 1;
 #define KPL_STUB_MANY(n)	STUB_OF_MANY n, 0;

@@ -100,7 +100,7 @@ for _, kind in ipairs(core.probe_kinds) do -- runtime/ir/probe_kinds.hpp
   if kind.at_functions then own.via = "via" end
   for name, check in pairs(({ perf = { every = "every" }, watch = { len = "len", on = "on" } })[kind.name] or {}) do own[name] = check end
   if kind.follows_calls then own.maxactive, own.data = "maxactive", "data" end
-  if kind.by_direct then own.via = "via_return" end
+  if kind.by_direct and kind.at_functions then own.via = "via_return" end
   options[kind.name] = own
 end
 registry.options = options

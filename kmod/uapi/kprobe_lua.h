@@ -297,6 +297,13 @@ struct kpl_map_create {
 	__u64 bank_size;	/* out */
 	__u64 mmap_off;		/* out */
 	__u64 mmap_size;	/* out */
+	/*
+	 * in: which word of the key, counted from 1, heads a struct kpl_str
+	 * that ends it; 0: there is none.  What stands behind that string in
+	 * its field tells no keys apart, and is 0 in those that are kept.
+	 */
+	__u32 key_string;
+	__u32 reserved;		/* 0 */
 };
 
 /* Leads each bank of an aggregation. */

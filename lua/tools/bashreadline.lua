@@ -10,8 +10,7 @@ TIME      PID     COMMAND
 14:07:30  124     echo one two
 
 Every bash is seen, also those that start later, and each line as it was entered, before bash
-makes anything of it. Where bash takes readline from a library, -s names it:
--s libreadline.]],
+makes anything of it. Where bash takes readline from a library, name that: -s libreadline.]],
 }
 
 local lines = event()

@@ -55,7 +55,8 @@ class Assignment {
     struct SlotUse {
         uint32_t uses = 0;
         bool written = false;
-        uint32_t comm_limit = 0;  // of the comm() that writes it, when that is the only writer
+        uint32_t limit = 0;   // of the string that one helper, and nothing else, writes there
+        bool filled = false;  // to its limit
     };
 
     // A field that waits for the offsets of areas.
@@ -65,10 +66,11 @@ class Assignment {
         uint32_t offset;
     };
 
-    void write(SlotId slot, uint32_t comm_limit = 0) {
+    void write(SlotId slot, uint32_t limit = 0, bool filled = false) {
         SlotUse& use = slots_[slot];
         use.uses++;
-        use.comm_limit = use.written ? 0 : comm_limit;
+        use.limit = use.written ? 0 : limit;
+        use.filled = filled;
         use.written = true;
     }
 
@@ -77,16 +79,15 @@ class Assignment {
         if (inst.op == Opcode::LoadSlot) slots_[inst.slot].uses++;
         if (inst.op == Opcode::StoreSlot || inst.op == Opcode::MapGet) write(inst.slot);
         for (size_t i = 0; i < inst.operands.size(); i++) {
-            auto touch = [&](SlotId slot, uint32_t comm_limit) {
+            auto touch = [&](SlotId slot, uint32_t limit) {
                 if (helper_writes(inst.helper, i))
-                    write(slot, comm_limit);
+                    write(slot, limit, inst.helper == KPL_H_comm);
                 else
                     slots_[slot].uses++;
             };
             if (const auto* memory = std::get_if<ir::SlotOperand>(&inst.operands[i])) touch(memory->slot, 0);
             const auto* string = std::get_if<ir::StrOperand>(&inst.operands[i]);
-            if (string && string->str.where == StrRef::Where::Slot)
-                touch(string->str.index, inst.helper == KPL_H_comm ? string->str.limit : 0);
+            if (string && string->str.where == StrRef::Where::Slot) touch(string->str.index, string->str.limit);
         }
         for (const auto* fields : {&inst.fields, &inst.value_fields})
             for (const FieldStore& field : *fields)
@@ -94,12 +95,13 @@ class Assignment {
                     slots_[str->index].uses += !inline_literal(function_, field) || inst.op == Opcode::Emit;
     }
 
-    // Does the string's own helper write exactly what the field is to hold?
-    bool fills_field(const FieldStore& field) const {
+    // Does the string's own helper write exactly what the field is to hold? `rest`: something else than 0 may stand
+    // behind the string.
+    bool fills_field(const FieldStore& field, bool rest) const {
         const StrRef* str = slot_string(field);
         if (!str) return false;
         const SlotUse& use = slots_[str->index];
-        return use.comm_limit == field.limit && str->offset == 0;
+        return use.limit && use.limit == field.limit && str->offset == 0 && (use.filled || rest);
     }
 
     int new_area(uint32_t size) {
@@ -117,17 +119,20 @@ class Assignment {
         const Inst& inst = function_.insts[id];
         switch (inst.op) {
             case Opcode::MapSet:
-                place(inst.value_fields, inst.value_size, result_.value[id], shared_value_, stack_value_);
+                place(inst.value_fields, inst.value_size, result_.value[id], shared_value_, stack_value_, false);
                 [[fallthrough]];
             case Opcode::AggAdd:
             case Opcode::MapGet:
             case Opcode::MapDelete:
-            case Opcode::MapAdd: place(inst.fields, inst.size, result_.key[id], shared_key_, stack_key_); break;
+            case Opcode::MapAdd:
+                place(inst.fields, inst.size, result_.key[id], shared_key_, stack_key_, inst.string_ends);
+                break;
             default: break;
         }
     }
 
-    void place(const std::vector<FieldStore>& fields, uint32_t size, Memory& memory, int& shared, uint32_t& stack) {
+    void place(const std::vector<FieldStore>& fields, uint32_t size, Memory& memory, int& shared, uint32_t& stack,
+               bool string_ends) {
         if (size == 0) return;
         bool copies = std::any_of(fields.begin(), fields.end(), [&](const FieldStore& field) {
             return std::holds_alternative<StrRef>(field.value) && !inline_literal(function_, field);
@@ -142,7 +147,7 @@ class Assignment {
         int area = none;
         uint32_t offset = 0;
         for (size_t i = 0; i < fields.size() && area == none; i++) {
-            if (!fills_field(fields[i])) continue;
+            if (!fills_field(fields[i], string_ends && fields[i].offset + field_size(fields[i]) == size)) continue;
             SlotId slot = slot_string(fields[i])->index;
             bool whole = fields[i].offset == 0 && field_size(fields[i]) == size;
             if (area_of_slot_[slot] == none) {

@@ -66,12 +66,13 @@ void add_owners(std::vector<SystemProbe>& probes, Kallsyms& symbols, Types& type
     }
 }
 
-// Functions that ftrace traces, but for those that it traces for a kprobe.
+// Functions that ftrace traces, but for those that it traces for a kprobe, and what keeps its set of direct calls
+// alive.
 void add_traced(std::vector<SystemProbe>& probes, Kallsyms& symbols) {
     const auto traced = read_traced();
     if (!traced) return;
     for (const TracedFunction& one : *traced) {
-        if (one.callback == "kprobe_ftrace_handler") continue;
+        if (one.callback == "kprobe_ftrace_handler" || one.module == own_stubs) continue;
         SystemProbe probe;
         const auto found = symbols.find(one.name, one.module.empty() ? "vmlinux" : one.module);
         if (found && found->size() == 1) probe.addr = found->front().addr;

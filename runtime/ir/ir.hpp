@@ -112,8 +112,9 @@ struct Inst {
     bool stops = false;
     kpl_helper helper = KPL_H_END_;
     int64_t imm = 0;
-    uint32_t size = 0;        // Emit: fixed size; AggAdd and Map*: key size
-    uint32_t value_size = 0;  // MapSet
+    uint32_t size = 0;         // Emit: fixed size; AggAdd and Map*: key size
+    uint32_t value_size = 0;   // MapSet
+    bool string_ends = false;  // of AggAdd and Map*: the key, and what stands behind that string does not matter
     SlotId slot = 0;
     std::vector<ValueId> args{};
     std::vector<Operand> operands{};

@@ -71,6 +71,12 @@ struct Layout {
     int32_t presence_offset = -1;  // of the u64 with presence bits (bit = index in fields); -1: nothing is nil-able
 };
 
+// Of a key: kpl_map_create's key_string.
+inline uint32_t key_string(const Layout& key) {
+    if (key.fields.empty() || key.fields.back().kind != FieldKind::String) return 0;
+    return 1 + key.fields.back().offset / 8;
+}
+
 // ---- declarations: filled in by luahost
 struct MapDecl {
     std::string name;  // the local's name, for messages and JSON; may be empty

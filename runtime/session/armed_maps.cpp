@@ -22,6 +22,7 @@ Result<void> ArmedMaps::create(uint32_t map) {
     kpl_map_create request{};
     request.kind = decl.kind;
     request.key_size = decl.key.size;
+    request.key_string = key_string(decl.key);
     request.value_size = decl.kind == KPL_MAP_HASH ? decl.value.size : 0;
     request.max_entries = decl.max;
     request.lo = decl.lo, request.hi = decl.hi, request.step = decl.step;

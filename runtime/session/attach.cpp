@@ -62,7 +62,8 @@ kpl_why why_not_direct(const PlannedProbe& plan, const Paths& paths) {
 }  // namespace
 
 bool wants_direct(const ProbeDecl& probe, const Paths& paths) {
-    return probe_kind(probe.kind).by_direct && (probe.via == "direct" || (probe.via == "auto" && paths.direct));
+    return probe_kind(probe.kind).by_direct && probe.follows_calls() &&
+           (probe.via == "direct" || (probe.via == "auto" && paths.direct));
 }
 
 Result<void> check_attachable(const ProbeDecl& probe, const std::vector<KernelPlace>& places, const Paths& paths,

@@ -138,7 +138,9 @@ class Session final : public ScriptApi {
     };
 
     Session(Options options, Client& client)
-        : options_(std::move(options)), client_(client), kernel_(options_.btf_dir) {}
+        : options_(std::move(options)), client_(client), kernel_(options_.btf_dir) {
+        paths_.blacklist = BlacklistOnDemand([this] { return Blacklist::of_kernel(kernel_.symbols); });
+    }
     Mark mark() const { return {declared_.mark(), timers_.size(), at_exit_.size(), host_->subscriptions()}; }
     void forget(const Mark& mark);
     Result<void> run(const std::function<Result<void>()>& chunk);

@@ -325,7 +325,13 @@ HELPER_FN(rec_drop, hit, rec, , , ) {
 ByteVector SimHelpers::key_of(const SimMap& map, uint64_t key) {
     if (map.key_size == 0) return {};
     const uint8_t* bytes = sim().memory(key, map.key_size, false);
-    return {bytes, bytes + map.key_size};
+    ByteVector copy(bytes, bytes + map.key_size);
+    if (!map.key_string) return copy;
+    uint32_t length = 0;
+    std::memcpy(&length, &copy[8 * (map.key_string - 1)], sizeof length);
+    const uint64_t end = 8 * map.key_string + ((uint64_t{length} + 7) & ~uint64_t{7});
+    if (end < copy.size()) std::fill(copy.begin() + static_cast<ptrdiff_t>(end), copy.end(), 0);
+    return copy;
 }
 
 // The value at a key, zeros if it is new; nullptr if the map is full.

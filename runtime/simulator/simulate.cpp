@@ -44,6 +44,7 @@ SimMap SimMap::create(const kpl_map_create& request) {
     SimMap map;
     map.kind = request.kind;
     map.key_size = request.key_size;
+    map.key_string = request.key_string;
     map.max_entries = request.max_entries ? request.max_entries : 4096;
     map.lo = request.lo;
     map.hi = request.hi;

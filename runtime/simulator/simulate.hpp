@@ -52,6 +52,7 @@ class SimMemory {
 struct SimMap {
     uint32_t kind = KPL_MAP_COUNT;  // enum kpl_map_kind
     uint32_t key_size = 0;
+    uint32_t key_string = 0;  // as in kpl_map_create
     uint32_t value_size = 8;  // HASH: as declared; aggregations: see create()
     uint32_t max_entries = 4096;
     int64_t lo = 0, hi = 0, step = 1;  // LHIST

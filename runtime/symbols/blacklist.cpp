@@ -6,6 +6,9 @@
 #include <charconv>
 #include <cstring>
 #include <fstream>
+#include <unordered_map>
+
+#include "symbols/kernel_memory.hpp"
 
 namespace kpl {
 namespace {
@@ -25,6 +28,40 @@ bool parse(const std::string& line, BlacklistRange& range) {
     return range.begin < range.end;
 }
 
+constexpr size_t most_entries = 1 << 16;
+constexpr uint64_t page_size = 4096, kernel_half = uint64_t{1} << 63;
+
+// struct kprobe_blacklist_entry (include/linux/kprobes.h), the same since 3.14.
+struct Entry {
+    struct {
+        uint64_t next, previous;
+    } links;
+    uint64_t begin, end;
+};
+
+// Entries lie near to each other: read by the page.
+class Memory {
+  public:
+    explicit Memory(const Blacklist::ReadMemory& read) : read_(read) {}
+
+    template <class T>
+    bool get(uint64_t addr, T& into) {
+        const uint64_t page = addr & ~(page_size - 1), at = addr - page;
+        if (addr < kernel_half || at + sizeof(T) > page_size) return false;
+        auto found = pages_.find(page);
+        if (found == pages_.end()) {
+            found = pages_.emplace(page, std::vector<uint8_t>(page_size)).first;
+            if (!read_(page, found->second)) return false;
+        }
+        std::memcpy(&into, found->second.data() + at, sizeof(T));
+        return true;
+    }
+
+  private:
+    const Blacklist::ReadMemory& read_;
+    std::unordered_map<uint64_t, std::vector<uint8_t>> pages_;
+};
+
 }  // namespace
 
 Result<Blacklist> Blacklist::read(const std::string& path) {
@@ -38,11 +75,41 @@ Result<Blacklist> Blacklist::read(const std::string& path) {
         if (!parse(line, range)) return Error{Errc::system, path + ": '" + line + "' is no range of addresses"};
         list.ranges_.push_back(std::move(range));
     }
-    std::sort(list.ranges_.begin(), list.ranges_.end(),
+    list.sort();
+    return list;
+}
+
+std::optional<Blacklist> Blacklist::walk(uint64_t head, const ReadMemory& read) {
+    Memory memory(read);
+    Blacklist list;
+    Entry entry{};
+    uint64_t before = head;
+    if (!head || !memory.get(head, entry.links)) return std::nullopt;
+    const uint64_t last = entry.links.previous;
+    for (uint64_t at = entry.links.next; at != head; before = at, at = entry.links.next) {
+        if (list.ranges_.size() == most_entries || !memory.get(at, entry)) return std::nullopt;
+        if (entry.links.previous != before || entry.begin >= entry.end || entry.begin < kernel_half)
+            return std::nullopt;
+        list.ranges_.push_back({entry.begin, entry.end, {}});
+    }
+    if (list.ranges_.empty() || before != last) return std::nullopt;
+    list.sort();
+    return list;
+}
+
+std::optional<Blacklist> Blacklist::of_kernel(Kallsyms& symbols) {
+    const uint64_t head = symbols.quick_address("kprobe_blacklist");
+    if (!head) return std::nullopt;
+    const auto memory = KernelMemory::open();
+    if (!memory) return std::nullopt;
+    return walk(head, [&](uint64_t addr, std::span<uint8_t> into) { return memory->read(addr, into); });
+}
+
+void Blacklist::sort() {
+    std::sort(ranges_.begin(), ranges_.end(),
               [](const BlacklistRange& a, const BlacklistRange& b) { return a.begin < b.begin; });
     uint64_t reach = 0;
-    for (const BlacklistRange& range : list.ranges_) list.reach_.push_back(reach = std::max(reach, range.end));
-    return list;
+    for (const BlacklistRange& range : ranges_) reach_.push_back(reach = std::max(reach, range.end));
 }
 
 bool Blacklist::covers(uint64_t address) const {
@@ -55,6 +122,8 @@ bool Blacklist::covers(uint64_t address) const {
 const Blacklist* BlacklistOnDemand::get() const {
     if (!tried_) {
         tried_ = true;
+        if (quick_) list_ = quick_();
+        if (list_) return &*list_;
         if (auto list = Blacklist::read(path_)) list_ = std::move(list).value();
     }
     return list_ ? &*list_ : nullptr;

@@ -414,8 +414,13 @@ Result<uint64_t> Kallsyms::next(uint64_t addr) {
     return after->addr;
 }
 
+uint64_t Kallsyms::quick_address(std::string_view name) {
+    const auto* found = impl_->quick_find(name);
+    return found ? found->front().addr : 0;
+}
+
 Result<uint64_t> Kallsyms::address(std::string_view name) {
-    if (const auto* quick = impl_->quick_find(name)) return quick->front().addr;
+    if (const uint64_t quick = quick_address(name)) return quick;
     TRY(impl_->load_addresses());
     uint64_t found = 0;
     impl_->search(name, [&](const Line& line) {

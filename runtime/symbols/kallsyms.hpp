@@ -51,6 +51,8 @@ class Kallsyms {
     Result<uint64_t> next(uint64_t addr);
     // Of vmlinux, whatever its kind; 0: no such symbol.
     Result<uint64_t> address(std::string_view name);
+    // The same without reading all of /proc/kallsyms for it; 0: there is no such symbol, or that would be needed.
+    uint64_t quick_address(std::string_view name);
     // "vfs_read+0x1a", "name [module]", or "0x…" when nothing covers it.
     std::string name_of(uint64_t addr);
     // Names near to a misspelt one, best first, at most three.

@@ -8,6 +8,7 @@
 local order = {
   "core",
   "compat words",
+  "kept",
   "stubs",
   "area",
   "session",

@@ -161,6 +161,7 @@ class Lab {
             kpl_map_create request{};
             request.kind = static_cast<uint32_t>(map.kind);
             request.key_size = map.key.size;
+            request.key_string = key_string(map.key);
             request.value_size = map.kind == KPL_MAP_HASH ? map.value.size : 0;
             request.lo = map.lo, request.hi = map.hi, request.step = map.step;
             sim.maps[i] = SimMap::create(request);

@@ -176,10 +176,10 @@ LUA
 
 one_error() { [ "$(wc -l < err)" = 1 ] || fail "not one line on stderr"; }
 
-# The probes of all kinds that are in the kernel.
+# The probes of all kinds that are in the kernel; not what the stubs' module keeps there (kmod/kept.c).
 probes() {
     sed 's/^/armed: /' /sys/kernel/debug/kprobes/list
-    sed 's/^/traced: /' /sys/kernel/tracing/enabled_functions
+    sed '/kpl_kept/d; s/^/traced: /' /sys/kernel/tracing/enabled_functions
 }
 
 # Prints what of ours is in the kernel; nothing when all is well.

@@ -84,6 +84,7 @@ Value Builder::map_get(const Value& map, const Value& key) {
     const ValueId there = w_.append({.op = Opcode::MapGet,
                                      .imm = id,
                                      .size = shape.key_layout.size,
+                                     .string_ends = key_string(shape.key_layout) != 0,
                                      .slot = slot,
                                      .fields = field_stores(shape.key_layout, *elements)});
     if (*shape.structure.table) {
@@ -158,7 +159,10 @@ void Builder::map_set(const Value& map, const Value& key, const Value& value) {
     const auto elements = key_fields(id, key);
     if (!elements) return;
     MapShape& shape = s_.maps[id];
-    Inst inst{.op = Opcode::MapSet, .imm = id, .size = shape.key_layout.size};
+    Inst inst{.op = Opcode::MapSet,
+              .imm = id,
+              .size = shape.key_layout.size,
+              .string_ends = key_string(shape.key_layout) != 0};
     if (value.is(Kind::Nil)) {
         inst.op = Opcode::MapDelete;
         inst.fields = field_stores(shape.key_layout, *elements);
@@ -214,6 +218,7 @@ Values Builder::map_add(const Value& map, const Values& args) {
     w_.append({.op = Opcode::MapAdd,
                .imm = id,
                .size = shape.key_layout.size,
+               .string_ends = key_string(shape.key_layout) != 0,
                .args = {n},
                .fields = field_stores(shape.key_layout, *elements)});
     return {};
@@ -234,6 +239,7 @@ Values Builder::agg_add(const Value& cell, const Values& args) {
         if (!elements) return {};
         inst.fields = field_stores(shape.key_layout, *elements);
         inst.size = shape.key_layout.size;
+        inst.string_ends = key_string(shape.key_layout) != 0;
     }
     inst.args = {args.empty() ? w_.constant(1) : num(args[0])};
     w_.append(std::move(inst));

@@ -163,6 +163,48 @@ static int map_op(int fd, unsigned op, uint64_t *key, uint64_t *value, uint64_t 
 	return err;
 }
 
+/* Keys that a string of at most 16 bytes ends: what stands behind it tells no keys apart, and is not kept. */
+static void keyed_by_strings(unsigned numbers)
+{
+	int fd = session(), prog, words = numbers + 3;
+	struct kpl_map_create map = { .kind = KPL_MAP_COUNT, .key_size = 8 * words, .key_string = numbers + 1 };
+	unsigned id = map_create(fd, &map), n;
+	struct kpl_agg_bank *bank = bank_of(agg_area(fd, &map), &map, 0, 0);
+	struct kpl_hit hit = {};
+	struct kpl_prog_run r = { .hit = (uintptr_t)&hit };
+	/* The length, what stands in the second word of text, and how many keys there are then. */
+	static const struct { uint64_t len, text, keys; } adds[] = {
+		{ 8, 1, 1 }, { 8, 2, 1 }, { 8, 0, 1 }, { 9, 1, 2 }, { 9, 2, 3 }, { 16, 1, 4 }, { 0, 3, 5 }, { 0, 4, 5 },
+		{ UINT32_MAX, 1, 6 }, { UINT32_MAX, 2, 7 }, { 8, 3, 7 }, { 9, 2, 7 },
+	};
+	uint64_t *key;
+
+	stay_on(0);
+	prog = load(fd, KPL_PROG_PRE, PROG(LD(6, 1, HIT(func)), LD(7, 1, HIT(addr)), STI(10, -32, 5), ST(10, -24, 7),
+					   STI(10, -16, 0x41414141), ST(10, -8, 6), MAP(2, id), MOV(3, 10),
+					   ADDI(3, -8 * words), MOVI(4, 1), CALL(agg_add), EXIT));
+	r.id = prog;
+	for (n = 0; n < sizeof(adds) / sizeof(*adds); n++) {
+		hit.addr = adds[n].len;
+		hit.func = adds[n].text;
+		EQ(ioctl(fd, KPL_IOC_PROG_RUN, &r), 0);
+		EQ(r.result, 1);
+		EQ(bank->used, adds[n].keys);
+	}
+	key = (uint64_t *)(cell_of(bank, &map, 0) + 1);
+	EQ(key[words - 1], 0);
+	EQ(key[words], 4);
+	map = (struct kpl_map_create) { .kind = KPL_MAP_COUNT, .key_size = 24, .key_string = 4 };
+	FAILS(EINVAL, ioctl(fd, KPL_IOC_MAP_CREATE, &map));
+	close(fd);
+}
+
+static void keyed_by_a_string(void)
+{
+	keyed_by_strings(0);
+	keyed_by_strings(1);
+}
+
 static void shared_from_user(void)
 {
 	int fd = session();
@@ -457,6 +499,7 @@ static void loses_exactly(void)
 const struct test data_tests[] = {
 	{ "all kinds", all_kinds },
 	{ "keyed", keyed },
+	{ "keyed by a string", keyed_by_a_string },
 	{ "shared map from user space", shared_from_user },
 	{ "shared map from handlers", shared_from_handlers },
 	{ "events", events },
