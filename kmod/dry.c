@@ -96,7 +96,8 @@ int kpl_prog_run(struct kpl_session *s, struct kpl_prog_run *arg)
 	struct kpl_run_input *in;
 	int err;
 
-	if (arg->repeat > KPL_MAX_REPEAT || arg->regs_size > sizeof(in->regs) || arg->data_size > sizeof(in->data))
+	if (arg->repeat > KPL_MAX_REPEAT || arg->regs_size > sizeof(in->regs) ||
+	    arg->data_size > sizeof(in->data))
 		return -EINVAL;
 	in = kvzalloc(sizeof(*in), KPL_GFP);
 	if (!in)

@@ -68,14 +68,15 @@ void kpl_log_ended(struct kpl_session *s)
 		hits += max(side[KPL_SIDE_FIRST].hits, side[KPL_SIDE_SECOND].hits);
 		missed += max(side[KPL_SIDE_FIRST].missed, side[KPL_SIDE_SECOND].missed);
 	}
-	kpl_log(s, KERN_INFO, "ended with %u probes, %llu hits, %llu missed, %llu stopped, %llu events lost",
+	kpl_log(s, KERN_INFO,
+		"ended with %u probes, %llu hits, %llu missed, %llu stopped, %llu events lost",
 		s->nr_probes, hits, missed, stopped, kpl_rings_lost(s));
 }
 
 bool kpl_log_unread(struct kpl_session *s, u64 lost)
 {
-	kpl_log(s, KERN_WARNING, "does not read its events, %llu are lost: is it stopped, or in a debugger?",
-		lost);
+	kpl_log(s, KERN_WARNING,
+		"does not read its events, %llu are lost: is it stopped, or debugged?", lost);
 	return true;
 }
 
@@ -86,7 +87,7 @@ void kpl_log_dead(struct kpl_session *s)
 
 /* ------------------------------------------------------------ oops and panic */
 
-/* Any context; the machine may be on its last legs: only what the CPUs' contexts point to is read. */
+/* Any context; the machine may be on its last legs: only what the contexts point to is read. */
 static void kpl_log_running(void)
 {
 	u32 cpu;
@@ -95,10 +96,11 @@ static void kpl_log_running(void)
 		const struct kpl_ctx *ctx = per_cpu_ptr(&kpl_ctx, cpu);
 		const struct kpl_origin *origin = READ_ONCE(ctx->origin);
 
-		if (READ_ONCE(ctx->busy) && origin)
-			pr_emerg("kprobe_lua: CPU %u is in the handler at %pS, line %u of %s, process %d\n",
-				 cpu, (void *)(unsigned long)origin->addr, origin->line,
-				 origin->session->name, pid_nr(origin->session->opener));
+		if (!READ_ONCE(ctx->busy) || !origin)
+			continue;
+		pr_emerg("kprobe_lua: CPU %u is in a handler: %pS, line %u of %s, process %d\n",
+			 cpu, (void *)(unsigned long)origin->addr, origin->line,
+			 origin->session->name, pid_nr(origin->session->opener));
 	}
 }
 

@@ -193,8 +193,7 @@ std::string attached_text(std::span<const kpl_attach> requests) {
     } ways[] = {
         {KPL_PROBE_FTRACE, "ftrace"},       {KPL_PROBE_DIRECT, "direct calls"},   {KPL_PROBE_KPROBE, "kprobe"},
         {KPL_PROBE_KRETPROBE, "kretprobe"}, {KPL_PROBE_TRACEPOINT, "tracepoint"}, {KPL_PROBE_EVENT, "clock or counter"},
-        {KPL_PROBE_WATCH, "watchpoint"},
-        {KPL_PROBE_UPROBE, "uprobe"}, {KPL_PROBE_URETPROBE, "uretprobe"},
+        {KPL_PROBE_WATCH, "watchpoint"},    {KPL_PROBE_UPROBE, "uprobe"},         {KPL_PROBE_URETPROBE, "uretprobe"},
 #ifdef KPL_TEST_ROWS
         {KPL_PROBE_TEST, "test"},
 #endif

@@ -50,7 +50,7 @@ Result<bool> parse_flag(const std::string& text) {
     return Error{Errc::usage, "takes 1 or 0"};
 }
 
-Result<uint32_t> parse_number(const OptionRow& row, const std::string& text) {
+Result<uint32_t> option_number(const OptionRow& row, const std::string& text) {
     uint64_t number = 0;
     const char* const end = text.data() + text.size();
     auto [at, error] = std::from_chars(text.data(), end, number);
@@ -104,11 +104,11 @@ struct Setter {
         return {};
     }
     Result<void> operator()(uint32_t Options::*member) {
-        options.*member = TRY(parse_number(row, text));
+        options.*member = TRY(option_number(row, text));
         return {};
     }
     Result<void> operator()(std::optional<uint32_t> Options::*member) {
-        options.*member = TRY(parse_number(row, text));
+        options.*member = TRY(option_number(row, text));
         return {};
     }
     Result<void> operator()(std::vector<std::string> Options::*member) {

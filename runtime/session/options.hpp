@@ -30,7 +30,7 @@ struct Options {
     uint32_t wake_latency_ms = 20;           // how long events may gather; 0: each one wakes
     uint32_t wake_fill = 25;                 // percent of a ring: what gathers at most
     uint32_t cpu_share = KPL_DEFAULT_SHARE;  // percent of each CPU that handlers may take; KPL_SHARE_OFF: any
-    uint32_t dead_man = 0;                   // seconds without a turn of the session after which the module detaches; 0: never
+    uint32_t dead_man = 0;  // seconds without a turn of the session after which the module detaches; 0: never
     std::string btf_dir = "/sys/kernel/btf";
 };
 

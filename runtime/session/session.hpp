@@ -188,7 +188,7 @@ class Session final : public ScriptApi {
     std::optional<int> handler_exit_;  // of exit() in a handler
     bool in_callback_ = false;
     bool waiting_ = false;  // probes that were declared outside of callbacks are still to be armed: arm() does
-    bool dead_ = false;  // the module has detached all
+    bool dead_ = false;     // the module has detached all
     bool ended_ = false;
     bool stopped_ = false;                     // stop() has detached all
     bool drained_ = false, finished_ = false;  // and delivered the rest; and called what at_exit() was given

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A helper, an aggregation, a kind of probe and an output format that only tests have (KPL_TEST_ROWS): what CONTRIBUTING.md lists is
-// all that they take.
+// A helper, an aggregation, a kind of probe and an output format that only tests have (KPL_TEST_ROWS): what
+// CONTRIBUTING.md lists is all that they take.
 #include <catch2/catch.hpp>
 
 #include "core/agg.h"

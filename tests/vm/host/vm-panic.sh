@@ -10,11 +10,11 @@ end }
 LUA
 cat > spin.sh <<'SH'
 taskset 2 sh -c 'while :; do nice true; done' &
-sleep 1
+until grep -qs nice /proc/[0-9]*/comm; do :; done
 echo c > /proc/sysrq-trigger
 SH
 for version in 6.1 6.12; do
     run kprobe-lua --vm=$version --vm-add "$PWD/spin.sh" --cpu-share=100 -c "sh $PWD/spin.sh" "$PWD/spin.lua"
     status 1
-    err 'kprobe_lua: CPU 1 is in the handler at __x64_sys_getpriority\+0x[0-9a-f]+/0x[0-9a-f]+, line 3 of spin\.lua, process [0-9]+'
+    err 'kprobe_lua: CPU 1 is in a handler: __x64_sys_getpriority\+0x[0-9a-f]+/0x[0-9a-f]+, line 3 of spin\.lua, process [0-9]+'
 done
