@@ -64,15 +64,17 @@ static int kpl_run_all(struct kpl_session *s, const struct kpl_prog *prog,
 	u32 left = arg->repeat ?: 1;
 	u64 began;
 
-	for (arg->duration = 0; left; left--) {
+	arg->duration = 0;
+	for (;;) {
 		began = ktime_get_ns();
 		kpl_run_once(s, prog, in, arg);
 		arg->duration += ktime_get_ns() - began;
+		if (!--left)
+			return 0;
 		if (kpl_session_interrupted(s))
 			return -EINTR;
 		cond_resched();
 	}
-	return 0;
 }
 
 static int kpl_run_locked(struct kpl_session *s, struct kpl_run_input *in, struct kpl_prog_run *arg)

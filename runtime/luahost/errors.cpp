@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <optional>
+#include <set>
 #include <string_view>
 
 #include "hints/other_tracers.hpp"
@@ -14,14 +15,16 @@ namespace {
 
 constexpr int most_frames = 12;
 
-// " (did you mean count?)" of the names that scripts have.
+// " (did you mean count?)" of the names that scripts have; of equally near ones in the alphabet's order.
 std::string near_globals(lua_State* L, const std::string& name) {
-    Nearest nearest(name);
+    std::set<std::string> globals;
     lua_pushnil(L);
     while (lua_next(L, LUA_GLOBALSINDEX)) {
-        if (lua_type(L, -2) == LUA_TSTRING) nearest.offer(lua_tostring(L, -2));
+        if (lua_type(L, -2) == LUA_TSTRING) globals.insert(lua_tostring(L, -2));
         lua_pop(L, 1);
     }
+    Nearest nearest(name);
+    for (const std::string& global : globals) nearest.offer(global);
     return did_you_mean(nearest.names());
 }
 

@@ -4,7 +4,7 @@ target_lua
 log() { dmesg | grep 'kprobe_lua: '; }
 script who.lua <<'LUA'
 local target = require "target"
-kprobe("kpl_t_plain", function(p) local x = p.regs.sp / 0 end)
+kprobe("kpl_t_plain", function(p) local x = 1 / (tid() - pid()) end)
 kretprobe { "kpl_t_outer", entry = function() end, ret = function() end }
 target.steps { function() target.call("plain 3") target.call("outer 2") end }
 LUA

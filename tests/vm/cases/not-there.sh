@@ -17,7 +17,7 @@ run kprobe-lua wrong.lua
 status 1
 err "^wrong.lua:2: no function 'tracepoint:sched:sched_switch': write tracepoint\(\"sched:sched_switch\", function\(p\) … end\)"
 err "^wrong.lua:3: no function 'kprobe:vfs_\*': write kprobe\(\"vfs_\*\", function\(p\) … end\)$"
-err "^wrong.lua:4: no function '/bin/bash:readline': write uprobe\("/bin/bash:readline", function\(p\) … end\)$"
+err "^wrong.lua:4: no function '/bin/bash:readline': write uprobe\(./bin/bash:readline., function\(p\) … end\)$"
 err "^wrong.lua:5: no function 'interval:s:1': write every\(1, function\(\) … end\)$"
 err "^wrong.lua:6: no function 'sys_open': write syscall\(\"open\", function\(p\)"
 err "^wrong.lua:7: no function '@x': @ is no part of a name here"

@@ -164,7 +164,7 @@ static long long total_of(const struct measurement *m, unsigned copies, unsigned
 {
 	static uint64_t data[KPL_MAX_DATA / 8];
 	struct kpl_prog_run run = {
-		.id = load_copies(m, copies, cost), .data = (uintptr_t)data, .data_size = sizeof(data),
+		.id = load_copies(m, copies, cost), .data = (uintptr_t)data, .data_size = m->changes ? 0 : sizeof(data),
 	};
 
 	return time_of(m->fd, &run);
