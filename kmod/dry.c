@@ -43,7 +43,6 @@ static void kpl_run_once(struct kpl_session *s, const struct kpl_prog *prog,
 		.addr = in->hit.addr,
 	};
 	ctx = kpl_guard_get();
-	ctx->origin = &in->origin;
 	kpl_look(ctx, &in->origin);
 	ctx->hit.regs = (unsigned long)&in->regs;
 	ctx->hit.data = (unsigned long)in->data;

@@ -25,7 +25,6 @@ struct kpl_ctx *kpl_guard_get(void)
 	preempt_disable();
 	ctx = this_cpu_ptr(&kpl_ctx);
 	ctx->begun = 1;
-	ctx->origin = NULL;
 	barrier();
 	return ctx;
 }

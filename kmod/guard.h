@@ -58,7 +58,6 @@ struct kpl_origin {
 	struct kpl_session_cpu __percpu *cpu;	/* the session's */
 	struct kpl_outcomes __percpu *outcomes;
 	u64 func, addr;
-	u32 line;		/* of the script, or 0 */
 	u32 returns;		/* KPL_RETURNS_*: all that override() may give there */
 };
 
@@ -80,7 +79,7 @@ struct kpl_ctx {
 	};
 	s32 until;			/* hits to the next one that is timed: overload.c */
 	bool entered;			/* this return instance's entry handler ran */
-	const struct kpl_origin *origin;	/* of the hit; NULL: not a hit */
+	const struct kpl_origin *origin;	/* for handlers that look */
 	struct kpl_ring *ring;		/* that has the pending record */
 	u64 span;			/* of kernel addresses that are read: memory.c */
 	struct kpl_hit hit;
@@ -102,6 +101,7 @@ static __always_inline struct kpl_ctx *kpl_ctx_here(void)
 /* What a handler that looks at all of the hit finds there, but for its registers. */
 static __always_inline void kpl_look(struct kpl_ctx *ctx, const struct kpl_origin *origin)
 {
+	ctx->origin = origin;
 	ctx->hit.scratch = (unsigned long)this_cpu_read(origin->cpu->scratch);
 	ctx->hit.func = origin->func;
 	ctx->hit.addr = origin->addr;

@@ -50,7 +50,6 @@ static __always_inline bool kpl_begin(struct kpl_ctx *ctx, const struct kpl_prob
 		return false;
 	}
 	ctx->begun = 1;
-	ctx->origin = &pr->origin;
 	barrier();
 	return true;
 }

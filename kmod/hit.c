@@ -107,10 +107,7 @@ static noinline void kpl_count_sides(const struct kpl_probe *pr, enum kpl_count 
 static __always_inline void kpl_run_traced(const struct kpl_probe *pr, struct kpl_ctx *ctx,
 					   enum kpl_side side)
 {
-	u64 result;
-
-	ctx->origin = &pr->origin;
-	result = kpl_run(ctx, &pr->handler[side]);
+	u64 result = kpl_run(ctx, &pr->handler[side]);
 
 	if (likely(result == KPL_RET_DONE))
 		kpl_count(&pr->origin, side, KPL_C_HANDLED);

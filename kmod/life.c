@@ -108,7 +108,6 @@ int kpl_life_init(void)
 	u32 i;
 	int err;
 
-	kpl_log_init();
 	for_each_kernel_tracepoint(kpl_watch_find, NULL);
 	for (i = 0; i < ARRAY_SIZE(kpl_watches); i++) {
 		const struct kpl_watch *w = &kpl_watches[i];
@@ -117,7 +116,6 @@ int kpl_life_init(void)
 		if (err) {
 			pr_err("kprobe_lua: can't watch %s (%d)\n", w->name, err);
 			kpl_unwatch(i);
-			kpl_log_exit();
 			return err;
 		}
 	}
@@ -127,7 +125,6 @@ int kpl_life_init(void)
 void kpl_life_exit(void)
 {
 	kpl_unwatch(ARRAY_SIZE(kpl_watches));
-	kpl_log_exit();
 }
 
 /* --------------------------------------------------------------------- ends */

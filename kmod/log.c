@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
  * The kernel's log: one line when a session has armed its first probes, one
- * when it ends, one when its reader is gone; and at an oops or a panic, the
- * handlers that were running.
+ * when it ends, one when its reader is gone.
  */
 #include <linux/ctype.h>
-#include <linux/kdebug.h>
 #include <linux/module.h>
-#include <linux/panic_notifier.h>
 #include <linux/ratelimit.h>
 
-#include "guard.h"
 #include "kind.h"
 #include "log.h"
 #include "ring.h"
@@ -83,51 +79,4 @@ bool kpl_log_unread(struct kpl_session *s, u64 lost)
 void kpl_log_dead(struct kpl_session *s)
 {
 	kpl_log(s, KERN_WARNING, "no sign of life for %u seconds: detached", s->dead_man);
-}
-
-/* ------------------------------------------------------------ oops and panic */
-
-/* Any context; the machine may be on its last legs: only what the contexts point to is read. */
-static void kpl_log_running(void)
-{
-	u32 cpu;
-
-	for_each_online_cpu(cpu) {
-		const struct kpl_ctx *ctx = per_cpu_ptr(&kpl_ctx, cpu);
-		const struct kpl_origin *origin = READ_ONCE(ctx->origin);
-
-		if (!READ_ONCE(ctx->busy) || !origin)
-			continue;
-		pr_emerg("kprobe_lua: CPU %u is in a handler: %pS, line %u of %s, process %d\n",
-			 cpu, (void *)(unsigned long)origin->addr, origin->line,
-			 origin->session->name, pid_nr(origin->session->opener));
-	}
-}
-
-static int kpl_at_oops(struct notifier_block *block, unsigned long event, void *data)
-{
-	if (event == DIE_OOPS)
-		kpl_log_running();
-	return NOTIFY_DONE;
-}
-
-static int kpl_at_panic(struct notifier_block *block, unsigned long event, void *data)
-{
-	kpl_log_running();
-	return NOTIFY_DONE;
-}
-
-static struct notifier_block kpl_oops_block = { .notifier_call = kpl_at_oops };
-static struct notifier_block kpl_panic_block = { .notifier_call = kpl_at_panic };
-
-void kpl_log_init(void)
-{
-	register_die_notifier(&kpl_oops_block);
-	atomic_notifier_chain_register(&panic_notifier_list, &kpl_panic_block);
-}
-
-void kpl_log_exit(void)
-{
-	atomic_notifier_chain_unregister(&panic_notifier_list, &kpl_panic_block);
-	unregister_die_notifier(&kpl_oops_block);
 }

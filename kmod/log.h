@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/* The kernel's log: who probes, from when to when, and what was running at an oops. */
+/* The kernel's log: who probes, from when to when. */
 #ifndef KPL_LOG_H
 #define KPL_LOG_H
 
 #include "session.h"
-
-void kpl_log_init(void);
-void kpl_log_exit(void);
 
 /* Process context, the session's lock held. */
 void kpl_log_armed(struct kpl_session *s);	/* once, after the first attach */
