@@ -217,7 +217,8 @@ static void kpl_reader_look(struct work_struct *work)
 	u32 dead_man = READ_ONCE(s->dead_man);
 	u64 read = kpl_rings_read(s), lost = kpl_rings_lost(s);
 
-	if (dead_man && time_after(jiffies, READ_ONCE(s->heard) + dead_man * HZ)) {
+	if (dead_man && READ_ONCE(s->nr_probes) &&
+	    time_after(jiffies, READ_ONCE(s->heard) + dead_man * HZ)) {
 		kpl_reader_dead(s);
 		return;
 	}

@@ -315,7 +315,8 @@ static int kpl_batch_attach(struct kpl_session *s, struct kpl_attach *list,
 		goto undo;
 	/* An optional one that could not be armed keeps its id, detached. */
 	kpl_group_run(&g, KPL_OP_REMOVE, kpl_is_broken);
-	s->nr_probes = next_id;
+	WRITE_ONCE(s->heard, jiffies);	/* what takes long is being at work, too */
+	WRITE_ONCE(s->nr_probes, next_id);
 	kpl_log_armed(s);
 	return 0;
 

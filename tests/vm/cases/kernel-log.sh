@@ -37,7 +37,7 @@ local e = event()
 kprobe("kpl_t_plain", function() e { x = 1, text = comm() } end)
 e:each(function() end)
 LUA
-start kprobe-lua --buffer=4K --dead-man=2 stopped.lua
+start kprobe-lua --buffer=4K --dead-man=5 stopped.lua
 armed
 kill -STOP "$pid"
 told() { log | grep -q "stopped\.lua, process $pid: $1"; }
@@ -46,15 +46,15 @@ round() {
     told "$1"
 }
 until_true 'the reader is missed' round 'does not read its events, [1-9][0-9]* are lost'
-until_true 'the session is detached' told 'no sign of life for 2 seconds: detached'
+until_true 'the session is detached' told 'no sign of life for 5 seconds: detached'
 left_nothing_armed() { ! grep -q kpl_t_ /sys/kernel/debug/kprobes/list && ! grep -q kpl_t_ /sys/kernel/tracing/enabled_functions; }
 until_true 'nothing is armed' left_nothing_armed
 kill -CONT "$pid"
 finish
 status 1
-err 'nothing was heard of this process for 2 seconds \(--dead-man\): everything is detached'
+err 'nothing was heard of this process for 5 seconds \(--dead-man\): everything is detached'
 left_nothing
 
 # One that is alive is left alone, also where it has nothing to do.
-run kprobe-lua --dead-man=2 --timeout=5 -e 'kprobe("kpl_t_outer", function() end)'
+run kprobe-lua --dead-man=5 --timeout=8 -e 'kprobe("kpl_t_outer", function() end)'
 status 0
