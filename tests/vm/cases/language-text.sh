@@ -31,7 +31,8 @@ script vars.lua <<'LUA'
 kprobe { "read_zero", pre = function(p)
   local ticks = kvar("jiffies_64", "uint64_t")
   local own = kvar "runqueues"
-  print(own.curr == task(), own.cpu == cpu(), ticks > 0, ticks == ffi.cast("uint64_t *", kaddr "jiffies_64")[0])
+  local later = ffi.cast("uint64_t *", kaddr "jiffies_64")[0]  -- and it ticks in between
+  print(own.curr == task(), own.cpu == cpu(), ticks > 0, later - ticks < 100)
   print(kaddr "vfs_read", sym(kaddr "vfs_read"))
   exit()
 end }
