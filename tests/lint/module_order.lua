@@ -26,6 +26,7 @@ local order = {
   "trace table handle",
   "hit call uhit",
   "stats sites",
+  "common",
   "kprobe",
   "kretprobe ftrace tracepoint event uprobe",
   "direct watch test_kind",
