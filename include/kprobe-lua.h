@@ -226,10 +226,11 @@ enum klua_type {
 	KLUA_SYMBOL = 5,	/* number: an address that has a name: klua_symbol() */
 	KLUA_STRING = 6,	/* bytes: `length` bytes, not ended by 0 */
 	KLUA_KSTACK = 7,	/* frames: `length` addresses, innermost first */
-	KLUA_USTACK = 8,
+	KLUA_USTACK = 8,	/* the same, of a process: klua_user_symbol() */
 	KLUA_NAMED = 9,		/* number, which text shows by a name: an errno, a signal, a time, a constant */
 	KLUA_INET = 10,		/* bytes: an internet address in network order; `length` 4 or 16; 0: of another family */
 	KLUA_LIST = 11,		/* `element` says of what: klua_list_next() */
+	KLUA_USYMBOL = 12,	/* frames: one address of a process, that has a name: klua_user_symbol() */
 };
 
 struct klua_value {
@@ -262,6 +263,12 @@ struct klua_field_info {
 
 /* "vfs_read", "vfs_read+0x1a", or "0x…" where there is no symbol. Gives the length, as snprintf() does. */
 KLUA_API int klua_symbol(klua_session *s, uint64_t address, char *text, size_t size);
+
+/*
+ * "malloc [libc.so.6]", "main+0x1c [server]", "0x4d1a0 [server]" or "0x…" of a KLUA_USTACK's frame by number, or of a
+ * KLUA_USYMBOL, whose only frame is 0, while its record or row is valid: what tells the process stands before the frames.
+ */
+KLUA_API int klua_user_symbol(klua_session *s, const struct klua_value *value, uint32_t frame, char *text, size_t size);
 
 /* -------------------------------------------------------------------- events */
 

@@ -59,6 +59,7 @@ struct kpl_origin {
 	struct kpl_outcomes __percpu *outcomes;
 	u64 func, addr;
 	u32 returns;		/* KPL_RETURNS_*: all that override() may give there */
+	bool entry;		/* in a program, where a function begins */
 };
 
 /*

@@ -7,8 +7,9 @@
 #include "helpers.h"
 #include "stop.h"
 
-noinline bool kpl_when_fails(const struct kpl_when *when)
+noinline bool kpl_when_fails(const struct kpl_probe *pr)
 {
+	const struct kpl_when *when = &pr->when;
 	u32 mask = when->mask;
 
 	if (mask & KPL_WHEN_PID && current->tgid != when->pid)
@@ -21,7 +22,7 @@ noinline bool kpl_when_fails(const struct kpl_when *when)
 		return true;
 	if (mask & KPL_WHEN_CGROUP && kpl_current_cgroup() != when->cgroup)
 		return true;
-	return false;
+	return mask & KPL_WHEN_OTHERS && kpl_is_opener(pr->origin.session);
 }
 
 enum kpl_count kpl_ended(const struct kpl_ctx *ctx, const struct kpl_handler *handler, u64 result)

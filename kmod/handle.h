@@ -15,7 +15,7 @@ static __always_inline const struct kpl_probe *kpl_probe_of(struct kprobe *kp)
 }
 
 /* Whether the hit is not one of those that a probe is for. */
-bool kpl_when_fails(const struct kpl_when *when);
+bool kpl_when_fails(const struct kpl_probe *pr);
 
 /* A handler ended otherwise than well: how to count it. */
 enum kpl_count kpl_ended(const struct kpl_ctx *ctx, const struct kpl_handler *handler, u64 result);
@@ -35,7 +35,7 @@ static __always_inline bool kpl_over(const struct kpl_probe *pr)
 /* Refused by `when`; only for probes that have one. */
 static __always_inline bool kpl_skipped(const struct kpl_probe *pr)
 {
-	if (!kpl_when_fails(&pr->when))
+	if (!kpl_when_fails(pr))
 		return false;
 	kpl_count(&pr->origin, KPL_SIDE_FIRST, KPL_C_SKIPPED);
 	return true;

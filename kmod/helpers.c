@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /* The helpers on task, time and arithmetic, and the table of all.  Any context, preemption off. */
 #include <linux/cred.h>
+#include <linux/mm_types.h>
 #include <linux/ptrace.h>
 #include <linux/sched.h>
 #include <linux/sched/task_stack.h>
@@ -47,6 +48,13 @@ KPL_HELPER(gid)
 KPL_HELPER(task)
 {
 	return (unsigned long)current;
+}
+
+KPL_HELPER(space)
+{
+	const struct mm_struct *mm = current->mm;
+
+	return mm ? kpl_space(current->tgid, READ_ONCE(mm->start_code), READ_ONCE(mm->start_stack)) : 0;
 }
 
 /* Where they lie there is memory, whatever the task: its stack. */

@@ -55,7 +55,7 @@ void kpl_hit_post(struct kprobe *kp, struct pt_regs *regs, unsigned long flags)
 {
 	const struct kpl_probe *pr = kpl_probe_of(kp);
 
-	if (pr->when.mask && kpl_when_fails(&pr->when)) {
+	if (pr->when.mask && kpl_when_fails(pr)) {
 		if (!kpl_over(pr))
 			kpl_count(&pr->origin, KPL_SIDE_SECOND, KPL_C_SKIPPED);
 		return;
@@ -135,7 +135,7 @@ static noinline void kpl_run_around(const struct kpl_probe *pr, struct kpl_hit *
 	struct kpl_ctx *ctx = kpl_ctx_of((unsigned long)hit);
 	unsigned long ip = instruction_pointer(regs);
 
-	if (pr->when.mask && kpl_when_fails(&pr->when)) {
+	if (pr->when.mask && kpl_when_fails(pr)) {
 		kpl_count_sides(pr, KPL_C_SKIPPED);
 		return;
 	}

@@ -343,10 +343,16 @@ int kpl_session_mmap(struct kpl_session *s, struct vm_area_struct *vma)
 
 int kpl_session_info(struct kpl_session *s, struct kpl_info *info)
 {
-	u64 stops = atomic64_read(&s->stops);
+	u64 stops = atomic64_read(&s->stops), hits = 0, own = 0;
 	u32 overloads = atomic_read_acquire(&s->overloads);	/* before the states */
 	u32 exiting = smp_load_acquire(&s->exiting);	/* before its code */
 
+	u32 cpu;
+
+	for_each_possible_cpu(cpu) {
+		hits += READ_ONCE(per_cpu_ptr(s->cpu, cpu)->hits);
+		own += READ_ONCE(per_cpu_ptr(s->cpu, cpu)->own_hits);
+	}
 	*info = (struct kpl_info) {
 		.abi = KPL_ABI_VERSION,
 		.nr_cpus = nr_cpu_ids,
@@ -364,6 +370,8 @@ int kpl_session_info(struct kpl_session *s, struct kpl_info *info)
 		.work_total = READ_ONCE(s->work_total),
 		.overloads = overloads,
 		.dead = READ_ONCE(s->dead),
+		.hits_about = hits,
+		.hits_own = own,
 	};
 	if (kpl_is_opener(s)) {
 		WRITE_ONCE(s->heard, jiffies);

@@ -156,11 +156,23 @@ static u64 kpl_run_account(struct kpl_load *load, const struct kpl_handler *hand
 	return result;
 }
 
+/* Whose hits they are, by those that are timed. */
+static void kpl_count_own(struct kpl_session *s, u32 weight)
+{
+	struct kpl_session_cpu *cpu = this_cpu_ptr(s->cpu);
+
+	cpu->hits += weight;
+	if (kpl_is_opener(s))
+		cpu->own_hits += weight;
+}
+
 noinline u64 kpl_run_timed(struct kpl_hit *hit, const struct kpl_handler *handler)
 {
 	struct kpl_load *load = this_cpu_ptr(&kpl_load);
-	u64 result = kpl_run_account(load, handler, hit, load->weight ?: 1);
+	u32 weight = load->weight ?: 1;
+	u64 result = kpl_run_account(load, handler, hit, weight);
 
+	kpl_count_own(handler->origin->session, weight);
 	load->random = load->random * 1664525 + 1013904223;
 	load->weight = load->every / 2 + 1 + (load->random >> 16 & (load->every - 1));
 	kpl_ctx_of((unsigned long)hit)->until = load->weight - 1;

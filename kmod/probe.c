@@ -18,7 +18,8 @@
 #include "probe.h"
 
 #define KPL_WHEN_ALL \
-	(KPL_WHEN_PID | KPL_WHEN_TID | KPL_WHEN_COMM | KPL_WHEN_CPU | KPL_WHEN_CGROUP)
+	(KPL_WHEN_PID | KPL_WHEN_TID | KPL_WHEN_COMM | KPL_WHEN_CPU | KPL_WHEN_CGROUP | \
+	 KPL_WHEN_OTHERS)
 /* Taken by all kinds of probes. */
 #define KPL_ATTACH_F_ALL	(KPL_ATTACH_F_DISABLED | KPL_ATTACH_F_OPTIONAL)
 
@@ -148,6 +149,7 @@ static struct kpl_probe *kpl_probe_create(struct kpl_session *s, const struct kp
 	pr->origin.func = a->func;
 	pr->origin.addr = a->addr;
 	pr->origin.returns = returns;
+	pr->origin.entry = a->flags & KPL_ATTACH_F_ENTRY;
 	pr->when = a->when;
 	pr->ops = ops;
 	pr->maxactive = a->maxactive;

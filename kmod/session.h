@@ -23,6 +23,7 @@ struct kpl_scratch;
 struct kpl_session_cpu {
 	void *scratch;
 	struct kpl_ring *ring;
+	u64 hits, own_hits;		/* by those that are timed; of the opener: overload.c */
 };
 
 struct kpl_session {

@@ -137,16 +137,43 @@ fault:
 	return nr;
 }
 
+/* A function that has just been entered has no frame yet: where it returns to stands apart. */
+static u32 kpl_user_caller(struct kpl_ctx *ctx, struct pt_regs *regs, u64 *out, u32 room)
+{
+#ifdef CONFIG_X86
+	unsigned long sp = user_stack_pointer(regs), addr;
+
+	if (!room || !kpl_user_begin(ctx, sp, sizeof(addr)))
+		return 0;
+	unsafe_get_user(addr, (unsigned long __user *)sp, fault);
+	kpl_user_end();
+	*out = addr;
+	return 1;
+fault:
+	kpl_user_end();
+	kpl_fault_count(ctx);
+	return 0;
+#else
+	if (!room)
+		return 0;
+	*out = procedure_link_pointer(regs);
+	return 1;
+#endif
+}
+
 /* By frame pointers; a program built without them shows its innermost function. */
 u64 kpl_h_ustack(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 {
 	struct pt_regs *regs = task_pt_regs(current);
+	struct kpl_ctx *ctx = kpl_ctx_of(r1);
 	u32 room = r3 / 8, nr = 0;
 	u64 *out = (u64 *)r2;
 
 	if (current->mm && user_mode(regs) && room) {
 		out[nr++] = instruction_pointer(regs);
-		nr += kpl_user_frames(kpl_ctx_of(r1), frame_pointer(regs), out + 1, room - 1);
+		if (ctx->origin->entry && ctx->hit.addr == out[0])
+			nr += kpl_user_caller(ctx, regs, out + nr, room - nr);
+		nr += kpl_user_frames(ctx, frame_pointer(regs), out + nr, room - nr);
 	}
 	kpl_stack_end(out, nr, r3);
 	return nr;

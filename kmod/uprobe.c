@@ -229,6 +229,7 @@ static u64 kpl_uprobe_memory(const struct kpl_attach *a, const struct kpl_prog *
 
 const struct kpl_probe_ops kpl_uprobe_ops = {
 	.kind = KPL_PROBE_UPROBE,
+	.flags = KPL_ATTACH_F_ENTRY,
 	.takes_file = true,
 	.memory = kpl_uprobe_memory,
 	.kinds = { KPL_PROG_PRE, KPL_PROG_KINDS, KPL_PROG_KINDS },
@@ -243,6 +244,7 @@ const struct kpl_probe_ops kpl_uprobe_ops = {
 
 const struct kpl_probe_ops kpl_uretprobe_ops = {
 	.kind = KPL_PROBE_URETPROBE,
+	.flags = KPL_ATTACH_F_ENTRY,
 	.takes_file = true,
 	.maxactive = KPL_MAX_ACTIVE,
 	.memory = kpl_uretprobe_memory,

@@ -76,6 +76,19 @@ local function stack(record, offset, size)
   return setmetatable(frames, registry.Stack)
 end
 
+-- Of a process: the space that its addresses belong to, then these.
+local user_name = core.user_name
+local function user_stack(record, offset, size)
+  local at = ffi.cast(Bytes, record) + offset
+  local words, space = ffi.cast(Words, at), ffi.string(at, 8)
+  local frames = {}
+  for i = 2, size / 4 - 2, 2 do
+    if words[i] == 0 and words[i + 1] == 0 then break end
+    frames[#frames + 1] = user_name(space .. ffi.string(words + i, 8))
+  end
+  return setmetatable(frames, registry.Stack)
+end
+
 -- ---------------------------------------------------------------- lists
 -- One number of a list, as a field of that kind would be; the names are those of `kinds` below.
 local Int, Unsigned = ffi.typeof "const int64_t *", ffi.typeof "const uint64_t *"
@@ -123,6 +136,8 @@ local kinds = {
   symbol = { "uint32_t _$l, _$h;", "local f = symbol(r._$h, r._$l)" },
   string = { "uint32_t _$o, _$s;", "local f if r._$o ~= 0 then f = text(cast(Bytes, r) + r._$o, r._$s) end" },
   stack = { "uint32_t _$o, _$s;", "local f if r._$o ~= 0 then f = stack(r, r._$o, r._$s) end" },
+  ustack = { "uint32_t _$o, _$s;", "local f if r._$o ~= 0 then f = user_stack(r, r._$o, r._$s) end" },
+  usym = { "uint32_t _$o, _$s;", "local f if r._$o ~= 0 then f = user_name(text(cast(Bytes, r) + r._$o, r._$s)) end" },
   list = { "uint32_t _$o, _$s;", "local f if r._$o ~= 0 then f = elements_of(r, r._$o, r._$s, '@', named[$]) end" },
   named = { "uint32_t _$l, _$h;", "local f = named[$](r._$h, r._$l)" },
   inet = { "uint32_t _$o, _$s;", "local f if r._$o ~= 0 then f = inet(text(cast(Bytes, r) + r._$o, r._$s)) end" },
@@ -177,13 +192,13 @@ local function fields_of(layout)
 end
 
 local prelude = [[
-local cast, u64, Bytes, symbol, stack, elements_of, inet, named, Record, Printed = ...
+local cast, u64, Bytes, symbol, stack, elements_of, inet, user_stack, user_name, named, Record, Printed = ...
 local tonumber, text, format, band, setmetatable = tonumber, require("ffi").string, string.format, require("bit").band, setmetatable
 ]]
 
 local function compile(layout, code, record, printed)
   return assert(loadstring(prelude .. code, "=kprobe"))(ffi.cast, ffi.typeof "uint64_t", Bytes, symbol, stack, elements_of, inet,
-    layout.named, record, printed)
+    user_stack, user_name, layout.named, record, printed)
 end
 
 -- An event's layout, with the names of the numbers that print as such, by field.

@@ -83,6 +83,7 @@ local checks = {
   len = { function(v) return v == 1 or v == 2 or v == 4 or v == 8 end, "1, 2, 4 or 8" },
   on = { function(v) return v == "w" or v == "rw" end, '"w" or "rw"' },
   cgroup = { function(v) return type(v) == "string" or is_integer(v) and v >= 0 end, "a cgroup's path or number" },
+  self = { function(v) return v == false end, "false: no hits of this process itself" },
   string = { function(v) return type(v) == "string" end, "a string" },
   table = { function(v) return type(v) == "table" end, "a table" },
   any = { function() return true end, "" },
@@ -104,7 +105,7 @@ for _, kind in ipairs(core.probe_kinds) do -- runtime/ir/probe_kinds.hpp
   options[kind.name] = own
 end
 registry.options = options
-local when_options = { pid = "count", tid = "count", comm = "string", cpu = "count", cgroup = "cgroup" }
+local when_options = { pid = "count", tid = "count", comm = "string", cpu = "count", cgroup = "cgroup", self = "self" }
 
 local function names_of(allowed)
   local names = {}

@@ -9,7 +9,7 @@ As a module: with Session() as s: s.load(code); s.arm(); for event in s.events()
 import ctypes
 import sys
 
-NIL, BOOL, INT, UINT, POINTER, SYMBOL, STRING, KSTACK, USTACK, NAMED, INET, LIST = range(12)
+NIL, BOOL, INT, UINT, POINTER, SYMBOL, STRING, KSTACK, USTACK, NAMED, INET, LIST, USYMBOL = range(13)
 
 lib = ctypes.CDLL("libkprobe-lua.so.0")
 
@@ -103,7 +103,7 @@ class Session:
             return None
         if value.type == STRING:
             return ctypes.string_at(value.value.bytes, value.length).decode(errors="replace")
-        if value.type in (KSTACK, USTACK):
+        if value.type in (KSTACK, USTACK, USYMBOL):
             return [value.value.frames[i] for i in range(value.length)]
         if value.type == LIST:
             at, element, elements = ctypes.c_uint32(), Value(), []

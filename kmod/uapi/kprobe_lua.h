@@ -148,6 +148,22 @@ struct kpl_str {
 #define KPL_MAX_STR		4095
 #define KPL_PATH_STEPS		64	/* directories and mounts of a path */
 
+/*
+ * Which memory addresses of a process belong to: its id, and what tells apart
+ * the programs that it has run, and the processes that had that id: where its
+ * code begins, in pages, and of the place of its stack, 7 bits.
+ */
+#define KPL_SPACE_PID_BITS	22
+#define KPL_SPACE_CODE_BITS	35
+static inline __u64 kpl_space(__u32 pid, __u64 start_code, __u64 start_stack)
+{
+	__u32 stack = (__u32)(start_stack >> 4) * 2654435769u;
+	__u64 page = start_code >> 12 & ((1ull << KPL_SPACE_CODE_BITS) - 1);
+
+	return pid | page << KPL_SPACE_PID_BITS |
+	       (__u64)(stack >> 25) << (KPL_SPACE_PID_BITS + KPL_SPACE_CODE_BITS);
+}
+
 /* ----------------------------------------------------------------- programs */
 
 /* What a register may hold.  The verifier's types, and those of labels. */
@@ -457,6 +473,7 @@ enum kpl_probe_kind {
 #define KPL_WHEN_COMM	4u
 #define KPL_WHEN_CPU	8u
 #define KPL_WHEN_CGROUP	16u
+#define KPL_WHEN_OTHERS	32u	/* not the process that opened the session */
 
 struct kpl_when {
 	__u32 mask;		/* KPL_WHEN_* */
@@ -508,6 +525,7 @@ struct kpl_attach {
 #define KPL_ATTACH_F_DISABLED	1u	/* registered, not armed */
 #define KPL_ATTACH_F_OPTIONAL	2u	/* its failure fails nothing else */
 #define KPL_ATTACH_F_ELSE_KPROBE	4u	/* FTRACE: a kprobe where ftrace has no site; DIRECT: a KRETPROBE */
+#define KPL_ATTACH_F_ENTRY	8u	/* UPROBE, URETPROBE: a function begins there */
 
 /* Why a return probe can't be by direct calls.  Without ELSE_KPROBE, EOPNOTSUPP. */
 enum kpl_why {
@@ -659,6 +677,8 @@ struct kpl_info {
 	__u32 work_total;
 	__u32 overloads;	/* out: probes that took too much so far: when it grows, read the states */
 	__u32 dead;		/* out: 1: all is detached after the dead man's time, nothing more is attached */
+	__u64 hits_about;	/* out: hits that a handler ran at, estimated from one of some hundreds */
+	__u64 hits_own;		/* out: those of the process that opened the session, likewise */
 };
 #define KPL_FEATURE_JIT		1ull
 #define KPL_FEATURE_KRETPROBE	2ull

@@ -18,7 +18,7 @@ local function columns_shown(spec, options)
   end
   if options.timestamp then add { "TIME(s)", "%-11.6f" } end
   for _, column in ipairs(spec.columns or {}) do
-    if not column.only or options[column.only] then add(column) end
+    if (not column.only or options[column.only]) and not (column.unless and options[column.unless]) then add(column) end
   end
   return shown
 end
@@ -127,18 +127,31 @@ function Out:emit(kind, record) -- luacheck: no self
   kprobe.emit_row(kind, names, values)
 end
 
--- An aggregation by stack, or by { comm, stack }: each way with its number below it, the largest last.
+-- An aggregation by stack, or by { comm, stack } or { comm, ustack, kstack }: each way with its number below it, the
+-- largest last.
 function Out:stacks(map, top)
   if self.json or self.folded then return kprobe.print(map:take()) end
   local rows = self.ascending(map)
   for i = math.max(1, #rows - (top or #rows) + 1), #rows do
     local key = rows[i].key
     local named = type(key) == "table" and type(key[2]) == "table"
-    for _, frame in ipairs(named and key[2] or key[1] and type(key[1]) == "table" and key[1] or key) do self:line("  " .. frame) end
+    for at = named and #key or 1, named and 2 or 1, -1 do
+      for _, frame in ipairs(named and key[at] or key[1] and type(key[1]) == "table" and key[1] or key) do self:line("  " .. frame) end
+    end
     if named then self:line("    " .. printable(key[1])) end
     self:line(("    %d"):format(rows[i].value))
     self:line ""
   end
+end
+
+-- Records of a stats() of nanoseconds, emptied: its key, or its name, as `field`, count and total_usecs; the largest last.
+function Out.sums(map, field, names)
+  local records = {}
+  for key, value in map:take():pairs() do
+    records[#records + 1] = { [field] = names and names[tonumber(key)] or key, count = value.count, total_usecs = math.floor(tonumber(value.sum) / 1000) }
+  end
+  table.sort(records, function(a, b) return a.total_usecs < b.total_usecs end)
+  return records
 end
 
 -- Rows of an aggregation, ascending: { key, value }.
@@ -170,8 +183,8 @@ local function bars(self, slots, unit)
   end
 end
 
--- A hist(), emptied: one, or one for each key under "label = key". Returns how many.
-function Out:histogram(map, unit, label)
+-- A hist(), emptied: one, or one for each key, or its name, under "label = key". Returns how many.
+function Out:histogram(map, unit, label, names)
   local taken = map:take()
   if self.json then
     kprobe.print(taken)
@@ -181,6 +194,7 @@ function Out:histogram(map, unit, label)
   for key, slots in taken:pairs() do
     if tonumber(slots.count) > 0 then
       if drawn > 0 then self:line "" end
+      if names then key = names[tonumber(key)] or key end
       if label then self:line(("%s = %s"):format(label, printable(type(key) == "table" and table.concat(key, ", ") or key))) end
       bars(self, slots, unit)
       drawn = drawn + 1

@@ -2,7 +2,6 @@
 local options, out = require "kprobe.tool" {
   subject = "processes",
   description = "Shows each program that is executed, with its arguments.",
-  needs = { "__x64_sys_execve", "__x64_sys_execveat" },
   options = {
     "process", "timestamp",
     { "-x --fails", "failed ones, too" },
@@ -26,8 +25,7 @@ local execs = event()
 local text = "const char user *"
 
 -- What was executed has its arguments on its stack, where the kernel has just put them: up to 20, as in bcc.
-local function done(p, result)
-  if result ~= 0 then return end
+local function done()
   local at, stop, args = task().mm.arg_start, task().mm.arg_end, {}
   for i = 1, 20 do
     if at >= stop then break end
@@ -35,14 +33,14 @@ local function done(p, result)
     args[i] = one
     at = at + #one + 1
   end
-  execs { pcomm = comm(), pid = pid(), ppid = ppid(), ret = result, args = args }
+  execs { pcomm = comm(), pid = pid(), ppid = ppid(), ret = 0, args = args }
 end
 
 -- What failed had them where the caller points to; memory that it has not touched yet can't be read.
-local function failed(call, argv_of)
-  kretprobe { call, when = options.when,
+local function failed(call, nth)
+  syscall { call, when = options.when,
     entry = function(p)
-      local argv, args = ffi.cast("const char user *const user *", argv_of(ffi.cast("struct pt_regs *", p.arg[1]))), {}
+      local argv, args = ffi.cast("const char user *const user *", p.arg[nth]), {}
       for i = 0, 19 do
         local one = try(argv[i], nil)
         if one == nil then break end
@@ -56,11 +54,10 @@ local function failed(call, argv_of)
   }
 end
 
-for call, argv_of in pairs {
-  __x64_sys_execve = function(regs) return regs.si end, __x64_sys_execveat = function(regs) return regs.dx end,
-} do
-  kretprobe { call, when = options.when, ret = done }
-  if options.fails then failed(call, argv_of) end
+tracepoint { "sched:sched_process_exec", when = options.when, done }
+if options.fails then
+  failed("execve", 2)
+  failed("execveat", 3)
 end
 execs:each(function(e)
   local line = table.concat(e.args or {}, " ")

@@ -1,13 +1,14 @@
 -- SPDX-License-Identifier: MIT
 local options, out = require "kprobe.tool" {
   subject = "memory",
-  description = "Shows kernel memory that was allocated and not given back, by where.",
+  description = "Shows memory that was allocated and not given back, of the kernel or of processes, by where.",
   needs = {
     { "__kmalloc", "__kmalloc_noprof" }, { "kmalloc_trace", "__kmalloc_cache_noprof" }, { "kmem_cache_alloc", "kmem_cache_alloc_noprof" },
     "kfree", "kmem_cache_free",
   },
   options = {
     "interval", "process",
+    { "-O --obj FILE", "memory of processes, by this library's or program's malloc; -p alone: that of libc" },
     { "-z --min-size BYTES", "objects from this size on", kind = "whole", default = 0 },
     { "-Z --max-size BYTES", "objects up to this size", kind = "positive", default = 2 ^ 40 },
     { "-T --top N", "so many ways", kind = "positive", default = 10 },
@@ -27,12 +28,14 @@ local options, out = require "kprobe.tool" {
 
 Memory that grows from block to block by the same way, and never shrinks, leaks. Caches grow,
 too, until memory is short. Each allocation is sent to user space: on a busy machine, -z, -Z
-or --comm say what is looked at. What was lost is said.]],
+or --comm say what is looked at. What was lost is said. With -p or -O it is the memory that
+a process gets from malloc, calloc, realloc and aligned_alloc.]],
 }
 
 local least, most = options.min_size, options.max_size
 local live, made, freed = map { max = 131072 }, event(), event()
-for i = 1, 3 do
+local library = options.obj or options.pid and "libc"
+for i = 1, library and 0 or 3 do
   local cached = i == 3
   kretprobe { options.needs[i], when = options.when, maxactive = 256,
     entry = function(p)
@@ -55,8 +58,32 @@ local function gone(address)
     freed { address = address }
   end
 end
-kprobe("kfree", function(p) gone(p.arg[1]) end)
-kprobe("kmem_cache_free", function(p) gone(p.arg[2]) end)
+if not library then
+  kprobe("kfree", function(p) gone(p.arg[1]) end)
+  kprobe("kmem_cache_free", function(p) gone(p.arg[2]) end)
+else
+  for name, size_of in pairs {
+    malloc = function(p) return p.arg[1] end, calloc = function(p) return p.arg[1] * p.arg[2] end,
+    realloc = function(p) return p.arg[2] end, aligned_alloc = function(p) return p.arg[2] end,
+  } do
+    local replaces = name == "realloc"
+    uretprobe { library .. ":" .. name, when = options.when, optional = name ~= "malloc",
+      entry = function(p)
+        local size = size_of(p)
+        if replaces then gone(p.arg[1]) end
+        if size < least or size > most then return false end
+        p.data.size = size
+      end,
+      ret = function(p, address)
+        if address == 0 then return end
+        local stack = ustack(16)
+        live[address] = true
+        made { address = address, size = p.data.size, stack = stack }
+      end,
+    }
+  end
+  uprobe { library .. ":free", when = options.when, function(p, address) gone(address) end }
+end
 
 local objects = {} -- address → { size, way }
 made:each(function(e) objects[tostring(e.address)] = { size = e.size, way = table.concat(e.stack, "\n    ") } end)

@@ -2,16 +2,15 @@
 local options, out = require "kprobe.tool" {
   subject = "scheduling",
   description = "Sums how long processes did not run, by the way on which they waited.",
-  needs = { switch = { "finish_task_switch", "finish_task_switch.isra.0" } },
   options = {
     "process", "interval", "top",
     { "-m --min-us MICROSECONDS", "from so long on", kind = "whole", default = 1 },
     { "-K --kernel-threads", "the kernel's own threads, too" },
+    { "-U --user-stacks", "show the stacks of processes, too" },
   },
   blocks = true,
   example = [[
 # offcputime-kpl --comm sleep -m 100000
-  finish_task_switch.isra.0
   __schedule+0x4e8
   schedule+0x27
   do_nanosleep+0x7a
@@ -29,17 +28,25 @@ waits for a disk or a lock has that on its stack; preempted ones have no wait th
 }
 
 local kernel_thread, dead = 0x00200000, 0x80 -- PF_KTHREAD, TASK_DEAD
-local left, waits = map { max = 65536 }, sum { max = 16384 }
-kprobe(options.needs.switch, function(p)
-  local previous, at = ffi.cast("struct task_struct *", p.arg[1]), now()
-  if previous.__state ~= dead then left[previous.pid] = at end
-  local began = left[tid()]
-  if not began then return end
-  left[tid()] = nil
-  local us = (at - began) / 1000
-  if us < options.min_us or tid() == 0 then return end
-  if not options.kernel_threads and bit.band(task().flags, kernel_thread) ~= 0 then return end
+local user = options.user_stacks
+local left, waits = map { max = 16384 }, sum { max = 16384 }
+tracepoint("sched:sched_switch", function(p, preempt, previous, next)
+  local at = now()
+  local before = left[next.pid]
+  if before then
+    left[next.pid] = nil
+    local us = (at - before.at) / 1000
+    if us >= options.min_us then
+      if user then waits[{ before.comm, before.user, before.kernel }]:add(us) else waits[{ before.comm, before.kernel }]:add(us) end
+    end
+  end
+  if previous.pid == 0 or previous.__state == dead then return end
+  if not options.kernel_threads and bit.band(previous.flags, kernel_thread) ~= 0 then return end
   if options.pid and pid() ~= options.pid or options.tid and tid() ~= options.tid or options.comm and comm() ~= options.comm then return end
-  waits[{ comm(), kstack() }]:add(us)
+  if user then
+    left[previous.pid] = { at = at, comm = comm(), user = ustack(24), kernel = kstack(24) }
+  else
+    left[previous.pid] = { at = at, comm = comm(), kernel = kstack(24) }
+  end
 end)
 out:blocks(function() out:stacks(waits, options.top) end)

@@ -2,7 +2,6 @@
 local options, out = require "kprobe.tool" {
   subject = "scheduling",
   description = "Draws how long processes that could run wait for a CPU.",
-  needs = { "ttwu_do_activate", "wake_up_new_task", switch = { "finish_task_switch", "finish_task_switch.isra.0" } },
   options = {
     "interval",
     { "-p --pid PID", "this process only", kind = "id" },
@@ -30,17 +29,15 @@ limit holds it back.]],
 
 local unit, wanted, per_process = options.milliseconds and 1000000 or 1000, options.pid or 0, options.pids
 local ready, waits = map { max = 65536 }, hist()
-kprobe("ttwu_do_activate", function(p) ready[ffi.cast("struct task_struct *", p.arg[2]).pid] = now() end)
-kprobe("wake_up_new_task", function(p, t) ready[t.pid] = now() end)
-kprobe(options.needs.switch, function(p)
-  local previous = ffi.cast("struct task_struct *", p.arg[1])
-  if previous.__state == 0 and previous.pid ~= 0 then ready[previous.pid] = now() end -- preempted: it still could run
-  local at = ready[tid()]
-  if not at or tid() == 0 then return end
-  ready[tid()] = nil
-  if wanted ~= 0 and pid() ~= wanted then return end
+tracepoint({ "sched:sched_wakeup", "sched:sched_wakeup_new" }, function(p, t) ready[t.pid] = now() end)
+tracepoint("sched:sched_switch", function(p, preempt, previous, next)
+  if (preempt or previous.__state == 0) and previous.pid ~= 0 then ready[previous.pid] = now() end -- it still could run
+  local at = ready[next.pid]
+  if not at or next.pid == 0 then return end
+  ready[next.pid] = nil
+  if wanted ~= 0 and next.tgid ~= wanted then return end
   local key = 0
-  if per_process then key = pid() end
+  if per_process then key = next.tgid end
   waits[key]:add((now() - at) / unit)
 end)
 out:blocks(function() out:histogram(waits, options.milliseconds and "msecs" or "usecs", per_process and "pid" or nil) end)

@@ -117,6 +117,7 @@ uint16_t type_of(FieldKind kind) {
         case FieldKind::String: return KLUA_STRING;
         case FieldKind::Kstack: return KLUA_KSTACK;
         case FieldKind::Ustack: return KLUA_USTACK;
+        case FieldKind::UserSymbol: return KLUA_USYMBOL;
         case FieldKind::Inet: return KLUA_INET;
         case FieldKind::List: return KLUA_LIST;
     }
@@ -124,7 +125,8 @@ uint16_t type_of(FieldKind kind) {
 }
 
 klua_field_info field_info(const FieldLayout& field) {
-    return {sizeof(klua_field_info), field.name.c_str(), type_of(field.kind), field.limit, field.nilable};
+    const uint32_t limit = field.kind == FieldKind::UserSymbol ? 1 : field.limit;
+    return {sizeof(klua_field_info), field.name.c_str(), type_of(field.kind), limit, field.nilable};
 }
 
 void give_inet(const uint8_t* packed, uint32_t size, klua_value& value) {

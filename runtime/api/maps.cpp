@@ -61,7 +61,8 @@ const char* wanted(FieldKind kind, uint16_t type, bool key) {
         case FieldKind::Inet: return type == KLUA_INET || type == KLUA_STRING ? nullptr : "an internet address";
         case FieldKind::Kstack:
         case FieldKind::Ustack:
-        case FieldKind::List: return "a stack or a list, which handlers alone make";
+        case FieldKind::UserSymbol:
+        case FieldKind::List: return "a stack, a symbol of a process or a list, which handlers alone make";
         case FieldKind::Symbol:
         case FieldKind::Pointer:
             if (key && type == KLUA_STRING) return nullptr;

@@ -43,8 +43,9 @@ void tail_value(const klua_record& r, const FieldLayout& field, const uint8_t* r
         value.as.bytes = reinterpret_cast<const char*>(bytes);
         return;
     }
-    value.as.frames = reinterpret_cast<const uint64_t*>(bytes);
-    for (value.length = 0; value.length < where.len / 8 && value.as.frames[value.length];) value.length++;
+    const uint32_t before = field.kind == FieldKind::Kstack ? 0 : 1;  // the space
+    value.as.frames = reinterpret_cast<const uint64_t*>(bytes) + before;
+    while (value.length + before < where.len / 8 && value.as.frames[value.length]) value.length++;
 }
 
 // Nil where the record does not have it.
@@ -237,6 +238,18 @@ int klua_symbol(klua_session* s, uint64_t address, char* text, size_t size) {
         if (size && !text) return Error{Errc::usage, "no room for the text"};
         const std::string name = TRY(s->open())->decoder().symbol(address).text;
         return give_text(name, text, size);
+    });
+}
+
+int klua_user_symbol(klua_session* s, const klua_value* value, uint32_t frame, char* text, size_t size) {
+    return call(s, From::Anywhere, [&]() -> Result<int> {
+        if (size && !text) return Error{Errc::usage, "no room for the text"};
+        if (!value || (value->type != KLUA_USTACK && value->type != KLUA_USYMBOL))
+            return Error{Errc::usage, "the value is neither a stack nor a symbol of a process"};
+        if (frame >= value->length || !value->as.frames)
+            return Error{Errc::usage, fmt::format("there is no frame {} of {}", frame, value->length)};
+        const uint64_t space = value->as.frames[-1], address = value->as.frames[frame];
+        return give_text(TRY(s->open())->decoder().user_symbol(space, address).text, text, size);
     });
 }
 

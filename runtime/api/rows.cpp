@@ -50,8 +50,13 @@ Cell cell_of(const FieldLayout& field, Datum datum) {
         pack_list(*list, cell);
     }
     if (const auto* stack = std::get_if<StackDatum>(&cell.datum)) {
+        if (!stack->kernel) cell.words.push_back(stack->space);
         for (const SymbolDatum& frame : stack->frames) cell.words.push_back(frame.address);
-        cell.length = static_cast<uint32_t>(cell.words.size());
+        cell.length = static_cast<uint32_t>(stack->frames.size());
+    }
+    if (const auto* symbol = std::get_if<SymbolDatum>(&cell.datum); symbol && cell.type == KLUA_USYMBOL) {
+        cell.words = {symbol->space, symbol->address};
+        cell.length = 1;
     }
     if (const auto* text = std::get_if<std::string>(&cell.datum); text && cell.type == KLUA_INET)
         pack_inet(*text, cell);
@@ -71,8 +76,10 @@ std::vector<Cell> cells(const Layout& layout, std::vector<Datum> data) {
 klua_value Cell::value() const {
     klua_value value{type, element, length, {0}};
     const auto* text = std::get_if<std::string>(&datum);
-    if (type == KLUA_KSTACK || type == KLUA_USTACK) {
+    if (type == KLUA_KSTACK) {
         value.as.frames = words.data();
+    } else if (type == KLUA_USTACK || type == KLUA_USYMBOL) {
+        value.as.frames = words.data() + 1;
     } else if (type == KLUA_INET || type == KLUA_LIST) {
         value.as.bytes = reinterpret_cast<const char*>(words.data());
     } else if (text) {

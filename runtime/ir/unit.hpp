@@ -36,7 +36,10 @@ enum class FieldKind : uint8_t {
     Symbol,   // an address that prints as name+0x…; p.func prints the bare name
     String,   // records: struct kpl_rec_str; keys, values, data: struct kpl_str of `limit`
     Kstack,
-    Ustack,  // limit = frames; records: struct kpl_rec_str over an array of u64 addresses
+    // limit = frames; records: struct kpl_rec_str over an array of u64 addresses. Of a process's, the first word is the
+    // space that they belong to (kpl_space()).
+    Ustack,
+    UserSymbol,  // the same with one frame; prints as its name
     Inet,    // an internet address: its family in 8 bytes, then 16 bytes; prints as inet_ntop has it
     List,    // of FieldLayout::element, as helpers.def packs them; where a string would be. limit = bytes
 };
@@ -61,7 +64,8 @@ struct FieldLayout {
 
 // How many bytes a string, stack or list takes at most.
 inline uint32_t most_bytes(const FieldLayout& f) {
-    return f.kind == FieldKind::Kstack || f.kind == FieldKind::Ustack ? f.limit * 8 : f.limit;
+    if (f.kind == FieldKind::Kstack) return f.limit * 8;
+    return f.kind == FieldKind::Ustack ? f.limit * 8 + 8 : f.limit;
 }
 
 // Fields in the order in which they print. Laid out by the builder once all stores are unified.

@@ -137,6 +137,9 @@ Result<kpl_when> read_when(lua_State* L, int table) {
         when.mask |= n.bit;
         *n.to = TRY(bounded_field(L, t, n.name));
     }
+    lua_getfield(L, t, "self");
+    if (!lua_isnil(L, -1)) when.mask |= KPL_WHEN_OTHERS;
+    lua_pop(L, 1);
     auto in_cgroup = [&](uint64_t id) {
         when.mask |= KPL_WHEN_CGROUP;
         when.cgroup = id;
@@ -336,6 +339,7 @@ constexpr luaL_Reg functions[] = {
     {"batch_room", batch_room},
     {"named", named_number},
     {"inet", inet_name},
+    {"user_name", user_name},
     {"every", every},
     {"at_exit", at_exit},
     {"exit", exit_script},

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
 // What lua/events.lua needs of the session: layouts of records and names of addresses.
+#include <algorithm>
+#include <cstring>
+
 #include "device/rings.hpp"
 #include "luahost/errors.hpp"
 #include "luahost/lua_impl.hpp"
@@ -16,8 +19,9 @@ const char* decoder_of(FieldKind kind) {
         case FieldKind::Pointer: return "pointer";
         case FieldKind::Symbol: return "symbol";
         case FieldKind::String: return "string";
-        case FieldKind::Kstack:
-        case FieldKind::Ustack: return "stack";
+        case FieldKind::Kstack: return "stack";
+        case FieldKind::Ustack: return "ustack";
+        case FieldKind::UserSymbol: return "usym";
         case FieldKind::List: return "list";
         case FieldKind::Named: return "named";
         case FieldKind::Inet: return "inet";
@@ -78,6 +82,17 @@ int symbol_name(lua_State* L) {
 int frame_name(lua_State* L) {
     return guarded(L, [&](LuaHost::Impl& host) -> Result<int> {
         return push_name(L, host.api->decoder().frame(address(L)).text);
+    });
+}
+
+// (the space, the address: 16 bytes) → the name there.
+int user_name(lua_State* L) {
+    return guarded(L, [&](LuaHost::Impl& host) -> Result<int> {
+        size_t size = 0;
+        const char* bytes = lua_tolstring(L, 1, &size);
+        uint64_t words[2] = {};
+        std::memcpy(words, bytes, std::min(size, sizeof words));
+        return push_name(L, host.api->decoder().user_symbol(words[0], words[1]).text);
     });
 }
 

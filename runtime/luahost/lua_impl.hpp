@@ -135,6 +135,7 @@ int frame_name(lua_State* L);
 int batch_room(lua_State* L);
 int named_number(lua_State* L);
 int inet_name(lua_State* L);
+int user_name(lua_State* L);
 
 // maps.cpp
 extern const luaL_Reg* const map_functions;

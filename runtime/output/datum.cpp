@@ -55,13 +55,18 @@ SymbolDatum Decoder::symbol(uint64_t address) const {
 
 SymbolDatum Decoder::frame(uint64_t address) const { return {address, symbols_->name_of(address)}; }
 
+SymbolDatum Decoder::user_symbol(uint64_t space, uint64_t address) const {
+    return {address, users_ ? users_->name(space, address) : fmt::format("{:#x}", address), space};
+}
+
 StackDatum Decoder::stack(FieldKind kind, std::span<const uint8_t> addresses) const {
     StackDatum stack;
     stack.kernel = kind == FieldKind::Kstack;
-    for (size_t at = 0; at + 8 <= addresses.size(); at += 8) {
+    if (!stack.kernel) stack.space = load<uint64_t>(addresses, 0);
+    for (size_t at = stack.kernel ? 0 : 8; at + 8 <= addresses.size(); at += 8) {
         const auto address = load<uint64_t>(addresses, at);
         if (address == 0) break;
-        stack.frames.push_back(frame(address));
+        stack.frames.push_back(stack.kernel ? frame(address) : user_symbol(stack.space, address));
     }
     return stack;
 }
@@ -86,6 +91,7 @@ Datum Decoder::bytes(const FieldLayout& field, std::span<const uint8_t> bytes) c
     if (field.kind == FieldKind::String) return text_of(bytes);
     if (field.kind == FieldKind::List) return list(field, bytes);
     if (field.kind == FieldKind::Inet) return inet_text(bytes);
+    if (field.kind == FieldKind::UserSymbol) return user_symbol(load<uint64_t>(bytes, 0), load<uint64_t>(bytes, 8));
     return stack(field.kind, bytes);
 }
 
@@ -136,6 +142,7 @@ namespace {
 
 // Puts one value where its field lies. False: it is of another type.
 bool put_field(std::string& bytes, const FieldLayout& f, const Datum& value) {
+    if (f.kind == FieldKind::UserSymbol) return false;
     auto put = [&](uint64_t word) {
         std::memcpy(bytes.data() + f.offset, &word, 8);
         return true;
@@ -171,6 +178,8 @@ Result<void> put_checked(std::string& bytes, const FieldLayout& f, const Datum& 
     if (put_field(bytes, f, value)) return {};
     if (f.kind == FieldKind::List)
         return Error{Errc::script, what + " is a list, which handlers alone make: see pairs()"};
+    if (f.kind == FieldKind::UserSymbol)
+        return Error{Errc::script, what + " is a symbol of a process, which handlers alone make: see pairs()"};
     const char* wanted = f.kind == FieldKind::Inet     ? "an internet address"
                          : f.kind == FieldKind::String ? "a string"
                          : f.kind == FieldKind::Bool   ? "true or false"

@@ -11,6 +11,7 @@
 
 #include "ir/unit.hpp"
 #include "output/names.hpp"
+#include "programs/user_symbols.hpp"
 #include "symbols/kallsyms.hpp"
 
 namespace kpl {
@@ -22,10 +23,12 @@ struct PointerDatum {
 struct SymbolDatum {
     uint64_t address;
     std::string text;
+    uint64_t space = 0;  // of a process's: kpl_space()
 };
 struct StackDatum {
     std::vector<SymbolDatum> frames;  // innermost first
     bool kernel = true;
+    uint64_t space = 0;  // of a process's
 };
 
 // What a list may hold.
@@ -42,7 +45,9 @@ inline Datum datum_of(const Element& element) {
 
 class Decoder {
   public:
-    explicit Decoder(Kallsyms& symbols) : symbols_(&symbols), names_(std::make_shared<Names>()) {}
+    // Without `users`, addresses of processes have no names.
+    explicit Decoder(Kallsyms& symbols, UserSymbols* users = nullptr)
+        : symbols_(&symbols), users_(users), names_(std::make_shared<Names>()) {}
 
     // The fields of a record whose header starts at `record` (kpl_rec::len bytes), in the layout's order.
     std::vector<Datum> record(const Layout& layout, std::span<const uint8_t> record) const;
@@ -51,6 +56,7 @@ class Decoder {
     std::vector<Datum> fixed(const Layout& layout, std::span<const uint8_t> bytes) const;
     SymbolDatum symbol(uint64_t address) const;  // the bare name at a symbol's start
     SymbolDatum frame(uint64_t address) const;   // always with its offset
+    SymbolDatum user_symbol(uint64_t space, uint64_t address) const;
     std::string named(const Naming& naming, uint64_t word) const { return names_->text(naming, word); }
 
   private:
@@ -60,6 +66,7 @@ class Decoder {
     StackDatum stack(FieldKind kind, std::span<const uint8_t> addresses) const;
 
     Kallsyms* symbols_;
+    UserSymbols* users_;
     std::shared_ptr<Names> names_;
 };
 

@@ -3,6 +3,7 @@
 // number (histograms, stats) gives its count.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <utility>
 #include <vector>
@@ -12,9 +13,20 @@
 namespace kpl {
 namespace {
 
-// A frame's function alone; user frames have no name.
+// "f(int)+0x1c [server]" without its offset and its file, which a name of C++ may look like.
+std::string folded_user_frame(std::string text) {
+    if (text.starts_with("0x")) return text;
+    text.resize(std::min(text.rfind(" ["), text.size()));
+    const size_t plus = text.rfind("+0x");
+    if (plus != text.npos && text.find_first_not_of("0123456789abcdef", plus + 3) == text.npos) text.resize(plus);
+    for (char& c : text)
+        if (c == ';') c = ':';
+    return text;
+}
+
+// A frame's function alone.
 std::string folded_frame(const SymbolDatum& frame, bool kernel) {
-    if (!kernel) return frame.text;
+    if (!kernel) return folded_user_frame(frame.text);
     return frame.text.substr(0, frame.text.find_first_of("+ ")) + "_[k]";
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <elfutils/libdw.h>
+#include <elfutils/libdwelf.h>
 #include <gelf.h>
 #include <libelf.h>
 
@@ -26,7 +27,9 @@ struct LibElf {
 };
 
 struct LibDw {
-#define KPL_DW_FUNCTIONS(X) X(dwarf_getcfi_elf) X(dwarf_cfi_end) X(dwarf_cfi_addrframe) X(dwarf_frame_info)
+#define KPL_DW_FUNCTIONS(X) \
+    X(dwarf_getcfi_elf)     \
+    X(dwarf_cfi_end) X(dwarf_cfi_addrframe) X(dwarf_frame_info) X(dwelf_elf_gnu_debuglink)
 #define X(name) decltype(&::name) name = nullptr;
     KPL_DW_FUNCTIONS(X)
 #undef X

@@ -106,13 +106,25 @@ Result<std::shared_ptr<Program>> Program::open(const std::string& path, uint16_t
     program->path_ = path;
     program->fd_.reset(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
     if (!program->fd_) return Error{Errc::script, fmt::format("{}: {}", path, std::strerror(errno))};
-    struct stat file {};
-    if (::fstat(program->fd_.get(), &file) != 0 || !S_ISREG(file.st_mode))
-        return Error{Errc::script, fmt::format("{} is no file that can be run", path)};
-    program->device_ = file.st_dev;
-    program->inode_ = file.st_ino;
-    TRY(program->read_head(machine));
+    TRY(program->read_file(machine));
     return program;
+}
+
+Result<std::shared_ptr<Program>> Program::open(UniqueFd fd, const std::string& path, const std::string& root) {
+    std::shared_ptr<Program> program(new Program);
+    program->path_ = path, program->root_ = root;
+    program->fd_ = std::move(fd);
+    TRY(program->read_file(EM_NONE));
+    return program;
+}
+
+Result<void> Program::read_file(uint16_t machine) {
+    struct stat file {};
+    if (::fstat(fd_.get(), &file) != 0 || !S_ISREG(file.st_mode))
+        return Error{Errc::script, fmt::format("{} is no file that can be run", path_)};
+    device_ = file.st_dev;
+    inode_ = file.st_ino;
+    return read_head(machine);
 }
 
 Result<void> Program::read_head(uint16_t machine) {
@@ -120,7 +132,7 @@ Result<void> Program::read_head(uint16_t machine) {
     GElf_Ehdr head;
     if (!view.lib().gelf_getehdr(view.get(), &head))
         return Error{Errc::script, fmt::format("{}: {}", path_, view.lib().elf_errmsg(view.lib().elf_errno()))};
-    if (head.e_machine != machine)
+    if (machine != EM_NONE && head.e_machine != machine)
         return Error{Errc::script,
                      head.e_machine == EM_386 || head.e_machine == EM_ARM
                          ? fmt::format("{} is a program of 32 bits: only those of 64 bits can be probed", path_)
@@ -152,14 +164,44 @@ Result<const std::vector<ProgramSymbol>*> Program::symbols() {
     if (symbols_) return &*symbols_;
     symbols_.emplace();
     TRY(add_symbols(fd_.get(), false));
-    if (const std::string id = build_id(); stripped_ && id.size() > 2) {
-        const std::string debug = debug_files + id.substr(0, 2) + "/" + id.substr(2) + ".debug";
-        const UniqueFd fd(::open(debug.c_str(), O_RDONLY | O_CLOEXEC));
-        if (fd) TRY(add_symbols(fd.get(), true));
-    }
+    if (stripped_) TRY(add_debug_file());
     std::erase_if(*symbols_, [this](const ProgramSymbol& symbol) { return !file_offset(symbol.address); });
     tidy(*symbols_);
     return &*symbols_;
+}
+
+// Where a separate debug file is looked for: by the build id, and by the name that the file has for it.
+std::vector<std::string> Program::debug_file_names(const std::string& id) const {
+    std::vector<std::string> names;
+    if (id.size() > 2)
+        for (const std::string& root : {root_, std::string()})
+            names.push_back(root + debug_files + id.substr(0, 2) + "/" + id.substr(2) + ".debug");
+    const auto lib = LibDw::load();
+    const auto view = ElfView::open(fd_.get(), path_);
+    GElf_Word crc = 0;
+    const char* link = lib && view ? (*lib)->dwelf_elf_gnu_debuglink(view->get(), &crc) : nullptr;
+    if (!link || std::strchr(link, '/')) return names;
+    const std::string folder = path_.substr(0, path_.rfind('/') + 1);
+    for (const char* place : {"", ".debug/"}) names.push_back(root_ + folder + place + link);
+    names.push_back(root_ + "/usr/lib/debug" + folder + link);
+    return names;
+}
+
+// That of another build has other addresses: without an id on both sides, nothing tells.
+bool Program::belongs(int debug_fd, const std::string& id) const {
+    const auto view = ElfView::open(debug_fd, path_);
+    return view && !id.empty() && build_id_of(*view) == id;
+}
+
+Result<void> Program::add_debug_file() {
+    const std::string id = build_id();
+    for (const std::string& name : debug_file_names(id)) {
+        const UniqueFd fd(::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+        if (!fd || !belongs(fd.get(), id)) continue;
+        TRY(add_symbols(fd.get(), true));
+        return {};
+    }
+    return {};
 }
 
 Result<std::vector<ProgramSymbol>> Program::find(std::string_view name) {
@@ -169,7 +211,7 @@ Result<std::vector<ProgramSymbol>> Program::find(std::string_view name) {
     return found;
 }
 
-Result<std::optional<ProgramSymbol>> Program::at(uint64_t address) {
+Result<std::optional<ProgramSymbol>> Program::covering(uint64_t address) {
     const std::vector<ProgramSymbol>& all = *TRY(symbols());
     auto after = std::upper_bound(all.begin(), all.end(), address,
                                   [](uint64_t value, const ProgramSymbol& symbol) { return value < symbol.address; });
@@ -180,6 +222,11 @@ Result<std::optional<ProgramSymbol>> Program::at(uint64_t address) {
             return std::optional(*after);
         }
     }
+    return std::optional<ProgramSymbol>();
+}
+
+Result<std::optional<ProgramSymbol>> Program::at(uint64_t address) {
+    if (auto symbol = TRY(covering(address))) return symbol;
     const LibDw* lib = TRY(LibDw::load());
     const ElfView view = TRY(ElfView::open(fd_.get(), path_));
     Dwarf_CFI* const frames = lib->dwarf_getcfi_elf(view.get());
@@ -198,6 +245,12 @@ Result<std::optional<ProgramSymbol>> Program::at(uint64_t address) {
 std::optional<uint64_t> Program::file_offset(uint64_t address) const {
     for (const Segment& segment : segments_)
         if (segment.code && address - segment.address < segment.size) return address - segment.address + segment.offset;
+    return std::nullopt;
+}
+
+std::optional<uint64_t> Program::address_of(uint64_t file_offset) const {
+    for (const Segment& segment : segments_)
+        if (file_offset - segment.offset < segment.size) return file_offset - segment.offset + segment.address;
     return std::nullopt;
 }
 

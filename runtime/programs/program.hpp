@@ -29,22 +29,29 @@ class Program {
   public:
     // The errors say what is wrong with the file. Machines other than `machine` (EM_X86_64…) are refused.
     static Result<std::shared_ptr<Program>> open(const std::string& path, uint16_t machine);
+    // An open file of any machine, for its names; `path` is what `root` has it as (empty: ours).
+    static Result<std::shared_ptr<Program>> open(UniqueFd fd, const std::string& path, const std::string& root);
 
     const std::string& path() const { return path_; }
     int fd() const { return fd_.get(); }
     uint64_t device() const { return device_; }
     uint64_t inode() const { return inode_; }
 
-    // Of .symtab, also that of the separate debug file, and .dynsym; ascending by address, none twice.
+    // Of .symtab, also that of the separate debug file (by build id or .gnu_debuglink), and .dynsym; ascending by
+    // address, none twice.
     Result<const std::vector<ProgramSymbol>*> symbols();
     bool stripped() const { return stripped_; }  // known after symbols(): it has names for what it exports alone
 
     // All of that name.
     Result<std::vector<ProgramSymbol>> find(std::string_view name);
-    // The function that covers the address, by its symbol or else by what unwinders are told; then it has no name.
+    // The function that covers the address, by its symbol.
+    Result<std::optional<ProgramSymbol>> covering(uint64_t address);
+    // The same, or else by what unwinders are told; then it has no name.
     Result<std::optional<ProgramSymbol>> at(uint64_t address);
     // Nothing: no code of the file is there.
     std::optional<uint64_t> file_offset(uint64_t address) const;
+    // The other way: nothing: none of the file's memory is from there.
+    std::optional<uint64_t> address_of(uint64_t file_offset) const;
     // As many as lie there.
     std::vector<uint8_t> code(uint64_t address, size_t size) const;
     // "4fcb712aa6…"; empty: it has none.
@@ -57,9 +64,13 @@ class Program {
     };
     Program() = default;
     Result<void> read_head(uint16_t machine);
+    Result<void> read_file(uint16_t machine);
     Result<void> add_symbols(int fd, bool only_full);
+    Result<void> add_debug_file();
+    std::vector<std::string> debug_file_names(const std::string& id) const;
+    bool belongs(int debug_fd, const std::string& id) const;
 
-    std::string path_;
+    std::string path_, root_;
     UniqueFd fd_;
     uint64_t device_ = 0, inode_ = 0;
     std::vector<Segment> segments_;

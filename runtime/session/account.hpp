@@ -29,6 +29,8 @@ struct Account {
     std::vector<Probe> probes;     // those that are or were armed, in the order of their declaration
     std::optional<Events> events;  // nothing: no handler sends any
     std::vector<Map> maps;
+    uint64_t hits_about = 0, hits_own = 0;  // estimated: at which handlers ran; those of this process itself
+    uint64_t unknown_processes = 0;  // whose addresses have no names: they had ended before anything was known of them
 };
 
 }  // namespace kpl

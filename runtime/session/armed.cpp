@@ -160,9 +160,11 @@ void Armed::leave_to_kretprobes(const std::vector<PlannedProbe>& planned, std::v
 Result<Armed::Outcome> Armed::attach(std::vector<PlannedProbe> planned, size_t first) {
     std::vector<kpl_attach> requests;
     requests.reserve(planned.size());
-    for (const PlannedProbe& plan : planned)
+    for (const PlannedProbe& plan : planned) {
         requests.push_back(
             attach_request(parts_.declared.probes()[plan.declaration], plan, programs_, parts_.paths, pid_));
+        if (parts_.options.no_self) requests.back().when.mask |= KPL_WHEN_OTHERS;
+    }
     leave_to_kretprobes(planned, requests);
     const uint64_t began = monotonic_ns();
     if (!parts_.client.attaching(device_)) return Outcome::Interrupted;

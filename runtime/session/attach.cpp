@@ -115,7 +115,10 @@ kpl_attach attach_request(const ProbeDecl& probe, const PlannedProbe& plan, cons
     request.event = plan.place.event;
     request.len = plan.place.len;
     request.line = static_cast<uint32_t>(std::max(probe.at.line, 0));
-    if (plan.place.program) request.fd = static_cast<uint32_t>(plan.place.program->fd());
+    if (plan.place.program) {
+        request.fd = static_cast<uint32_t>(plan.place.program->fd());
+        if (!plan.place.offset && !plan.place.function.empty()) request.flags |= KPL_ATTACH_F_ENTRY;
+    }
     request.maxactive = probe.follows_calls() ? probe.maxactive : 0;
     request.when = probe.when;
     if (pid) {

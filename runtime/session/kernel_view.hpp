@@ -9,6 +9,7 @@
 #include "inspect/tracepoints.hpp"
 #include "output/datum.hpp"
 #include "programs/program.hpp"
+#include "programs/user_symbols.hpp"
 #include "symbols/kallsyms.hpp"
 #include "symbols/types.hpp"
 
@@ -23,7 +24,8 @@ struct KernelView {
     Kallsyms symbols;
     Tracepoints tracepoints;
     std::map<std::string, std::shared_ptr<Program>> programs;  // by path
-    Decoder decoder{symbols};
+    UserSymbols users;
+    Decoder decoder{symbols, &users};
 };
 
 }  // namespace kpl

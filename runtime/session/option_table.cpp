@@ -18,6 +18,8 @@ const OptionRow rows[] = {
     {"require", "-r", "REQUIRE", "MODULE", "require this Lua module first", &Options::modules},
     {"include", "-I", "INCLUDE", "DIR", "look for Lua modules here too", &Options::search_dirs},
     {"pid", "-p", "PID", "PID", "only hits of this process", &Options::pid, 1},
+    {"no-self", "--no-self", "NO_SELF", " ", "no hits of kprobe-lua itself, such as those of its output",
+     &Options::no_self},
     {"buffer", "--buffer", "BUFFER", "SIZE", "event ring of each CPU, as 4M; rounded up to a power of two",
      &Options::ring_bytes, 4096, KPL_MAX_RING, true},
     {"wake-latency", "--wake-latency", "WAKE_LATENCY", "MS",

@@ -19,6 +19,7 @@ struct Options {
     std::vector<std::string> modules;      // required before any script
     std::vector<std::string> search_dirs;  // for Lua modules
     std::optional<uint32_t> pid;           // hits of this process only
+    bool no_self = false;                  // no hits of this process itself
     uint32_t max_probes = 1000;            // that all globs and lists may come to
     Unsafe unsafe = Unsafe::No;
     bool check = false;  // compile and verify only: no module, nothing armed

@@ -15,19 +15,21 @@
 namespace kpl {
 namespace {
 
-bool prints_symbols(const Layout& layout) {
-    return std::any_of(layout.fields.begin(), layout.fields.end(), [](const FieldLayout& field) {
-        return field.kind == FieldKind::Symbol || field.kind == FieldKind::Kstack;
+using Kinds = std::initializer_list<FieldKind>;
+
+bool has_kind(const Layout& layout, Kinds kinds) {
+    return std::any_of(layout.fields.begin(), layout.fields.end(), [&](const FieldLayout& field) {
+        return std::find(kinds.begin(), kinds.end(), field.kind) != kinds.end();
     });
 }
 
-bool prints_symbols(const Unit& unit) {
+bool has_kind(const Unit& unit, Kinds kinds) {
     return std::any_of(unit.maps.begin(), unit.maps.end(),
-                       [](const MapDecl& m) { return prints_symbols(m.key) || prints_symbols(m.value); }) ||
+                       [&](const MapDecl& m) { return has_kind(m.key, kinds) || has_kind(m.value, kinds); }) ||
            std::any_of(unit.events.begin(), unit.events.end(),
-                       [](const EventDecl& e) { return prints_symbols(e.record); }) ||
+                       [&](const EventDecl& e) { return has_kind(e.record, kinds); }) ||
            std::any_of(unit.printfs.begin(), unit.printfs.end(),
-                       [](const PrintfDecl& p) { return prints_symbols(p.record); });
+                       [&](const PrintfDecl& p) { return has_kind(p.record, kinds); });
 }
 
 constexpr uint64_t ms = 1000000;
@@ -142,7 +144,8 @@ Result<Armed::Outcome> Session::arm_pending() {
     auto handlers = TRY(compile(options_, client_, plan));
     if (options_.check) return Armed::Outcome::Armed;
     // Read now: what is armed would see the thousand reads of the table.
-    if (prints_symbols(declared_.unit())) (void)kernel_.symbols.at(0);
+    if (has_kind(declared_.unit(), {FieldKind::Symbol, FieldKind::Kstack})) (void)kernel_.symbols.at(0);
+    if (has_kind(declared_.unit(), {FieldKind::UserSymbol, FieldKind::Ustack})) kernel_.users.follow();
     if (!delivery_ && !(declared_.unit().events.empty() && declared_.unit().printfs.empty()))
         delivery_.emplace(
             TRY(make_rings()),
@@ -343,6 +346,7 @@ Result<void> Session::report(bool last) {
     if (!armed_) return {};
     TRY(armed_->report_stops(last));
     tell_lost();
+    kernel_.users.look();
     if (stopped_) return {};
     TRY(armed_->report_gone());
     return armed_->report_overloads();
@@ -371,6 +375,9 @@ Result<Account> Session::account() {
         tell_lost();
         account.events = events();
     }
+    const kpl_info info = TRY(armed_->device().info());
+    account.hits_about = info.hits_about, account.hits_own = info.hits_own;
+    account.unknown_processes = kernel_.users.unknown();
     for (uint32_t i = 0; i < declared_.unit().maps.size(); i++) {
         if (!has(i)) continue;
         const ArmedMaps::Losses losses = TRY(armed_->maps().losses(i));

@@ -240,6 +240,7 @@ std::string in_the_way(const ProbeDecl& probe) {
     if (probe.handlers[2]) return "fault";
     if (!kind.follows_calls && probe.handlers[1]) return "post";
     if (probe.when.mask & KPL_WHEN_PID) return "when.pid: filters know threads alone (when.tid)";
+    if (probe.when.mask & KPL_WHEN_OTHERS) return "when.self";
     if (probe.when.mask & KPL_WHEN_CGROUP) return "when.cgroup";
     return {};
 }

@@ -57,6 +57,7 @@ HELPER_FN(user_reg, offset, , , , ) {
     const std::vector<uint64_t>& regs = sim().task.user_regs;
     return offset / 8 < regs.size() ? regs[offset / 8] : 0;
 }
+HELPER_FN(space, , , , , ) { return sim().task.space; }
 HELPER_FN(cgroup, , , , , ) { return sim().task.cgroup; }
 
 HELPER_FN(comm, dst, limit, , , ) {

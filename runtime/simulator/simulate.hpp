@@ -29,7 +29,7 @@ using SimCells = std::map<ByteVector, ByteVector, ByteOrder>;
 // The current task, as helpers report it.
 struct SimTask {
     uint32_t pid = 1000, tid = 1000, ppid = 1, uid = 0, gid = 0;
-    uint64_t task = 0xffff888000001000, cgroup = 1;
+    uint64_t task = 0xffff888000001000, cgroup = 1, space = 0x4000001000;
     std::string comm = "sim";
     std::vector<uint64_t> user_regs = std::vector<uint64_t>(21);  // with which it came into the kernel
     std::vector<uint64_t> kstack, ustack;

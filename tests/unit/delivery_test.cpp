@@ -166,7 +166,7 @@ TEST_CASE_METHOD(Fixture, "events and prints are one stream") {
 
 TEST_CASE_METHOD(Fixture, "every kind of value") {
     run("e = event(); e:each(function(r) last = r end); e:each_batch(function(b) copy = b:copy(1); view = b[1]"
-        "  for _, name in ipairs { 'i', 'u', 'b', 'p', 's', 't', 'k', 'm', 'gone' } do"
+        "  for _, name in ipairs { 'i', 'u', 'b', 'p', 's', 't', 'k', 'm', 'gone', 'w', 'x' } do"
         "    print(name, copy[name], last[name]); assert(tostring(view[name]) == tostring(copy[name])) end"
         "  print(view.time, last.time, last.cpu, view.none) end)");
     Layout& layout = script.unit.events[0].record;
@@ -174,15 +174,18 @@ TEST_CASE_METHOD(Fixture, "every kind of value") {
                      field("b", FieldKind::Bool, 16),         field("p", FieldKind::Pointer, 24),
                      field("s", FieldKind::String, 32),       field("t", FieldKind::String, 40, true),
                      field("k", FieldKind::Kstack, 48),       field("m", FieldKind::Symbol, 56),
-                     field("gone", FieldKind::I64, 64, true), field("time", FieldKind::I64, 72)};
-    layout.size = 88;
+                     field("gone", FieldKind::I64, 64, true), field("time", FieldKind::I64, 72),
+                     field("w", FieldKind::Ustack, 88),       field("x", FieldKind::UserSymbol, 96)};
+    layout.size = 104;
     layout.presence_offset = 80;
     test::MadeRecord made(layout);
     made.number(0, static_cast<uint64_t>(-5)).number(1, uint64_t{1} << 63).number(2, 1).number(3, 0xffff888000001000);
     made.string(4, std::string_view("a\0\xff", 3))
         .stack(6, {0xffffffff81000000, 0x10})
         .number(7, 0xffffffff81000001)
-        .number(9, 77);
+        .number(9, 77)
+        .stack(10, {uint64_t{3} << 40, 0x7f0000000010, 0x20})
+        .stack(11, {uint64_t{3} << 40, 0x400000});
     REQUIRE(rings[1]->send(0, 5, made.bytes()));
     CHECK(delivery->drain_all().value() == 1);
     const std::string expected =
@@ -195,6 +198,8 @@ TEST_CASE_METHOD(Fixture, "every kind of value") {
         "k\t\n    0xffffffff81000000\n    0x10\t\n    0xffffffff81000000\n    0x10\n"
         "m\t0xffffffff81000001\t0xffffffff81000001\n"
         "gone\tnil\tnil\n"
+        "w\t\n    0x7f0000000010\n    0x20\t\n    0x7f0000000010\n    0x20\n"
+        "x\t0x400000\t0x400000\n"
         "77\t77\t1\tnil\n"s;
     CHECK(script.output == expected);
 }

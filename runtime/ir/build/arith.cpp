@@ -120,7 +120,9 @@ Value Builder::length(const Value& v) {
     // The header of struct kpl_str: the length in its low half, and zero.
     const ValueId bytes =
         v.str.where == StrRef::Where::Data ? w_.load_data(v.str.index) : w_.load_slot(v.str.index, v.str.offset);
-    return number(v.is(Kind::Stack) ? w_.binary(Opcode::Shr, bytes, w_.constant(3)) : bytes, int_type);
+    if (!v.is(Kind::Stack)) return number(bytes, int_type);
+    const ValueId words = w_.binary(Opcode::Shr, bytes, w_.constant(3));
+    return number(v.type.user ? w_.binary(Opcode::Sub, words, w_.constant(1)) : words, int_type);
 }
 
 }  // namespace kpl::builder

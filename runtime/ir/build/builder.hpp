@@ -329,6 +329,7 @@ class Builder {
     Values b_starts(const BuiltinRow&, Values&);
     Values b_stack(const BuiltinRow&, Values&);
     Values b_sym(const BuiltinRow&, Values&);
+    Values b_usym(const BuiltinRow&, Values&);
     Values b_path(const BuiltinRow&, Values&);
     // builtins_text.cpp: numbers that user space makes text of
     Values b_named(const BuiltinRow&, Values&);

@@ -18,7 +18,7 @@ namespace {
 
 constexpr uint32_t comm_limit = 16;  // TASK_COMM_LEN
 constexpr int64_t default_frames = 32;
-constexpr int64_t max_frames = 127;  // a stack fits a key: KPL_MAX_KEY
+constexpr int64_t max_words = 127;  // of a stack: it fits a key, KPL_MAX_KEY
 constexpr uint8_t any = 255;
 
 constexpr Type symbol_type{.kind = Kind::Int, .is_unsigned = true, .shows = Shows::Symbol};
@@ -47,6 +47,7 @@ struct BuiltinTable {
         {"kstack", 0, 1, &B::b_stack, 0},
         {"ustack", 0, 1, &B::b_stack, 1},
         {"sym", 1, 1, &B::b_sym, 0},
+        {"usym", 1, 1, &B::b_usym, 0},
         {"path", 1, 2, &B::b_path, 0},
         {"errno_name", 1, 1, &B::b_named, static_cast<int>(Naming::What::Errno)},
         {"signal_name", 1, 1, &B::b_named, static_cast<int>(Naming::What::Signal)},
@@ -269,8 +270,11 @@ Values Builder::b_starts(const BuiltinRow&, Values& args) {
     return {number(r, bool_type)};
 }
 
-// A stack is kept as a string of addresses: the header with the length in bytes, then the frames.
+// A stack is kept as a string of addresses: the header with the length in bytes, then, of a process's, the space, then
+// the frames.
 Values Builder::b_stack(const BuiltinRow& row, Values& args) {
+    const bool user = row.param == 1;
+    const int64_t max_frames = user ? max_words - 1 : max_words;
     int64_t frames = default_frames;
     if (!args.empty()) {
         const auto n = need_constant(args[0], std::string("the depth of ") + row.name);
@@ -279,12 +283,31 @@ Values Builder::b_stack(const BuiltinRow& row, Values& args) {
         frames = *n;
     }
     Value v;
-    v.type = {.kind = Kind::Stack, .user = row.param == 1, .limit = static_cast<uint32_t>(frames)};
+    v.type = {.kind = Kind::Stack, .user = user, .limit = static_cast<uint32_t>(frames)};
     const uint32_t bytes = static_cast<uint32_t>(frames) * 8;
+    v.str.limit = string_bytes(v.type);
+    v.str.index = w_.new_slot(KPL_STR_SIZE(v.str.limit));
+    const ValueId space = user ? w_.call(KPL_H_space, {}, false) : no_value;
+    ValueId words = w_.call(user ? KPL_H_ustack : KPL_H_kstack,
+                            {HitOperand{}, SlotOperand{v.str.index, user ? 16u : 8u}, ConstOperand{bytes}}, false);
+    if (user) {
+        w_.store_slot_in(w_.block(), v.str.index, 8, space);
+        words = w_.binary(Opcode::Add, words, w_.constant(1));
+    }
+    w_.store_slot_in(w_.block(), v.str.index, 0, w_.binary(Opcode::Shl, words, w_.constant(3)));
+    return {v};
+}
+
+Values Builder::b_usym(const BuiltinRow&, Values& args) {
+    const Value& of = args[0];
+    if (!usable(of, "usym")) return {poison()};
+    if (!of.is(Kind::Int) && !of.is(Kind::Pointer)) return {fail(Err::NEED_INT, "usym", describe(of))};
+    constexpr uint32_t bytes = 16;
+    Value v;
+    v.type = {.kind = Kind::UserSymbol, .limit = bytes};
     v.str = {.index = w_.new_slot(KPL_STR_SIZE(bytes)), .limit = bytes};
-    const ValueId count = w_.call(row.param == 1 ? KPL_H_ustack : KPL_H_kstack,
-                                  {HitOperand{}, SlotOperand{v.str.index, 8}, ConstOperand{bytes}}, false);
-    w_.store_slot_in(w_.block(), v.str.index, 0, w_.binary(Opcode::Shl, count, w_.constant(3)));
+    const ValueId parts[] = {w_.constant(bytes), w_.call(KPL_H_space, {}, false), num(of)};
+    for (uint32_t i = 0; i < 3; i++) w_.store_slot_in(w_.block(), v.str.index, i * 8, parts[i]);
     return {v};
 }
 

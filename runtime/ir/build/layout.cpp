@@ -15,6 +15,7 @@ FieldKind kind_of(const Type& type) {
         case Kind::Stack: return type.user ? FieldKind::Ustack : FieldKind::Kstack;
         case Kind::List: return FieldKind::List;
         case Kind::Inet: return FieldKind::Inet;
+        case Kind::UserSymbol: return FieldKind::UserSymbol;
         default: break;
     }
     if (type.shows == Shows::Address) return FieldKind::Pointer;
@@ -65,7 +66,9 @@ uint32_t with_tail(const Layout& layout) {
 
 }  // namespace
 
-uint32_t string_bytes(const Type& type) { return type.kind == Kind::Stack ? type.limit * 8 : type.limit; }
+uint32_t string_bytes(const Type& type) {
+    return type.kind == Kind::Stack ? (type.limit + (type.user ? 1 : 0)) * 8 : type.limit;
+}
 
 Type type_of(const FieldLayout& f, const Unit& unit) {
     switch (f.kind) {
@@ -83,6 +86,7 @@ Type type_of(const FieldLayout& f, const Unit& unit) {
         }
         case FieldKind::String: return {.kind = Kind::String, .limit = f.limit};
         case FieldKind::Inet: return {.kind = Kind::Inet, .limit = f.limit};
+        case FieldKind::UserSymbol: return {.kind = Kind::UserSymbol, .limit = f.limit};
         case FieldKind::Kstack: return {.kind = Kind::Stack, .limit = f.limit};
         case FieldKind::Ustack: return {.kind = Kind::Stack, .user = true, .limit = f.limit};
         case FieldKind::List: {

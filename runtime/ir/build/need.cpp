@@ -26,6 +26,7 @@ std::string Builder::describe(const Type& t) {
         case Kind::Stack: text = "a stack"; break;
         case Kind::List: text = "a list"; break;
         case Kind::Inet: text = "an internet address"; break;
+        case Kind::UserSymbol: text = "a symbol of the process"; break;
         case Kind::Snapshot: text = "a struct value of " + map_name(t.map); break;
         case Kind::Memory: {
             const auto type = s_.types.spell(t.ctype);

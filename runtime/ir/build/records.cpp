@@ -21,7 +21,8 @@ std::optional<Type> Builder::storable(const Value& v, const std::string& use) {
         case Kind::String:
         case Kind::Stack:
         case Kind::List:
-        case Kind::Inet: return v.type;
+        case Kind::Inet:
+        case Kind::UserSymbol: return v.type;
         case Kind::Float: fail(Err::FLOAT, v.text); return std::nullopt;
         case Kind::Memory: {
             const auto t = ask(s_.types.resolve(v.type.ctype));
@@ -150,7 +151,7 @@ bool Builder::check_conversion(char conversion, const Value& v, size_t index) {
         case 'c': return v.is(Kind::Int) || bad("an integer");
         case 'p': return v.is(Kind::Int) || v.is(Kind::Pointer) || bad("a pointer");
         default:
-            if (v.is(Kind::String) || v.is(Kind::Bool) || v.is(Kind::Stack) || v.is(Kind::List) || v.is(Kind::Inet))
+            if (v.is(Kind::Bool) || is_bytes(v.type))
                 return true;
             if (v.is(Kind::Int) && (v.type.shows == Shows::Symbol || v.type.shows == Shows::Named)) return true;
             return bad("a string");

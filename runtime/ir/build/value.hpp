@@ -28,6 +28,7 @@ enum class Kind : uint8_t {
     Stack,
     List,  // that a handler makes
     Inet,  // an internet address
+    UserSymbol,
     Snapshot,
     // Kernel memory of an aggregate C type (struct, union, array), not read yet.
     Memory,
@@ -66,14 +67,15 @@ struct Type {
     Space space = Space::Unknown;    // Pointer, Memory
     uint32_t naming = 0;             // Shows::Named: index in Unit::namings
     Kind element = Kind::Undefined;  // List: what is in it; the other members describe that, but for limit
-    uint32_t limit = 0;              // String, List, Inet: bytes; Stack: frames
+    uint32_t limit = 0;              // String, List, Inet, UserSymbol: bytes; Stack: frames
     uint32_t map = 0;                // Snapshot: whose value it is
     bool operator==(const Type&) const = default;
 };
 
 // Kept as bytes with a length, in a slot or in private data.
 inline bool is_bytes(const Type& t) {
-    return t.kind == Kind::String || t.kind == Kind::Stack || t.kind == Kind::List || t.kind == Kind::Inet;
+    return t.kind == Kind::String || t.kind == Kind::Stack || t.kind == Kind::List || t.kind == Kind::Inet ||
+           t.kind == Kind::UserSymbol;
 }
 
 // Its bytes stay where they are: two of them can't become one.

@@ -247,17 +247,19 @@ static void filters(void)
 {
 	int fd = session();
 	int prog = load(fd, KPL_PROG_PRE, PROG(RETURN(0)));
-	struct kpl_attach a[5];
+	struct kpl_info info;
+	struct kpl_attach a[6];
 	unsigned i;
 
-	for (i = 0; i < 5; i++)
+	for (i = 0; i < 6; i++)
 		a[i] = probe_at(CALLED, KPL_PROBE_KPROBE, prog, KPL_NO_PROG);
 	a[0].when = (struct kpl_when) { .mask = KPL_WHEN_PID, .pid = getpid() };
 	a[1].when = (struct kpl_when) { .mask = KPL_WHEN_TID, .tid = getpid() + 1 };
 	a[2].when = (struct kpl_when) { .mask = KPL_WHEN_CPU, .cpu = 1 };
 	a[3].when = (struct kpl_when) { .mask = KPL_WHEN_COMM, .comm = "abi_test" };
 	a[4].when = (struct kpl_when) { .mask = KPL_WHEN_COMM, .comm = "abi_tes" };
-	EQ(attach(fd, a, 5), 0);
+	a[5].when = (struct kpl_when) { .mask = KPL_WHEN_OTHERS };
+	EQ(attach(fd, a, 6), 0);
 	call_on_both(100);
 	EQ(stats(fd, a[0].id).entry.handled, 100);
 	EQ(stats(fd, a[0].id).entry.skipped, 100);
@@ -265,6 +267,11 @@ static void filters(void)
 	EQ(stats(fd, a[2].id).entry.skipped, 100);
 	EQ(stats(fd, a[3].id).entry.handled, 200);
 	EQ(stats(fd, a[4].id).entry.skipped, 200);
+	/* One of the two callers opened the session. */
+	EQ(stats(fd, a[5].id).entry.handled, 100);
+	EQ(stats(fd, a[5].id).entry.skipped, 100);
+	EQ(ioctl(fd, KPL_IOC_INFO, &info), 0);
+	OK(info.hits_own && info.hits_own <= info.hits_about);
 	close(fd);
 }
 

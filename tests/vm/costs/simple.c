@@ -73,6 +73,7 @@ void measure_simple(void)
 	CASE(user_reg, "the last one", .fd = fd, .call = of_number, .a = 160);
 	CASE(user_reg, "beyond", .fd = fd, .call = of_number, .a = 1ull << 40);
 	PLAIN(cgroup);
+	PLAIN(space);
 	CASE(sdiv, "large by small", .fd = fd, .call = divide, .a = 1ull << 62, .b = 3);
 	CASE(sdiv, "by -1", .fd = fd, .call = divide, .a = 1ull << 63, .b = -1);
 	CASE(smod, "large by small", .fd = fd, .call = divide, .a = 1ull << 62, .b = 3);

@@ -53,3 +53,21 @@ run kprobe-lua -c 'for i in 1 2 3 4 5; do cat /tmp/other$i; done 2>/dev/null' dc
 status 0
 has_header dcstat
 [ "$(awk '$4 > 0 && $2 >= $4 { seen = 1 } END { print seen + 0 }' out)" = 1 ] || fail "no lookups in vain"
+
+run kprobe-lua -c 'test -e /etc/hostname; test -e /nonexistent; stat -f /tmp > /dev/null; sync' statsnoop
+status 0
+has_header statsnoop
+out '^[0-9]+ +[a-z]+ +-1 +2 /nonexistent$'
+out '^[0-9]+ +[a-z]+ +0 +0 /tmp$'
+run kprobe-lua -c 'dd if=/dev/zero of=f bs=8 count=1 conv=fsync 2>/dev/null; sync' syncsnoop
+status 0
+has_header syncsnoop
+lines 1 '^[0-9.]+ +[0-9]+ +dd +fsync$'
+lines 1 '^[0-9.]+ +[0-9]+ +[a-z]+ +sync$'
+mkdir -p mnt
+run kprobe-lua -c 'mount -t tmpfs none mnt; umount mnt; umount mnt 2> /dev/null' mountsnoop
+status 0
+has_header mountsnoop
+out '^mount +[0-9]+ +[0-9]+ +[0-9]+ +mount\("none", "[^"]*mnt", "tmpfs", 0x[0-9a-f]+\) = 0$'
+out '^umount +[0-9]+ +[0-9]+ +[0-9]+ +umount\("[^"]*mnt", 0x[0-9a-f]+\) = 0$'
+out '^umount .* = -[0-9]+$'

@@ -73,10 +73,10 @@ no_out PID
 
 # The tool of docs/tools.md, from a folder of one's own.
 mkdir own
-awk '/^```lua tool$/ { on = 1; next } /^```$/ { on = 0 } on' "$KPL_ROOT/docs/tools.md" > own/syncsnoop.lua
-[ "$(wc -l < own/syncsnoop.lua)" = 15 ] || fail "not 15 lines"
+awk '/^```lua tool$/ { on = 1; next } /^```$/ { on = 0 } on' "$KPL_ROOT/docs/tools.md" > own/syncslower.lua
+[ "$(wc -l < own/syncslower.lua)" = 15 ] || fail "not 15 lines"
 export KPROBE_LUA_TOOLS=$PWD/own
-run kprobe-lua -c 'dd if=/dev/zero of=f bs=8 count=1 conv=fsync 2>/dev/null' syncsnoop --comm dd
+run kprobe-lua -c 'dd if=/dev/zero of=f bs=8 count=1 conv=fsync 2>/dev/null' syncslower --comm dd
 status 0
 line "COMM             PID      LAT(ms) FILE"
 lines 1 "^dd +[0-9]+ +[0-9.]+ $PWD/f\$"

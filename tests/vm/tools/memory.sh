@@ -16,6 +16,22 @@ status 0
 out '^    [0-9]+ bytes in 30 allocations from stack$'
 out '^        alloc_pipe_info'
 
+# Of a process: what it keeps, not what it gives back.
+ustacked leaks 30 > waits &
+leaker=$!
+until_true "memory" grep -q waits waits
+start kprobe-lua memleak -p $leaker
+armed
+kill -USR1 $leaker
+until_true "leaks" grep -q leaked waits
+kill -INT "$pid"
+finish
+kill $leaker
+status 0
+out '^    3000 bytes in 30 allocations from stack$'
+out '^        inner\+0x[0-9a-f]+ \[ustacked\]$'
+out '^        main\+0x[0-9a-f]+ \[ustacked\]$'
+
 run kprobe-lua -c "luajit $jobs/shm.lua" shmsnoop --comm luajit
 status 0
 has_header shmsnoop

@@ -66,3 +66,41 @@ run kprobe-lua -c 'sleep 0.2' softirqs
 status 0
 has_header softirqs
 out '^timer +[1-9][0-9]* +[0-9]+$'
+run kprobe-lua -c 'echo x > /dev/kmsg; dd if=/proc/interrupts bs=64k of=/dev/null 2> /dev/null; sleep 0.2' hardirqs
+status 0
+has_header hardirqs
+run kprobe-lua -c 'sleep 20 & kill -0 $!; kill -15 $!; kill -9 4194303 2> /dev/null' killsnoop
+status 0
+has_header killsnoop
+out '^[0-9:]{8} +[0-9]+ +sh +0 +[0-9]+ +0$'
+out '^[0-9:]{8} +[0-9]+ +sh +15 +[0-9]+ +0$'
+out '^[0-9:]{8} +[0-9]+ +sh +9 +4194303 +-3$'
+run kprobe-lua -c 'sleep 20 & kill -0 $!; kill -15 $!; kill -9 4194303 2> /dev/null' killsnoop -x
+lines 2 .
+run kprobe-lua -c "luajit $jobs/users.lua" setuids --comm luajit
+status 0
+has_header setuids
+out '^[0-9]+ +luajit +0 +setresuid ruid=-1 euid=65534 suid=-1 \(0\)$'
+out '^[0-9]+ +luajit +65534 +setuid +uid=0 \(0\)$'
+run kprobe-lua -c 'uprobed threads 1' threadsnoop --comm uprobed
+status 0
+has_header threadsnoop
+lines 4 '^[0-9]+ +[0-9]+ +uprobed +of_thread \[uprobed\]$'
+
+# What calls, and how often, is known.
+run kprobe-lua -c 'dd if=/dev/zero of=f bs=8 count=200 2>/dev/null' syscount --comm dd -L
+status 0
+has_header syscount
+out '^write +201 +[0-9.]+$'
+[ "$(awk '$1 == "read" { print ($2 >= 200 && $2 < 210) }' out)" = 1 ] || fail "not 200 reads"
+run kprobe-lua -c 'cat /n1 /n2 /n3 2> /dev/null' syscount --comm cat -e 2
+out '^openat +[3-9]'
+run kprobe-lua -c 'dd if=/dev/zero of=f bs=8 count=200 2>/dev/null' syscount -P --comm dd
+out '^[0-9]+ +dd +[0-9]{3}$'
+
+# A loop of ours is what the clock finds.
+run kprobe-lua -c 'timeout -s KILL 0.5 ustacked calls 1000000000' profile -F 199 --comm ustacked
+out '^  main\+0x[0-9a-f]+ \[ustacked\]$'
+out '^    ustacked$'
+run kprobe-lua -f folded -c 'timeout -s KILL 0.5 ustacked calls 1000000000' profile -F 199 -U --comm ustacked
+out '^ustacked;.*main;outer.* [0-9]+$'

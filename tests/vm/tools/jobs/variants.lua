@@ -6,6 +6,19 @@ local calls = [[
   opensnoop --cgroup /
   execsnoop -x -T
   exitsnoop -x --per-thread -T
+  statsnoop -x -T
+  syncsnoop
+  killsnoop -x -s 9
+  mountsnoop --comm x
+  setuids
+  threadsnoop
+  syscount -L -x --top 3
+  syscount -P -e 2
+  profile -U
+  profile -K -I
+  profile --frames 126 -F 999
+  hardirqs -d
+  hardirqs
   bashreadline --comm x
   capable -v -K --unique
   biolatency -Q -m -D
@@ -45,9 +58,10 @@ local calls = [[
   tcpdrop
   tcpstates -L 5 -T
   memleak -z 5 -Z 6 -i 1
+  memleak -O libc
   oomkill
   offcputime -K --tid 4 -m 5
-  offcputime --comm x
+  offcputime --comm x -U
   cpudist -O -P
   cpudist -m
   cpudist -P

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+#include "programs/jit_map.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "base/unique_fd.hpp"
+#include "programs/memory_map.hpp"
+
+namespace kpl {
+namespace {
+
+constexpr size_t longest_file = 64 << 20;
+
+// The number that the process knows itself by: the last of "NSpid:\t812\t7".
+std::string own_number(uint32_t pid) {
+    const std::string text = read_file(fmt::format("/proc/{}/status", pid), 16384);
+    const size_t line = text.find("\nNSpid:");
+    if (line == text.npos) return std::to_string(pid);
+    const size_t end = std::min(text.find('\n', line + 1), text.size());
+    const size_t last = text.find_last_of("\t ", end - 1);
+    return text.substr(last + 1, end - last - 1);
+}
+
+// Written by the process itself or by root, nobody else: a name there is worth what its writer is.
+UniqueFd open_map(uint32_t pid) {
+    struct stat process {}, file {};
+    const bool runs = ::stat(fmt::format("/proc/{}", pid).c_str(), &process) == 0;
+    for (const std::string& path : {fmt::format("/proc/{}/root/tmp/perf-{}.map", pid, own_number(pid)),
+                                    fmt::format("/tmp/perf-{}.map", pid)}) {
+        UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+        if (!fd || ::fstat(fd.get(), &file) != 0 || !S_ISREG(file.st_mode)) continue;
+        if (file.st_uid == 0 || !runs || file.st_uid == process.st_uid) return fd;
+    }
+    return {};
+}
+
+bool number(std::string_view& line, uint64_t& into) {
+    line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
+    if (line.starts_with("0x")) line.remove_prefix(2);
+    const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), into, 16);
+    if (error != std::errc()) return false;
+    line.remove_prefix(static_cast<size_t>(end - line.data()));
+    return true;
+}
+
+}  // namespace
+
+void JitMap::read(std::string_view text) {
+    for (size_t at = 0; at < text.size();) {
+        const size_t end = std::min(text.find('\n', at), text.size());
+        std::string_view line = text.substr(at, end - at);
+        at = end + 1;
+        Code code{};
+        if (!number(line, code.start) || !number(line, code.size)) continue;
+        line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
+        code.name = line;
+        if (code.size && !code.name.empty()) code_.push_back(std::move(code));
+    }
+    std::stable_sort(code_.begin(), code_.end(), [](const Code& a, const Code& b) { return a.start < b.start; });
+}
+
+std::string JitMap::at(uint64_t address) const {
+    auto after = std::upper_bound(code_.begin(), code_.end(), address,
+                                  [](uint64_t value, const Code& code) { return value < code.start; });
+    if (after == code_.begin()) return "";
+    const Code& code = *std::prev(after);
+    if (address - code.start >= code.size) return "";
+    return address == code.start ? code.name : fmt::format("{}+{:#x}", code.name, address - code.start);
+}
+
+void JitMap::refresh(uint32_t pid) {
+    const UniqueFd fd = open_map(pid);
+    struct stat file {};
+    if (!fd || ::fstat(fd.get(), &file) != 0) return;
+    const auto size = std::min<uint64_t>(static_cast<uint64_t>(file.st_size), longest_file);
+    if (size == seen_bytes_) return;
+    if (size < seen_bytes_) seen_bytes_ = 0, code_.clear();
+    std::string text(size - seen_bytes_, '\0');
+    const ssize_t n = ::pread(fd.get(), text.data(), text.size(), static_cast<off_t>(seen_bytes_));
+    text.resize(n > 0 ? static_cast<size_t>(n) : 0);
+    text.resize(text.rfind('\n') + 1);  // the last line may be under way
+    seen_bytes_ += text.size();
+    read(text);
+}
+
+std::string JitMap::name(uint32_t pid, uint64_t address) {
+    refresh(pid);
+    return at(address);
+}
+
+}  // namespace kpl

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+// JitMap: the names of code that a process makes as it runs, from the file that its JIT writes for perf.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace kpl {
+
+class JitMap {
+  public:
+    // Of the process's /tmp/perf-PID.map, which is read again when it has grown; empty: it has none for the address.
+    std::string name(uint32_t pid, uint64_t address);
+
+    // "START SIZE NAME" in each line; of two at one address the later one counts. For tests.
+    void read(std::string_view text);
+    std::string at(uint64_t address) const;
+
+  private:
+    struct Code {
+        uint64_t start, size;
+        std::string name;
+    };
+    void refresh(uint32_t pid);
+
+    std::vector<Code> code_;  // ascending
+    uint64_t seen_bytes_ = 0;
+};
+
+}  // namespace kpl

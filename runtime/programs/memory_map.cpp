@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT
+#include "programs/memory_map.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+
+#include "base/unique_fd.hpp"
+#include "uapi/kprobe_lua.h"
+
+namespace kpl {
+namespace {
+
+constexpr size_t longest_maps = 16 << 20;
+
+// "55d0c0a28000-55d0c0a2a000 r-xp 00002000 fd:00 1234    /usr/bin/cat"
+std::optional<CodeMapping> parse_line(const std::string& line) {
+    CodeMapping m;
+    char rights[5] = "";
+    unsigned major = 0, minor = 0;
+    unsigned long long start = 0, end = 0, offset = 0, inode = 0;
+    int path = 0;
+    if (std::sscanf(line.c_str(), "%llx-%llx %4s %llx %x:%x %llu %n", &start, &end, rights, &offset, &major, &minor,
+                    &inode, &path) < 7 ||
+        rights[2] != 'x')
+        return std::nullopt;
+    m.start = start, m.end = end, m.offset = offset, m.inode = inode;
+    m.device = makedev(major, minor);
+    m.path = line.substr(static_cast<size_t>(path));
+    return m;
+}
+
+}  // namespace
+
+const CodeMapping* MemoryMap::at(uint64_t address) const {
+    auto after = std::upper_bound(mappings.begin(), mappings.end(), address,
+                                  [](uint64_t value, const CodeMapping& m) { return value < m.start; });
+    if (after == mappings.begin() || address >= std::prev(after)->end) return nullptr;
+    return &*std::prev(after);
+}
+
+void MemoryMap::add(CodeMapping mapping) {
+    std::vector<CodeMapping> all;
+    all.reserve(mappings.size() + 2);
+    for (CodeMapping& old : mappings) {
+        if (old.end > mapping.end && old.start < mapping.end) {  // what is left of it above
+            CodeMapping rest = old;
+            rest.offset += mapping.end - rest.start;
+            rest.start = mapping.end;
+            all.push_back(std::move(rest));
+        }
+        if (old.start >= mapping.start && old.start < mapping.end) continue;
+        if (old.start < mapping.start) old.end = std::min(old.end, mapping.start);
+        all.push_back(std::move(old));
+    }
+    all.push_back(std::move(mapping));
+    std::sort(all.begin(), all.end(), [](const CodeMapping& a, const CodeMapping& b) { return a.start < b.start; });
+    mappings = std::move(all);
+}
+
+std::vector<CodeMapping> parse_maps(std::string_view text) {
+    std::vector<CodeMapping> found;
+    for (size_t at = 0; at < text.size();) {
+        const size_t end = std::min(text.find('\n', at), text.size());
+        if (auto mapping = parse_line(std::string(text.substr(at, end - at)))) found.push_back(std::move(*mapping));
+        at = end + 1;
+    }
+    return found;
+}
+
+std::string read_file(const std::string& path, size_t limit) {
+    const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    std::string text;
+    char bytes[16384];
+    for (ssize_t n; fd && text.size() < limit && (n = ::read(fd.get(), bytes, sizeof bytes)) > 0;)
+        text.append(bytes, static_cast<size_t>(n));
+    return text;
+}
+
+// Fields are counted from behind the name, which may hold anything.
+std::optional<uint64_t> space_of(uint32_t pid) {
+    constexpr int state = 3, start_code = 26, start_stack = 28;
+    const std::string text = read_file(fmt::format("/proc/{}/stat", pid), 4096);
+    size_t at = text.rfind(')');
+    uint64_t code = 0, stack = 0;
+    for (int field = state; at != text.npos && field <= start_stack; field++) {
+        at = text.find(' ', at + 1);
+        if (at == text.npos) return std::nullopt;
+        if (field == start_code) code = std::strtoull(text.c_str() + at, nullptr, 10);
+        if (field == start_stack) stack = std::strtoull(text.c_str() + at, nullptr, 10);
+    }
+    if (at == text.npos || !code) return std::nullopt;
+    return kpl_space(pid, code, stack);
+}
+
+// A process that calls exec between the two looks shows nothing.
+std::optional<MemoryMap> map_of(uint32_t pid) {
+    const auto before = space_of(pid);
+    if (!before) return std::nullopt;
+    MemoryMap map;
+    map.mappings = parse_maps(read_file(fmt::format("/proc/{}/maps", pid), longest_maps));
+    if (map.mappings.empty() || space_of(pid) != before) return std::nullopt;
+    map.space = *before;
+    map.page = *before >> KPL_SPACE_PID_BITS & ((uint64_t{1} << KPL_SPACE_CODE_BITS) - 1);
+    return map;
+}
+
+}  // namespace kpl

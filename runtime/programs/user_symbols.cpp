@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: MIT
+#include "programs/user_symbols.hpp"
+
+#include <cxxabi.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "uapi/kprobe_lua.h"
+
+namespace kpl {
+namespace {
+
+constexpr size_t most_ended = 4096;         // processes whose maps are kept after their end
+constexpr size_t most_maps = 8;             // of a process: programs that it has run
+constexpr size_t most_programs = 256;       // that are open
+constexpr size_t most_files = 1 << 16;      // that were looked for
+constexpr size_t most_names = 1 << 16;
+constexpr int most_ancestors = 8;
+constexpr uint64_t read_again = 1000000000;  // ns between looks into /proc for addresses that a map lacks
+
+constexpr uint64_t pid_mask = (uint64_t{1} << KPL_SPACE_PID_BITS) - 1;
+
+uint32_t pid_of(uint64_t space) { return static_cast<uint32_t>(space & pid_mask); }
+uint64_t of_process(uint64_t space, uint32_t pid) { return (space & ~pid_mask) | pid; }
+uint64_t page_of(uint64_t space) {
+    return space >> KPL_SPACE_PID_BITS & ((uint64_t{1} << KPL_SPACE_CODE_BITS) - 1);
+}
+
+uint64_t clock_ns() {
+    timespec ts{};
+    ::clock_gettime(CLOCK_MONOTONIC, &ts);
+    return static_cast<uint64_t>(ts.tv_sec) * 1000000000u + static_cast<uint64_t>(ts.tv_nsec);
+}
+
+std::string plain(const std::string& name) {
+    int status = -1;
+    char* text = name.starts_with("_Z") ? abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status) : nullptr;
+    std::string made = status == 0 && text ? text : name;
+    std::free(text);
+    for (char& c : made)
+        if (static_cast<unsigned char>(c) < ' ' || c == 0x7f) c = '?';
+    return made;
+}
+
+std::string file_name(const std::string& path) { return plain(path.substr(path.rfind('/') + 1)); }
+
+// File systems without a device of their own, and overlays, tell different numbers at different doors.
+bool is_file(const struct stat& file, const CodeMapping& mapping) {
+    if (!S_ISREG(file.st_mode) || file.st_ino != mapping.inode) return false;
+    return file.st_dev == mapping.device || major(file.st_dev) == 0 || major(mapping.device) == 0;
+}
+
+}  // namespace
+
+// ---- processes
+void UserSymbols::look() {
+    for (const MapEvent& event : stream_.take()) apply(event);
+    for (; ended_.size() > most_ended; ended_.pop_front()) processes_.erase(ended_.front());
+}
+
+void UserSymbols::apply(const MapEvent& event) {
+    using What = MapEvent::What;
+    if (event.what == What::Exit) {
+        if (processes_.contains(event.pid)) ended_.push_back(event.pid);
+        return;
+    }
+    if (event.what == What::Map) {
+        const auto process = processes_.find(event.pid);
+        if (process == processes_.end() || process->second.maps.empty()) return;  // of what runs already: /proc
+        MemoryMap& map = process->second.maps.back();
+        if (!map.page) map.page = event.mapping.start >> 12;
+        map.add(event.mapping);
+        keep_file(event.pid, event.mapping);
+        return;
+    }
+    Process& process = processes_[event.pid];
+    std::erase(ended_, event.pid);
+    if (process.maps.size() == most_maps) process.maps.pop_front();
+    if (event.what == What::Exec) {
+        process.maps.emplace_back();
+        return;
+    }
+    process.parent = event.parent;
+    const auto parent = processes_.find(event.parent);
+    if (parent == processes_.end() || parent->second.maps.empty()) return;
+    MemoryMap map = parent->second.maps.back();
+    if (map.space) map.space = of_process(map.space, event.pid);
+    processes_[event.pid].maps.push_back(std::move(map));
+}
+
+// Several programs whose code begins in the same place are told apart by what was read of them, or not at all.
+MemoryMap* UserSymbols::known(uint64_t space) {
+    const auto process = processes_.find(pid_of(space));
+    if (process == processes_.end()) return nullptr;
+    MemoryMap* found = nullptr;
+    for (MemoryMap& map : process->second.maps) {
+        if (map.space == space) return &map;
+        if (map.space || !map.page || map.page != page_of(space)) continue;
+        if (found && found->mappings.front().inode != map.mappings.front().inode) return nullptr;
+        found = &map;
+    }
+    return found;
+}
+
+// The child of a process that is known has its memory, until it runs another program.
+MemoryMap* UserSymbols::find(uint64_t space, int ancestors) {
+    if (MemoryMap* map = known(space)) return map;
+    const uint32_t pid = pid_of(space);
+    std::optional<MemoryMap> map = map_of(pid);
+    if (map && map->space != space) map.reset();
+    if (!map && ancestors) {
+        const auto process = processes_.find(pid);
+        if (process != processes_.end() && process->second.parent)
+            if (const MemoryMap* same = find(of_process(space, process->second.parent), ancestors - 1)) map = *same;
+        if (map) map->space = space;
+    }
+    if (!map) return nullptr;
+    Process& process = processes_[pid];
+    process.read_at = clock_ns();
+    if (process.maps.size() == most_maps) process.maps.pop_front();
+    process.maps.push_back(std::move(*map));
+    return &process.maps.back();
+}
+
+const CodeMapping* UserSymbols::mapping_at(uint64_t space, MemoryMap& map, uint64_t address) {
+    if (const CodeMapping* mapping = map.at(address)) return mapping;
+    Process& process = processes_[pid_of(space)];
+    const uint64_t now = clock_ns();
+    if (process.read_at && now - process.read_at < read_again) return nullptr;
+    process.read_at = now;
+    auto fresh = map_of(pid_of(space));
+    if (!fresh || fresh->space != space) return nullptr;
+    map = std::move(*fresh);
+    return map.at(address);
+}
+
+// ---- files
+
+// What cannot be had by its path here is opened as long as somebody runs whose root has it.
+void UserSymbols::keep_file(uint32_t pid, const CodeMapping& mapping) {
+    const File file{mapping.device, mapping.inode};
+    struct stat here {};
+    if (!mapping.inode || programs_.contains(file) || reachable_.size() > most_files || !reachable_.insert(file).second)
+        return;
+    if (::stat(mapping.path.c_str(), &here) != 0 || !is_file(here, mapping)) (void)program(pid, mapping);
+}
+
+std::shared_ptr<Program> UserSymbols::program(uint32_t pid, const CodeMapping& mapping) {
+    const File file{mapping.device, mapping.inode};
+    if (const auto it = programs_.find(file); it != programs_.end()) return it->second;
+    std::vector<std::pair<std::string, std::string>> doors;  // root, path
+    doors.emplace_back(fmt::format("/proc/{}/root", pid),
+                       fmt::format("/proc/{}/map_files/{:x}-{:x}", pid, mapping.start, mapping.end));
+    for (int i = 0; pid && i < most_ancestors; i++) {
+        const std::string root = fmt::format("/proc/{}/root", pid);
+        doors.emplace_back(root, root + mapping.path);
+        const auto process = processes_.find(pid);
+        pid = process == processes_.end() ? 0 : process->second.parent;
+    }
+    doors.emplace_back("", mapping.path);
+    for (const auto& [root, path] : doors) {
+        UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+        struct stat file_there {};
+        if (!fd || ::fstat(fd.get(), &file_there) != 0 || !is_file(file_there, mapping)) continue;
+        auto program = Program::open(std::move(fd), mapping.path, root);
+        if (programs_.size() >= most_programs) programs_.clear();
+        return programs_[file] = program ? std::move(*program) : nullptr;
+    }
+    return nullptr;
+}
+
+// All processes have the same one: the size is that of its sections' table, which is its last part.
+std::shared_ptr<Program> UserSymbols::vdso() {
+    if (vdso_) return vdso_;
+    for (const CodeMapping& mapping : parse_maps(read_file("/proc/self/maps", 1 << 20))) {
+        if (mapping.path != "[vdso]") continue;
+        UniqueFd fd(::memfd_create("vdso", MFD_CLOEXEC));
+        const auto size = static_cast<size_t>(mapping.end - mapping.start);
+        if (!fd || ::write(fd.get(), reinterpret_cast<const void*>(mapping.start), size) != static_cast<ssize_t>(size))
+            break;
+        if (auto program = Program::open(std::move(fd), "[vdso]", "")) vdso_ = std::move(*program);
+    }
+    return vdso_;
+}
+
+// ---- names
+std::string UserSymbols::text_in(uint32_t pid, const CodeMapping& mapping, uint64_t address) {
+    const bool is_vdso = mapping.path == "[vdso]";
+    if (!is_vdso && (!mapping.inode || mapping.path.starts_with("/memfd:"))) {
+        const std::string name = processes_[pid].jit.name(pid, address);
+        return name.empty() ? fmt::format("{:#x}", address) : plain(name) + " [jit]";
+    }
+    const std::string file = is_vdso ? "vdso" : file_name(mapping.path);
+    const std::shared_ptr<Program> of = is_vdso ? vdso() : program(pid, mapping);
+    const auto place = of ? of->address_of(address - mapping.start + mapping.offset) : std::nullopt;
+    if (!place) return fmt::format("{:#x} [{}]", address, file);
+    const auto symbol = of->covering(*place);
+    if (!symbol || !*symbol) return fmt::format("{:#x} [{}]", *place, file);
+    std::string text = plain((*symbol)->name);
+    if (const uint64_t offset = *place - (*symbol)->address) text += fmt::format("+{:#x}", offset);
+    return text + " [" + file + "]";
+}
+
+std::string UserSymbols::text(uint64_t space, uint64_t address) {
+    look();
+    MemoryMap* const map = space ? find(space, most_ancestors) : nullptr;
+    if (!map && space) unknown_.insert(space);
+    const CodeMapping* const mapping = map ? mapping_at(space, *map, address) : nullptr;
+    return mapping ? text_in(pid_of(space), *mapping, address) : fmt::format("{:#x}", address);
+}
+
+// What has no name now may have one later: code that a JIT makes, a library that is loaded.
+std::string UserSymbols::name(uint64_t space, uint64_t address) {
+    std::string key(16, '\0');
+    std::copy_n(reinterpret_cast<const char*>(&space), 8, key.begin());
+    std::copy_n(reinterpret_cast<const char*>(&address), 8, key.begin() + 8);
+    if (const auto it = names_.find(key); it != names_.end()) return it->second;
+    std::string made = text(space, address);
+    if (made.ends_with(']')) {
+        if (names_.size() >= most_names) names_.clear();
+        names_[key] = made;
+    }
+    return made;
+}
+
+}  // namespace kpl

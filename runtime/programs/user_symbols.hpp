@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+// UserSymbols: addresses of processes as text, also of processes that have ended.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "programs/jit_map.hpp"
+#include "programs/map_stream.hpp"
+#include "programs/memory_map.hpp"
+#include "programs/program.hpp"
+
+namespace kpl {
+
+class UserSymbols {
+  public:
+    // From now on, maps of processes are kept as they come about, and stay when the processes end.
+    void follow() { stream_.open(); }
+    // Takes what has come about; from time to time, before there is too much of it.
+    void look();
+    // "malloc [libc.so.6]", "main+0x1c [server]"; where there is no name, "0x4d1a0 [server]" with the file's address;
+    // where there is no file, or nothing is known of the process, "0x7f…". `space`: kpl_space().
+    std::string name(uint64_t space, uint64_t address);
+    // How many processes had ended before anything was known of them.
+    size_t unknown() const { return unknown_.size(); }
+
+  private:
+    struct Process {
+        uint32_t parent = 0;
+        std::deque<MemoryMap> maps;  // of the programs that it has run, the last one last
+        uint64_t read_at = 0;        // when /proc was asked last: ns
+        JitMap jit{};
+    };
+    using File = std::pair<uint64_t, uint64_t>;  // device, inode
+
+    void apply(const MapEvent& event);
+    void keep_file(uint32_t pid, const CodeMapping& mapping);
+    MemoryMap* known(uint64_t space);
+    MemoryMap* find(uint64_t space, int ancestors);
+    const CodeMapping* mapping_at(uint64_t space, MemoryMap& map, uint64_t address);
+    std::string text(uint64_t space, uint64_t address);
+    std::string text_in(uint32_t pid, const CodeMapping& mapping, uint64_t address);
+    std::shared_ptr<Program> program(uint32_t pid, const CodeMapping& mapping);
+    std::shared_ptr<Program> vdso();
+
+    MapStream stream_;
+    std::unordered_map<uint32_t, Process> processes_;
+    std::deque<uint32_t> ended_;
+    std::map<File, std::shared_ptr<Program>> programs_;
+    std::set<File> reachable_;  // that were looked for by their paths
+    std::shared_ptr<Program> vdso_;
+    std::unordered_map<std::string, std::string> names_;  // by both words
+    std::unordered_set<uint64_t> unknown_;
+};
+
+}  // namespace kpl

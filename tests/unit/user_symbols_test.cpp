@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT
+// Addresses of processes to names: of this one, of its children, of texts that /proc and JITs write.
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <cerrno>
+#include <fstream>
+
+#include "programs/user_symbols.hpp"
+
+using namespace kpl;
+
+extern "C" __attribute__((noinline, used)) int user_symbols_named(int n) { return n + 1; }
+namespace user_symbols_of {
+struct Thing {
+    __attribute__((noinline, used)) static int f(int n, const char* text);
+};
+int Thing::f(int n, const char* text) { return n + text[0]; }
+}  // namespace user_symbols_of
+
+namespace {
+
+uint64_t address_of(auto* function) { return reinterpret_cast<uint64_t>(function); }
+
+uint64_t own_space() {
+    const auto space = space_of(static_cast<uint32_t>(::getpid()));
+    REQUIRE(space);
+    return *space;
+}
+
+std::string of_this(const char* name) { return std::string(name) + " [" + ::program_invocation_short_name + "]"; }
+
+}  // namespace
+
+TEST_CASE("maps: what is code, with paths as they are") {
+    const auto maps = parse_maps(
+        "55d0c0a26000-55d0c0a28000 r--p 00000000 fd:01 1234                       /usr/bin/two words\n"
+        "55d0c0a28000-55d0c0a2d000 r-xp 00002000 fd:01 1234                       /usr/bin/two words\n"
+        "7f0000000000-7f0000001000 rwxp 00000000 00:00 0 \n"
+        "7ffd00000000-7ffd00002000 r-xp 00000000 00:00 0                          [vdso]\n"
+        "garbage\n");
+    REQUIRE(maps.size() == 3);
+    CHECK(maps[0].start == 0x55d0c0a28000);
+    CHECK(maps[0].end == 0x55d0c0a2d000);
+    CHECK(maps[0].offset == 0x2000);
+    CHECK(maps[0].device == makedev(0xfd, 1));
+    CHECK(maps[0].inode == 1234);
+    CHECK(maps[0].path == "/usr/bin/two words");
+    CHECK(maps[1].path.empty());
+    CHECK(maps[2].path == "[vdso]");
+}
+
+TEST_CASE("maps: what comes later stands in the place of what was there") {
+    MemoryMap map;
+    const auto add = [&](uint64_t start, uint64_t end, const char* path) {
+        CodeMapping m;
+        m.start = start, m.end = end, m.offset = start, m.path = path;
+        map.add(m);
+    };
+    add(0x1000, 0x9000, "a"), add(0x3000, 0x5000, "b"), add(0x8000, 0xa000, "c"), add(0x3000, 0x4000, "d");
+    const auto path = [&](uint64_t address) { return map.at(address) ? map.at(address)->path : "none"; };
+    CHECK(path(0xfff) == "none");
+    CHECK(path(0x1000) == "a");
+    CHECK(path(0x3000) == "d");
+    CHECK(path(0x4fff) == "b");
+    CHECK(map.at(0x4fff)->offset == 0x4000);
+    CHECK(path(0x5000) == "a");
+    CHECK(map.at(0x5000)->offset == 0x5000);
+    CHECK(path(0x8000) == "c");
+    CHECK(path(0xa000) == "none");
+    add(0, 0x10000, "all");
+    CHECK(map.mappings.size() == 1);
+}
+
+TEST_CASE("JIT maps: the later line counts, and no line that is none") {
+    JitMap jit;
+    jit.read("1000 10 first\n0x2000 0x20 two words\nnonsense\n3000 0 empty\n1000 8 again\n");
+    CHECK(jit.at(0xfff).empty());
+    CHECK(jit.at(0x1000) == "again");
+    CHECK(jit.at(0x1007) == "again+0x7");
+    CHECK(jit.at(0x1008).empty());
+    CHECK(jit.at(0x201f) == "two words+0x1f");
+    CHECK(jit.at(0x3000).empty());
+}
+
+TEST_CASE("names of this process: its own, a library's, C++, the vDSO's, none") {
+    UserSymbols symbols;
+    const uint64_t space = own_space();
+    CHECK(symbols.name(space, address_of(&user_symbols_named)) == of_this("user_symbols_named"));
+    CHECK(symbols.name(space, address_of(&user_symbols_named) + 1) == of_this("user_symbols_named+0x1"));
+    CHECK(symbols.name(space, address_of(&user_symbols_of::Thing::f)) ==
+          of_this("user_symbols_of::Thing::f(int, char const*)"));
+    CHECK(symbols.name(space, address_of(&::getpid)).find("getpid") != std::string::npos);
+    CHECK(symbols.name(space, ::getauxval(AT_SYSINFO_EHDR) + 0x40).ends_with(" [vdso]"));
+    CHECK(symbols.name(space, 16) == "0x10");
+    CHECK(symbols.unknown() == 0);
+}
+
+TEST_CASE("another program of that process's number has no names") {
+    UserSymbols symbols;
+    const uint64_t other = own_space() ^ uint64_t{1} << 40;
+    CHECK(symbols.name(other, address_of(&user_symbols_named)).starts_with("0x"));
+    CHECK(symbols.name(0, address_of(&user_symbols_named)).starts_with("0x"));
+    CHECK(symbols.unknown() == 1);
+}
+
+TEST_CASE("code that a process makes, by the map of its JIT") {
+    void* code = ::mmap(nullptr, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    REQUIRE(code != MAP_FAILED);
+    const auto at = reinterpret_cast<uint64_t>(code);
+    const std::string file = "/tmp/perf-" + std::to_string(::getpid()) + ".map";
+    UserSymbols symbols;
+    CHECK(symbols.name(own_space(), at + 4).starts_with("0x"));
+    std::ofstream(file) << std::hex << at << " 10 made\n";
+    CHECK(symbols.name(own_space(), at + 4) == "made+0x4 [jit]");
+    ::unlink(file.c_str());
+    ::munmap(code, 4096);
+}

@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: MIT
+# A tracer's own hits: what it prints is a hit again, for ever, and it is said so; --no-self and when.self leave them out.
+dd='dd if=/dev/zero of=f bs=8 count=50 2> /dev/null'
+advice='^about [0-9]+ % of the hits are of this process itself: --no-self leaves them out$'
+for probe in 'kprobe("vfs_write",' 'syscall("write",' 'tracepoint("raw_syscalls:sys_enter",' 'uprobe("libc:malloc",'; do
+    run kprobe-lua --wake-latency=0 -e "local n = 0 $probe function() print(comm()) end) every(0.01, function() n = n + 1 if n > 50 then exit() end end)"
+    status 0
+    out '^kprobe-lua$'
+    err "$advice"
+    run kprobe-lua --no-self -c "$dd" -e "$probe function() print(comm()) end)"
+    status 0
+    out '^dd$'
+    no_out '^kprobe-lua$'
+    no_err "$advice"
+done
+run kprobe-lua -c "$dd" -e 'local all, others = count(), count()
+  kprobe("vfs_write", function() all[comm()]:add() end)
+  kprobe { "vfs_write", when = { self = false }, pre = function() others[comm()]:add() print(1) end }'
+out '^@others\[dd\]: 5[0-9]$'
+no_out '^@others\[kprobe-lua\]'
+out '^@all\[kprobe-lua\]: [0-9]+$'
+run kprobe-lua -e 'kprobe { "vfs_write", when = { self = true }, pre = function() end }'
+status 1
+err "'self' must be false"
+left_nothing
