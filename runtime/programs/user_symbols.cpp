@@ -97,17 +97,22 @@ void UserSymbols::apply(const MapEvent& event) {
     processes_[event.pid].maps.push_back(std::move(map));
 }
 
-// Several programs whose code begins in the same place are told apart by what was read of them, or not at all.
+// Where a process ran several programs whose code begins in the same place, such as those of fixed addresses, the first
+// space that is asked for is taken for the last of them; of another one nothing is known.
 MemoryMap* UserSymbols::known(uint64_t space) {
     const auto process = processes_.find(pid_of(space));
     if (process == processes_.end()) return nullptr;
     MemoryMap* found = nullptr;
+    bool taken = false, several = false;
     for (MemoryMap& map : process->second.maps) {
         if (map.space == space) return &map;
-        if (map.space || !map.page || map.page != page_of(space)) continue;
-        if (found && found->mappings.front().inode != map.mappings.front().inode) return nullptr;
-        found = &map;
+        if (!map.page || map.page != page_of(space)) continue;
+        taken |= map.space != 0;
+        several |= found && found->mappings.front().inode != map.mappings.front().inode;
+        if (!map.space) found = &map;
     }
+    if (!found || (taken && several)) return nullptr;
+    found->space = space;
     return found;
 }
 

@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: MIT
 # A tracer's own hits: what it prints is a hit again, for ever, and it is said so; --no-self and when.self leave them out.
-dd='dd if=/dev/zero of=f bs=8 count=50 2> /dev/null'
+dd='dd if=/dev/zero of=f bs=8 count=50 2> /dev/null; ustacked mallocs 5'
 advice='^about [0-9]+ % of the hits are of this process itself: --no-self leaves them out$'
+own='local own, n = io.open("/proc/self/stat"):read "*n", 0'
+handler='function() if pid() == own then print("own") else print(comm()) end end)'
 for probe in 'kprobe("vfs_write",' 'syscall("write",' 'tracepoint("raw_syscalls:sys_enter",' 'uprobe("libc:malloc",'; do
-    run kprobe-lua --wake-latency=0 -e "local n = 0 $probe function() print(comm()) end) every(0.01, function() n = n + 1 if n > 50 then exit() end end)"
+    run kprobe-lua --wake-latency=0 -e "$own $probe $handler every(0.01, function() n = n + 1 print(n) if n > 50 then exit() end end)"
     status 0
-    out '^kprobe-lua$'
+    out '^own$'
     err "$advice"
-    run kprobe-lua --no-self -c "$dd" -e "$probe function() print(comm()) end)"
+    run kprobe-lua --no-self -c "$dd" -e "$own $probe $handler"
     status 0
-    out '^dd$'
-    no_out '^kprobe-lua$'
+    out '^(dd|ustacked)$'
+    no_out '^own$'
     no_err "$advice"
 done
 run kprobe-lua -c "$dd" -e 'local all, others = count(), count()

@@ -3,9 +3,9 @@
 # that have ended, forked, made code of their own, live in a root of their own, or ended before they were seen.
 named() { # PROGRAM: the chain, once, with 10 hits
     grep -Fxq "    inner [$1]" out || fail "no inner of $1"
-    for frame in middle outer main; do out "^    $frame\+0x[0-9a-f]+ \[$1\]$"; done
+    for frame in middle outer; do out "^    $frame\+0x[0-9a-f]+ \[$1\]$"; done
+    out "^    main\+0x[0-9a-f]+ \[$1\]\]: 10$"
     lines 1 "^    inner \[$1\]$"
-    out '\]: 10$'
 }
 by_stack() { # PROGRAM COMMAND…
     program=$1
@@ -28,8 +28,9 @@ lines 2 '^    inner \[ustacked\]$'
 
 # names in files of their own: by build id, by the name that the program has for it; and without these
 made=${KPL_MODULES%/kmod}/tests/vm
+for program in id link; do gunzip -c "$made/ustacked_$program.debug.gz" > $program.debug || fail "no names of ustacked_$program"; done
 mkdir -p /usr/lib/debug/.build-id/ab
-cp "$made/ustacked_id.debug" /usr/lib/debug/.build-id/ab/cdef0123456789abcdef0123456789abcdef01.debug
+cp id.debug /usr/lib/debug/.build-id/ab/cdef0123456789abcdef0123456789abcdef01.debug
 by_stack ustacked_id ustacked_id calls 10
 named ustacked_id
 mkdir linked linked/.debug
@@ -37,10 +38,10 @@ cp "$(command -v ustacked_link)" linked
 run kprobe-lua -e "uprobe('$PWD/linked/ustacked_link:inner', function() end)"
 status 1
 err 'it is stripped'
-cp "$made/ustacked_link.debug" linked/.debug
+cp link.debug linked/.debug/ustacked_link.debug
 by_stack "$PWD/linked/ustacked_link" linked/ustacked_link calls 10
 named ustacked_link
-cp "$made/ustacked_id.debug" linked/.debug/ustacked_link.debug # of another build
+cp id.debug linked/.debug/ustacked_link.debug # of another build
 run kprobe-lua -e "uprobe('$PWD/linked/ustacked_link:inner', function() end)"
 status 1
 err 'it is stripped'
@@ -87,17 +88,15 @@ ustacked wait 1 > waits &
 waiting=$!
 until_true "the program waits" grep -q waits waits
 script signalled.lua <<'LUA'
-local pid, at = tonumber(arg[1]), count()
-kprobe { "do_exit", when = { pid = pid }, pre = function() at[ustack(4)]:add() end }
-kprobe { "get_signal", when = { pid = pid }, pre = function() at[ustack(4)]:add() end }
-every(0.05, function() if #at:top(1) > 0 then exit() end end)
+local at = count()
+kprobe { "get_signal", when = { pid = tonumber(arg[1]) }, pre = function() at[ustack(4)]:add() exit() end }
 LUA
 start kprobe-lua signalled.lua $waiting
 armed
 kill -STOP $waiting
 finish
 status 0
-out '^    main\+0x[0-9a-f]+ \[ustacked\]$'
+out '^    main\+0x[0-9a-f]+ \[ustacked\]'
 no_err 'ended before'
 kill -CONT $waiting
 start kprobe-lua -e "local at = count() kprobe { 'do_exit', when = { pid = $waiting }, pre = function() at[ustack(4)]:add() exit() end }"
