@@ -34,7 +34,7 @@ local function snoop(calls, nth)
 end
 snoop({ "kill", "tkill" }, 2)
 snoop({ "tgkill" }, 3)
-local function signed(n) return tonumber(require "ffi".cast("int32_t", n)) end
+local function signed(n) return bit.tobit(tonumber(n)) end
 kills:each(function(e)
   e.sig, e.tpid = signed(e.sig), signed(e.tpid)
   out.row(e)

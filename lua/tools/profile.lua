@@ -8,7 +8,7 @@ local options, out = require "kprobe.tool" {
     { "-U --user-stacks-only", "stacks of processes only" },
     { "-K --kernel-stacks-only", "stacks of the kernel only" },
     { "-I --include-idle", "idle processors, too" },
-    { "--frames N", "so many frames at most", kind = "positive", default = 64 },
+    { "--frames N", "so many frames at most", kind = "positive", default = 60 },
   },
   blocks = true,
   example = [[
@@ -23,8 +23,10 @@ The number is how often the clock came by. Where a program was built without fra
 stack is short. With kprobe-lua -f folded profile, lines for a flame graph.]],
 }
 
-local frames, samples = math.min(options.frames, 126), count { max = 16384 }
-profile { options.frequency, when = options.when, function()
+-- Two stacks fit a key up to so many frames, one up to more.
+local most = (options.user_stacks_only or options.kernel_stacks_only) and 126 or 60
+local frames, samples = math.min(options.frames, most), count { max = 16384 }
+profile { options.frequency, when = options.when, budget = 60000, function()
   if not options.include_idle and tid() == 0 then return end
   if options.user_stacks_only then
     samples[{ comm(), ustack(frames) }]:add()

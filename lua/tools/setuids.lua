@@ -3,12 +3,12 @@ local options, out = require "kprobe.tool" {
   subject = "processes",
   description = "Shows who becomes another user.",
   options = { "process" },
-  columns = { { "PID", "%-7d" }, { "COMM", "%-16s" }, { "UID", "%-6d" }, { "SYSCALL", "%-9s" }, { "ARGS", "%s" }, { "(RET)", "(%d)", key = "ret" } },
+  columns = { { "PID", "%-7d" }, { "COMM", "%-16s" }, { "UID", "%-6d" }, { "SYSCALL", "%-9s" }, { "RET", "%4d" }, { "ARGS", "%s" } },
   example = [[
 # setuids-kpl
-PID     COMM             UID    SYSCALL   ARGS (RET)
-174     luajit           0      setuid    uid=65534 (0)
-175     luajit           65534  setresuid ruid=-1 euid=0 suid=-1 (-1)
+PID     COMM             UID    SYSCALL    RET ARGS
+174     luajit           0      setresuid    0 ruid=-1 euid=65534 suid=-1
+174     luajit           0      setuid       0 uid=0
 
 By setuid, setresuid and setfsuid. One that fails with -1 (EPERM) has asked for what it may not
 have. setfsuid returns the user that there was before.]],
@@ -30,7 +30,7 @@ syscall { "setresuid", when = options.when,
       suid = p.data.saved, ret = ret }
   end,
 }
-local function signed(n) return tonumber(require "ffi".cast("int32_t", n)) end
+local function signed(n) return bit.tobit(tonumber(n)) end
 changes:each(function(e)
   local wide = e.syscall == "setresuid"
   e.args = wide and ("ruid=%d euid=%d suid=%d"):format(signed(e.ruid), signed(e.euid), signed(e.suid)) or ("uid=%d"):format(signed(e.ruid))
