@@ -21,9 +21,9 @@ static void kpl_oops_print(void)
 		const struct kpl_session *s = origin ? origin->session : NULL;
 
 		if (s)
-			pr_emerg("kprobe_lua: CPU %u runs the handler at %pS, line %u of %s, process %d\n",
-				 cpu, (void *)(unsigned long)origin->addr, origin->line, s->name,
-				 pid_nr(s->opener));
+			pr_emerg("kprobe_lua: CPU %u runs the handler at %pS, line %u of %s, "
+				 "process %d\n", cpu, (void *)(unsigned long)origin->addr,
+				 origin->line, s->name, pid_nr(s->opener));
 	}
 }
 

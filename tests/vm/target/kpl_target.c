@@ -500,7 +500,7 @@ static int run_opener(char *path)
 
 static void on_bug(struct timer_list *t)
 {
-	BUG();
+	WRITE_ONCE(*(long *)NULL, 0);
 }
 
 static DEFINE_TIMER(bug_timer, on_bug);
