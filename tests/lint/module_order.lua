@@ -30,7 +30,7 @@ local order = {
   "kprobe",
   "kretprobe ftrace tracepoint event uprobe",
   "direct watch test_kind",
-  "group log",
+  "group log oops",
   "probe",
   "life",
   "main",
