@@ -74,9 +74,7 @@ class Value {
     const klua_value& raw() const { return raw_; }
 
   private:
-    bool is_stack() const {
-        return raw_.type == KLUA_KSTACK || raw_.type == KLUA_USTACK || raw_.type == KLUA_USYMBOL;
-    }
+    bool is_stack() const { return raw_.type == KLUA_KSTACK || raw_.type == KLUA_USTACK || raw_.type == KLUA_USYMBOL; }
     klua_value raw_{};
 };
 
@@ -367,8 +365,7 @@ class Session {
     }
     // Of a process's stack, the frame of that number, or of its symbol.
     std::string user_symbol(const Value& value, uint32_t frame = 0) const {
-        return text_from(
-            [&](char* to, size_t size) { return klua_user_symbol(raw(), &value.raw(), frame, to, size); });
+        return text_from([&](char* to, size_t size) { return klua_user_symbol(raw(), &value.raw(), frame, to, size); });
     }
     std::string error() const { return klua_error_text(raw()); }
     // The same, line by line.

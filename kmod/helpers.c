@@ -54,7 +54,9 @@ KPL_HELPER(space)
 {
 	const struct mm_struct *mm = current->mm;
 
-	return mm ? kpl_space(current->tgid, READ_ONCE(mm->start_code), READ_ONCE(mm->start_stack)) : 0;
+	if (!mm)
+		return 0;
+	return kpl_space(current->tgid, READ_ONCE(mm->start_code), READ_ONCE(mm->start_stack));
 }
 
 /* Where they lie there is memory, whatever the task: its stack. */

@@ -135,8 +135,9 @@ function Out:stacks(map, top)
   for i = math.max(1, #rows - (top or #rows) + 1), #rows do
     local key = rows[i].key
     local named = type(key) == "table" and type(key[2]) == "table"
+    local one = type(key[1]) == "table" and key[1] or key
     for at = named and #key or 1, named and 2 or 1, -1 do
-      for _, frame in ipairs(named and key[at] or key[1] and type(key[1]) == "table" and key[1] or key) do self:line("  " .. frame) end
+      for _, frame in ipairs(named and key[at] or one) do self:line("  " .. frame) end
     end
     if named then self:line("    " .. printable(key[1])) end
     self:line(("    %d"):format(rows[i].value))
@@ -148,7 +149,8 @@ end
 function Out.sums(map, field, names)
   local records = {}
   for key, value in map:take():pairs() do
-    records[#records + 1] = { [field] = names and names[tonumber(key)] or key, count = value.count, total_usecs = math.floor(tonumber(value.sum) / 1000) }
+    local name = names and names[tonumber(key)] or key
+    records[#records + 1] = { [field] = name, count = value.count, total_usecs = math.floor(tonumber(value.sum) / 1000) }
   end
   table.sort(records, function(a, b) return a.total_usecs < b.total_usecs end)
   return records

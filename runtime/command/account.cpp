@@ -67,8 +67,9 @@ AccountText account_text(const Account& account, bool all, const char* left_by) 
         text.lines.push_back(fmt::format("about {} % of the hits are of this process itself: --no-self leaves them out",
                                          account.hits_own * 100 / account.hits_about));
     if (const uint64_t n = account.unknown_processes)
-        text.lines.push_back(fmt::format("{} process{} had ended before {} memory was known: {} addresses have no names",
-                                         n, n == 1 ? "" : "es", n == 1 ? "its" : "their", n == 1 ? "its" : "their"));
+        text.lines.push_back(
+            fmt::format("{} process{} had ended before {} memory was known: {} addresses have no names", n,
+                        n == 1 ? "" : "es", n == 1 ? "its" : "their", n == 1 ? "its" : "their"));
     return text;
 }
 

@@ -40,8 +40,8 @@ enum class FieldKind : uint8_t {
     // space that they belong to (kpl_space()).
     Ustack,
     UserSymbol,  // the same with one frame; prints as its name
-    Inet,    // an internet address: its family in 8 bytes, then 16 bytes; prints as inet_ntop has it
-    List,    // of FieldLayout::element, as helpers.def packs them; where a string would be. limit = bytes
+    Inet,        // an internet address: its family in 8 bytes, then 16 bytes; prints as inet_ntop has it
+    List,        // of FieldLayout::element, as helpers.def packs them; where a string would be. limit = bytes
 };
 
 // Bytes with a length, not a number.

@@ -59,9 +59,7 @@ std::optional<MapEvent> event_of(const std::vector<uint8_t>& record) {
     event.pid = load<uint32_t>(record, first);
     event.time = load<uint64_t>(record, record.size() - 8);
     switch (header.type) {
-        case PERF_RECORD_MMAP2:
-            event.mapping = mapping_of(record);
-            return event;
+        case PERF_RECORD_MMAP2: event.mapping = mapping_of(record); return event;
         case PERF_RECORD_COMM:
             event.what = MapEvent::What::Exec;
             return header.misc & PERF_RECORD_MISC_COMM_EXEC ? std::optional(event) : std::nullopt;

@@ -12,10 +12,10 @@ namespace kpl {
 
 struct CodeMapping {
     uint64_t start = 0, end = 0;
-    uint64_t offset = 0;   // in the file
-    uint64_t device = 0;   // makedev(); with the inode, 0: no file
+    uint64_t offset = 0;  // in the file
+    uint64_t device = 0;  // makedev(); with the inode, 0: no file
     uint64_t inode = 0;
-    std::string path;      // in the process's own root; "[vdso]", or empty
+    std::string path;  // in the process's own root; "[vdso]", or empty
 };
 
 // A program that a process runs, or ran: ascending, disjoint.

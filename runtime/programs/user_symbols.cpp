@@ -19,10 +19,10 @@
 namespace kpl {
 namespace {
 
-constexpr size_t most_ended = 4096;         // processes whose maps are kept after their end
-constexpr size_t most_maps = 8;             // of a process: programs that it has run
-constexpr size_t most_programs = 256;       // that are open
-constexpr size_t most_files = 1 << 16;      // that were looked for
+constexpr size_t most_ended = 4096;     // processes whose maps are kept after their end
+constexpr size_t most_maps = 8;         // of a process: programs that it has run
+constexpr size_t most_programs = 256;   // that are open
+constexpr size_t most_files = 1 << 16;  // that were looked for
 constexpr size_t most_names = 1 << 16;
 constexpr int most_ancestors = 8;
 constexpr uint64_t read_again = 1000000000;  // ns between looks into /proc for addresses that a map lacks
@@ -31,9 +31,7 @@ constexpr uint64_t pid_mask = (uint64_t{1} << KPL_SPACE_PID_BITS) - 1;
 
 uint32_t pid_of(uint64_t space) { return static_cast<uint32_t>(space & pid_mask); }
 uint64_t of_process(uint64_t space, uint32_t pid) { return (space & ~pid_mask) | pid; }
-uint64_t page_of(uint64_t space) {
-    return space >> KPL_SPACE_PID_BITS & ((uint64_t{1} << KPL_SPACE_CODE_BITS) - 1);
-}
+uint64_t page_of(uint64_t space) { return space >> KPL_SPACE_PID_BITS & ((uint64_t{1} << KPL_SPACE_CODE_BITS) - 1); }
 
 uint64_t clock_ns() {
     timespec ts{};

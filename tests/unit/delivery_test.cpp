@@ -170,12 +170,11 @@ TEST_CASE_METHOD(Fixture, "every kind of value") {
         "    print(name, copy[name], last[name]); assert(tostring(view[name]) == tostring(copy[name])) end"
         "  print(view.time, last.time, last.cpu, view.none) end)");
     Layout& layout = script.unit.events[0].record;
-    layout.fields = {field("i", FieldKind::I64, 0),           field("u", FieldKind::U64, 8),
-                     field("b", FieldKind::Bool, 16),         field("p", FieldKind::Pointer, 24),
-                     field("s", FieldKind::String, 32),       field("t", FieldKind::String, 40, true),
-                     field("k", FieldKind::Kstack, 48),       field("m", FieldKind::Symbol, 56),
-                     field("gone", FieldKind::I64, 64, true), field("time", FieldKind::I64, 72),
-                     field("w", FieldKind::Ustack, 88),       field("x", FieldKind::UserSymbol, 96)};
+    layout.fields = {
+        field("i", FieldKind::I64, 0),      field("u", FieldKind::U64, 8),     field("b", FieldKind::Bool, 16),
+        field("p", FieldKind::Pointer, 24), field("s", FieldKind::String, 32), field("t", FieldKind::String, 40, true),
+        field("k", FieldKind::Kstack, 48),  field("m", FieldKind::Symbol, 56), field("gone", FieldKind::I64, 64, true),
+        field("time", FieldKind::I64, 72),  field("w", FieldKind::Ustack, 88), field("x", FieldKind::UserSymbol, 96)};
     layout.size = 104;
     layout.presence_offset = 80;
     test::MadeRecord made(layout);

@@ -101,7 +101,7 @@ TEST_CASE("names of this process: its own, a library's, C++, the vDSO's, none") 
 
 TEST_CASE("another program of that process's number has no names") {
     UserSymbols symbols;
-    const uint64_t other = own_space() ^ uint64_t{1} << 40;
+    const uint64_t other = own_space() ^ uint64_t { 1 } << 40;
     CHECK(symbols.name(other, address_of(&user_symbols_named)).starts_with("0x"));
     CHECK(symbols.name(0, address_of(&user_symbols_named)).starts_with("0x"));
     CHECK(symbols.unknown() == 1);

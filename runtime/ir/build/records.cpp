@@ -151,8 +151,7 @@ bool Builder::check_conversion(char conversion, const Value& v, size_t index) {
         case 'c': return v.is(Kind::Int) || bad("an integer");
         case 'p': return v.is(Kind::Int) || v.is(Kind::Pointer) || bad("a pointer");
         default:
-            if (v.is(Kind::Bool) || is_bytes(v.type))
-                return true;
+            if (v.is(Kind::Bool) || is_bytes(v.type)) return true;
             if (v.is(Kind::Int) && (v.type.shows == Shows::Symbol || v.type.shows == Shows::Named)) return true;
             return bad("a string");
     }
