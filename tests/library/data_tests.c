@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "kit.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -134,6 +135,54 @@ static void aggregations(void)
 	klua_rows_free(rows);
 }
 
+/* A record's stack and symbol of this process, named while the record is there. */
+static int on_stack(void *user, const klua_record *record)
+{
+	klua_session *s = user;
+	struct klua_value value;
+	char name[256];
+
+	EQ(klua_record_value(record, 0, &value), 0);
+	EQ(value.type, KLUA_USYMBOL);
+	EQ(value.length, 1);
+	EQ(value.as.frames[0], (uintptr_t)on_stack);
+	DO(s, klua_user_symbol(s, &value, 0, name, sizeof(name)));
+	OK(strstr(name, "on_stack [") == name);
+	FAILS(s, KLUA_ERR_USAGE, "no frame 1 of 1", klua_user_symbol(s, &value, 1, name, sizeof(name)));
+	EQ(klua_record_value(record, 1, &value), 0);
+	EQ(value.type, KLUA_USTACK);
+	OK(value.length >= 1 && value.length <= 3);
+	DO(s, klua_user_symbol(s, &value, 0, name, sizeof(name)));
+	OK(strstr(name, "getpriority") && strstr(name, " [libc"));
+	value.type = KLUA_KSTACK;
+	FAILS(s, KLUA_ERR_USAGE, "neither a stack nor a symbol of a process", klua_user_symbol(s, &value, 0, name, sizeof(name)));
+	return 0;
+}
+
+static void stacks(void)
+{
+	klua_session *s = opened(NULL);
+	klua_rows *rows = NULL;
+	struct klua_value key;
+	char script[512], name[256];
+
+	snprintf(script, sizeof(script), "seen, by = event{ 'at', 'stack' }, count()\n"
+		 "kprobe(" CALLED ", function(p) seen{ at = usym(%lu), stack = ustack(3) } by[usym(%lu)]:add() end)",
+		 (unsigned long)on_stack, (unsigned long)on_stack);
+	arm(s, script);
+	DO(s, klua_subscribe(s, event_of(s, "seen"), on_stack, s));
+	call(3);
+	EQ(poll_for(s, 3), 3);
+	DO(s, klua_map_read(s, map_of(s, "by"), &rows));
+	EQ(klua_rows_count(rows), 1);
+	EQ(klua_rows_key(rows, 0, 0, &key), 0);
+	EQ(key.type, KLUA_USYMBOL);
+	DO(s, klua_user_symbol(s, &key, 0, name, sizeof(name)));
+	OK(strstr(name, "on_stack [") == name);
+	klua_rows_free(rows);
+	EQ(klua_close(s), 0);
+}
+
 static struct klua_value number(int64_t n) { return (struct klua_value){ .type = KLUA_INT, .as.number = n }; }
 
 static void shared(void)
@@ -259,6 +308,7 @@ static void probes(void)
 const struct test data_tests[] = {
 	{ "records", records },
 	{ "aggregations", aggregations },
+	{ "stacks of processes", stacks },
 	{ "shared maps", shared },
 	{ "struct values", struct_values },
 	{ "disabled on purpose", disabled_on_purpose },

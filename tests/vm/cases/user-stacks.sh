@@ -46,6 +46,12 @@ run kprobe-lua -e "uprobe('$PWD/linked/ustacked_link:inner', function() end)"
 status 1
 err 'it is stripped'
 
+# a file that goes away before anybody asks
+cp "$(command -v ustacked)" gone
+by_stack "$PWD/gone" "sh -c './gone calls 10; rm gone; cp /bin/busybox gone'"
+out '^    0x[0-9a-f]+ \[gone\]$'
+no_out 'inner|busybox'
+
 # code that a process makes
 by_stack ustacked ustacked jit 10
 out '^    made\+0x[0-9a-f]+ \[jit\]$'
