@@ -13,6 +13,12 @@ out '^[0-9.]+ +sleep +[0-9]+ +[0-9.]+ +0x0 hrtimer_nanosleep 0xee6b280$' # 250,0
 run kprobe-lua -c "$dd" argdist 'vfs_read(file, buf, count)' count --comm dd
 status 0
 out '^20 +count = 8$'
+run kprobe-lua -c "$dd" argdist 'c:read(fd, buf, count)' count --comm dd -F 'fd == 0'
+out '^20 +count = 8$'
+run kprobe-lua -c 'ustacked mallocs 30' argdist 'u:libc:malloc(size)' size --comm ustacked
+out '^30 +size = 100$'
+run kprobe-lua -c 'uprobed fact 5' trace r:u:uprobed:fact ret
+out '^[0-9]+ +[0-9]+ +uprobed +uprobed:fact +120$'
 run kprobe-lua -c "$dd" argdist -H r:vfs_read ret --comm dd
 out '^ +8 -> 15 +: 20 '
 run kprobe-lua -c "$dd" trace 'vfs_read(file, buf, count)' count 'str(file.f_path.dentry.d_name.name)' -F 'comm() == "dd"'

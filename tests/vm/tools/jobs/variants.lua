@@ -45,6 +45,9 @@ local calls = [[
   argdist vfs_read(file,buf,n) {comm(),n}
   argdist -H vfs_read(file,buf,n) n
   argdist vfs_read
+  argdist c:read
+  trace r:c:read ret
+  trace u:libc:malloc(n) n
   trace vfs_read -K -T -M 5
   trace r:vfs_w* ret
   trace do_nanosleep(t,mode) mode comm() p.func
