@@ -114,11 +114,11 @@ Result<std::shared_ptr<Program>> Program::open(UniqueFd fd, const std::string& p
     std::shared_ptr<Program> program(new Program);
     program->path_ = path, program->root_ = root;
     program->fd_ = std::move(fd);
-    TRY(program->read_file(EM_NONE));
+    TRY(program->read_file(std::nullopt));
     return program;
 }
 
-Result<void> Program::read_file(uint16_t machine) {
+Result<void> Program::read_file(std::optional<uint16_t> machine) {
     struct stat file {};
     if (::fstat(fd_.get(), &file) != 0 || !S_ISREG(file.st_mode))
         return Error{Errc::script, fmt::format("{} is no file that can be run", path_)};
@@ -127,12 +127,12 @@ Result<void> Program::read_file(uint16_t machine) {
     return read_head(machine);
 }
 
-Result<void> Program::read_head(uint16_t machine) {
+Result<void> Program::read_head(std::optional<uint16_t> machine) {
     const ElfView view = TRY(ElfView::open(fd_.get(), path_));
     GElf_Ehdr head;
     if (!view.lib().gelf_getehdr(view.get(), &head))
         return Error{Errc::script, fmt::format("{}: {}", path_, view.lib().elf_errmsg(view.lib().elf_errno()))};
-    if (machine != EM_NONE && head.e_machine != machine)
+    if (machine && head.e_machine != *machine)
         return Error{Errc::script,
                      head.e_machine == EM_386 || head.e_machine == EM_ARM
                          ? fmt::format("{} is a program of 32 bits: only those of 64 bits can be probed", path_)

@@ -63,8 +63,8 @@ class Program {
         bool code;
     };
     Program() = default;
-    Result<void> read_head(uint16_t machine);
-    Result<void> read_file(uint16_t machine);
+    Result<void> read_head(std::optional<uint16_t> machine);
+    Result<void> read_file(std::optional<uint16_t> machine);
     Result<void> add_symbols(int fd, bool only_full);
     Result<void> add_debug_file();
     std::vector<std::string> debug_file_names(const std::string& id) const;

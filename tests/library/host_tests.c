@@ -28,7 +28,7 @@ static void options(void)
 	klua_session *s = opened(NULL);
 	int i;
 
-	FAILS(s, KLUA_ERR_NOT_FOUND, "there are: require, include, pid, buffer", klua_set_option(s, "bufer", "4M"));
+	FAILS(s, KLUA_ERR_NOT_FOUND, "there are: require, include, pid, no-self, buffer", klua_set_option(s, "bufer", "4M"));
 	FAILS(s, KLUA_ERR_USAGE, "'buffer' takes 4K to 64M", klua_set_option(s, "buffer", "1K"));
 	FAILS(s, KLUA_ERR_USAGE, "from 1 to 50", klua_set_option(s, "wake-fill", "60"));
 	FAILS(s, KLUA_ERR_USAGE, "takes bc, ir, asm, native, all, not 'ir,foo'", klua_set_option(s, "dump", "ir,foo"));

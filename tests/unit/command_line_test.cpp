@@ -247,7 +247,7 @@ TEST_CASE("options have one meaning on the command line and in the library") {
         for (const uint32_t n :
              {o.pid.value_or(0), o.max_probes, o.ring_bytes, o.wake_latency_ms, o.wake_fill, o.cpu_share, o.dead_man})
             all += std::to_string(n) + ",";
-        for (const bool b : {o.check, o.quiet, o.verbose, o.unsafe == Unsafe::All}) all += b ? "1" : "0";
+        for (const bool b : {o.check, o.quiet, o.verbose, o.no_self, o.unsafe == Unsafe::All}) all += b ? "1" : "0";
         return all;
     };
     for (const OptionRow& row : option_table()) {

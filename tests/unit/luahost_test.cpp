@@ -143,7 +143,7 @@ TEST_CASE_METHOD(Fixture, "wrong declarations are refused at the script's line")
          "script.lua:1: kretprobe: 'maxactive' must be a whole number up to 16,384"},
         {"kprobe { 'x', pre = print, when = { user = 1 } }",
          "script.lua:1: kprobe: when has no option 'user'; it has: cgroup, comm, "
-         "cpu, pid, tid"},
+         "cpu, pid, self, tid"},
         {"kprobe { 'x', pre = print, when = { comm = 'sixteen-bytes-xx' } }",
          "script.lua:1: when: comm 'sixteen-bytes-xx' is longer than the 15 bytes that the kernel keeps"},
         {"lhist(-9223372036854775807LL - 1, 9223372036854775807LL, 1)",
