@@ -34,12 +34,6 @@ bool read_into(const KernelNames::Read& read, uint64_t addr, std::span<T, N> int
     return read(addr, {reinterpret_cast<uint8_t*>(into.data()), into.size_bytes()});
 }
 
-// The length of a name's code, and how many bytes tell it.
-std::pair<size_t, size_t> code_length(const uint8_t* at) {
-    if (!(at[0] & 0x80)) return {at[0], 1};
-    return {(at[0] & 0x7f) | size_t{at[1]} << 7, 2};
-}
-
 }  // namespace
 
 std::optional<KernelNames> KernelNames::load(const std::string& vmcoreinfo, Read read) {
@@ -66,7 +60,9 @@ bool KernelNames::read_tokens(uint64_t table, uint64_t index) {
         if (starts[i] >= text.size()) return false;
         const char* start = text.data() + starts[i];
         tokens_[i].assign(start, strnlen(start, text.size() - starts[i]));
-        if (tokens_[i].empty()) return false;
+        if (tokens_[i].empty() || tokens_[i].size() > most_token_size) return false;
+        std::memcpy(padded_[i].text, tokens_[i].data(), tokens_[i].size());
+        padded_[i].size = static_cast<uint8_t>(tokens_[i].size());
     }
     return true;
 }
@@ -130,9 +126,19 @@ std::optional<int32_t> KernelNames::offset(uint32_t symbol) const {
 
 std::optional<uint64_t> KernelNames::address(uint32_t symbol) const {
     const auto read = offset(symbol);
-    if (!read) return std::nullopt;
-    if (!addresses_.negative) return addresses_.base + static_cast<uint32_t>(*read);
-    return *read >= 0 ? static_cast<uint64_t>(*read) : addresses_.base - 1 - static_cast<int64_t>(*read);
+    return read ? std::optional(address_of(*read)) : std::nullopt;
+}
+
+// The name with its kind before it; 0: it is longer than any.
+size_t KernelNames::expand(const uint8_t* code, const uint8_t* end, char (&into)[most_name_size]) const {
+    size_t size = 0;
+    for (; code != end; code++) {
+        const Padded& token = padded_[*code];
+        if (size + most_token_size > most_name_size) return 0;
+        std::memcpy(into + size, token.text, most_token_size);
+        size += token.size;
+    }
+    return size;
 }
 
 bool KernelNames::is_named(const uint8_t* code, const uint8_t* end, std::string_view name) const {
@@ -146,30 +152,12 @@ bool KernelNames::is_named(const uint8_t* code, const uint8_t* end, std::string_
 }
 
 // Most names differ in their first character: that is all that is looked at of them.
-template <class Visit>
-void KernelNames::each_named(std::string_view name, Visit visit) const {
-    if (name.empty()) return;
-    bool starts[256], continues[256];  // as the token with the kind, or as the one after it
-    for (int i = 0; i < 256; i++) {
-        const std::string& token = tokens_[i];
-        starts[i] = token.size() == 1 || token[1] == name[0];
-        continues[i] = token[0] == name[0];
-    }
-    const uint8_t* at = names_.get();
-    for (uint32_t i = 0; i < count_; i++) {
-        const auto [length, width] = code_length(at);
-        const uint8_t *code = at + width, *end = code + length;
-        at = end;
-        if (!starts[*code]) continue;
-        if (length > 1 && !continues[code[1]] && tokens_[*code].size() == 1) continue;
-        if (is_named(code, end, name)) visit(i, tokens_[*code][0]);
-    }
-}
-
 std::vector<KernelNames::Found> KernelNames::find(std::string_view name) const {
     std::vector<Found> found;
-    each_named(name, [&](uint32_t symbol, char kind) {
-        if (const auto addr = address(symbol)) found.push_back({*addr, kind});
+    if (name.empty()) return found;
+    each_code(name[0], [&](uint32_t symbol, const uint8_t* code, const uint8_t* end) {
+        if (!is_named(code, end, name)) return;
+        if (const auto addr = address(symbol)) found.push_back({*addr, tokens_[*code][0]});
     });
     return found;
 }
