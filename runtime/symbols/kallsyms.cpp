@@ -2,11 +2,12 @@
 // The table is read once, as text, and stays text: a line is "ffffffff81000000 T name" with "\t[module]"
 // behind. What needs more than one pass over it builds an index, and only then.
 //
-// Reading the text makes the kernel print every symbol, 160 ms (6.1) to 310 ms (6.12) under emulation. Two shortcuts
-// save that for scripts that name a few functions of vmlinux: names that this boot has been asked for before
-// (boot_cache), and the kernel's own table in its memory (kernel_names). Both give up, and the text is read, for
-// modules, globs, addresses, a name that they do not know, and from the searches_before_index-th name on: by then the
-// text with its index is cheaper.
+// Reading the text makes the kernel print every symbol, 160 ms (6.1) to 310 ms (6.12) under emulation. Three shortcuts
+// save that. For scripts that name a few functions of vmlinux: names that this boot has been asked for before
+// (boot_cache), and a search in the kernel's own table in its memory (kernel_names); both give up for modules, a name
+// that they do not know, and from the searches_before_index-th name on. And the text can be made here, of that table
+// and those of the modules (module_names). It lacks what the kernel generates, programs and trampolines: for addresses
+// behind vmlinux, the kernel's text is read all the same.
 #include "symbols/kallsyms.hpp"
 
 #include <fcntl.h>
@@ -24,9 +25,11 @@
 
 #include "base/unique_fd.hpp"
 #include "symbols/boot_cache.hpp"
+#include "symbols/btf_file.hpp"
 #include "symbols/glob.hpp"
 #include "symbols/kernel_memory.hpp"
 #include "symbols/kernel_names.hpp"
+#include "symbols/module_names.hpp"
 #include "symbols/name_index.hpp"
 #include "symbols/nearest.hpp"
 
@@ -99,14 +102,16 @@ struct Kallsyms::Impl {
 
     std::string path;
     std::unique_ptr<char[]> data;
-    size_t size = 0;
+    size_t size = 0, capacity = 0;
     bool loaded = false;
     bool hidden = false;
+    uint64_t made_to = 0;  // the text was made here, and is whole for addresses up to this one; 0: it is the kernel's
     std::map<uint64_t, std::string> preferred;
     std::map<std::string, uint64_t, std::less<>> numbers;
     std::string modules;  // loaded ones and their addresses, when the table was read
 
-    std::optional<KernelNames> names;  // until the text is read
+    std::shared_ptr<const KernelMemory> memory;
+    std::optional<KernelNames> names;
     bool names_tried = false;
     std::map<std::string, std::vector<KernelNames::Found>, std::less<>> known;  // what they have said in this boot
     bool known_read = false, known_more = false;
@@ -121,13 +126,18 @@ struct Kallsyms::Impl {
     };
     std::vector<Start> by_addr;  // kernel addresses, ascending
 
-    const KernelNames* quick_names();
+    const KernelNames* kernel_names();
     void read_known();
     const std::vector<KernelNames::Found>* quick_find(std::string_view name);
     Result<std::vector<Symbol>> find_in_text(std::string_view name, std::string_view module);
     Result<void> load();
     Result<void> load_addresses();  // an Error if they are hidden
+    Result<void> load_text();       // the kernel's
     Result<void> read_all();
+    bool make_all();
+    bool each_in_memory(char begin, const std::function<void(const ModuleSymbol&)>& visit);
+    void reserve(size_t wanted);
+    void add_line(uint64_t addr, char kind, std::string_view name, std::string_view module);
     Line line_at(size_t begin, size_t end) const;
     Line line_at(size_t begin) const { return line_at(begin, end_of_line(begin)); }
     size_t end_of_line(size_t begin) const {
@@ -155,18 +165,19 @@ Kallsyms& Kallsyms::operator=(Kallsyms&&) noexcept = default;
 
 // ---- reading
 
+void Kallsyms::Impl::reserve(size_t wanted) {
+    auto larger = std::make_unique_for_overwrite<char[]>(wanted);
+    if (size) memcpy(larger.get(), data.get(), size);
+    data = std::move(larger);
+    capacity = wanted;
+}
+
 Result<void> Kallsyms::Impl::read_all() {
     UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
     if (!fd) return Error{Errc::system, fmt::format("{}: {}", path, strerror(errno))};
-    size_t capacity = 0;
     size = 0;
     for (;;) {
-        if (capacity - size < 65536) {
-            capacity = std::max<size_t>(capacity * 2, 4 << 20);
-            auto larger = std::make_unique_for_overwrite<char[]>(capacity);
-            if (size) memcpy(larger.get(), data.get(), size);
-            data = std::move(larger);
-        }
+        if (capacity - size < 65536) reserve(std::max<size_t>(capacity * 2, 4 << 20));
         const ssize_t n = ::read(fd.get(), data.get() + size, capacity - size);
         if (n < 0 && errno == EINTR) continue;
         if (n < 0) return Error{Errc::system, fmt::format("{}: {}", path, strerror(errno))};
@@ -176,9 +187,68 @@ Result<void> Kallsyms::Impl::read_all() {
     }
 }
 
+void Kallsyms::Impl::add_line(uint64_t addr, char kind, std::string_view name, std::string_view module) {
+    const size_t most = name_column + name.size() + module.size() + 4;
+    if (capacity - size < most) reserve(std::max<size_t>(2 * capacity, 8 << 20) + most);
+    char* at = data.get() + size;
+    for (size_t i = 0; i < addr_digits; i++) at[i] = "0123456789abcdef"[addr >> (60 - 4 * i) & 15];
+    at += addr_digits;
+    *at++ = ' ';
+    *at++ = kind;
+    *at++ = ' ';
+    at = std::copy(name.begin(), name.end(), at);
+    if (!module.empty()) {
+        *at++ = '\t';
+        *at++ = '[';
+        at = std::copy(module.begin(), module.end(), at);
+        *at++ = ']';
+    }
+    *at++ = '\n';
+    size = static_cast<size_t>(at - data.get());
+}
+
+// All symbols of vmlinux that begin so (0: all), then those of modules, however they begin. False: the text has to be
+// read, whatever has been visited.
+bool Kallsyms::Impl::each_in_memory(char begin, const std::function<void(const ModuleSymbol&)>& visit) {
+    const KernelNames* table = kernel_names();
+    if (!table) return false;
+    const std::string before = loaded_modules();
+    if (!table->each(begin, [&](uint64_t addr, char kind, std::string_view name) { visit({addr, kind, name, {}}); }))
+        return false;
+    if (before.empty()) return true;
+    const auto head = table->find("modules");
+    auto layout = ModuleLayout::kept();
+    if (!layout) {
+        const auto types = BtfFile::open("/sys/kernel/btf/vmlinux");
+        layout = types ? ModuleLayout::of(*types) : std::nullopt;
+        if (layout) layout->keep();
+    }
+    const auto read = [this](uint64_t addr, std::span<uint8_t> into) { return memory->read(addr, into); };
+    return head.size() == 1 && layout && each_module_symbol(head[0].addr, *layout, read, visit) &&
+           before == loaded_modules();
+}
+
+bool Kallsyms::Impl::make_all() {
+    return each_in_memory(0, [&](const ModuleSymbol& s) {
+        if (s.module.empty()) made_to = std::max(made_to, s.addr);
+        add_line(s.addr, s.kind, s.name, s.module);
+    });
+}
+
 Result<void> Kallsyms::Impl::load() {
     if (loaded) return {};
     modules = loaded_modules();
+    if (!make_all()) return load_text();
+    loaded = true;
+    return {};
+}
+
+Result<void> Kallsyms::Impl::load_text() {
+    modules = loaded_modules();
+    made_to = 0;
+    functions.clear();
+    by_name = {};
+    by_addr.clear();
     TRY(read_all());
     // Per-CPU symbols have small addresses, 0 among them; a function never has.
     bool any = false;
@@ -240,14 +310,13 @@ void Kallsyms::Impl::build_by_name() {
     by_name.build(static_cast<uint32_t>(functions.size()), [&](uint32_t i) { return line_at(functions[i]).name; });
 }
 
-const KernelNames* Kallsyms::Impl::quick_names() {
-    if (loaded || searches >= searches_before_index || path != kernel_table) return nullptr;
-    if (!names_tried) {
-        names_tried = true;
-        if (auto memory = KernelMemory::open()) {
-            auto shared = std::make_shared<const KernelMemory>(std::move(memory).value());
-            names = KernelNames::load(shared->vmcoreinfo(), [shared](uint64_t addr, std::span<uint8_t> into) {
-                return shared->read(addr, into);
+// Null: the kernel's memory can't be read, or does not have it.
+const KernelNames* Kallsyms::Impl::kernel_names() {
+    if (!std::exchange(names_tried, true) && path == kernel_table) {
+        if (auto opened = KernelMemory::open()) {
+            memory = std::make_shared<const KernelMemory>(std::move(opened).value());
+            names = KernelNames::load(memory->vmcoreinfo(), [memory = memory](uint64_t addr, std::span<uint8_t> into) {
+                return memory->read(addr, into);
             });
         }
     }
@@ -269,7 +338,7 @@ void Kallsyms::Impl::read_known() {
 const std::vector<KernelNames::Found>* Kallsyms::Impl::quick_find(std::string_view name) {
     read_known();
     if (const auto at = known.find(name); at != known.end()) return &at->second;
-    const KernelNames* quick = quick_names();
+    const KernelNames* quick = (loaded && !made_to) || searches >= searches_before_index ? nullptr : kernel_names();
     if (!quick) return nullptr;
     searches++;
     auto found = quick->find(name);
@@ -316,13 +385,22 @@ Result<std::vector<Symbol>> Kallsyms::find(std::string_view name, std::string_vi
 }
 
 Result<std::vector<Symbol>> Kallsyms::glob(std::string_view pattern, std::string_view module) {
-    TRY(impl_->load_addresses());
     std::vector<Symbol> found;
-    impl_->each_line([&](const Line& line, uint32_t) {
-        if (line.is_function() && line.is_in(module) && glob_match(pattern, line.name))
-            found.push_back(symbol_of(line));
-        return true;
+    const bool wild = pattern.empty() || pattern.find_first_of("*?[\\") == 0;
+    const bool quick = !impl_->loaded && impl_->each_in_memory(wild ? '\0' : pattern[0], [&](const ModuleSymbol& s) {
+        const Line line{nullptr, s.kind, s.name, s.module};
+        if (line.is_function() && line.is_in(module) && glob_match(pattern, s.name))
+            found.push_back({std::string(s.name), std::string(s.module), s.addr, s.kind});
     });
+    if (!quick) {
+        found.clear();
+        TRY(impl_->load_addresses());
+        impl_->each_line([&](const Line& line, uint32_t) {
+            if (line.is_function() && line.is_in(module) && glob_match(pattern, line.name))
+                found.push_back(symbol_of(line));
+            return true;
+        });
+    }
     std::sort(found.begin(), found.end(),
               [](const Symbol& a, const Symbol& b) { return std::tie(a.name, a.addr) < std::tie(b.name, b.addr); });
     return found;
@@ -376,6 +454,7 @@ void Kallsyms::Impl::build_by_addr() {
 Result<Symbol> Kallsyms::at(uint64_t addr) {
     if (addr - first_number < impl_->numbers.size()) return Symbol{impl_->preferred.at(addr), "", addr};
     TRY(impl_->load_addresses());
+    if (impl_->made_to && addr > impl_->made_to) TRY(impl_->load_text());
     impl_->build_by_addr();
     const auto& starts = impl_->by_addr;
     auto after = std::upper_bound(starts.begin(), starts.end(), addr,
@@ -404,9 +483,8 @@ uint64_t Kallsyms::preferred(std::string_view name) const {
 }
 
 Result<uint64_t> Kallsyms::next(uint64_t addr) {
-    TRY(impl_->load_addresses());
-    impl_->build_by_addr();
     const std::string module = TRY(at(addr)).module;
+    impl_->build_by_addr();
     const auto& starts = impl_->by_addr;
     auto after = std::upper_bound(starts.begin(), starts.end(), addr,
                                   [](uint64_t value, const Impl::Start& start) { return value < start.addr; });

@@ -34,12 +34,6 @@ bool read_into(const KernelNames::Read& read, uint64_t addr, std::span<T, N> int
     return read(addr, {reinterpret_cast<uint8_t*>(into.data()), into.size_bytes()});
 }
 
-// The length of a name's code, and how many bytes tell it.
-std::pair<size_t, size_t> code_length(const uint8_t* at) {
-    if (!(at[0] & 0x80)) return {at[0], 1};
-    return {(at[0] & 0x7f) | size_t{at[1]} << 7, 2};
-}
-
 }  // namespace
 
 std::optional<KernelNames> KernelNames::load(const std::string& vmcoreinfo, Read read) {
@@ -66,7 +60,9 @@ bool KernelNames::read_tokens(uint64_t table, uint64_t index) {
         if (starts[i] >= text.size()) return false;
         const char* start = text.data() + starts[i];
         tokens_[i].assign(start, strnlen(start, text.size() - starts[i]));
-        if (tokens_[i].empty()) return false;
+        if (tokens_[i].empty() || tokens_[i].size() > most_token_size) return false;
+        std::memcpy(padded_[i].text, tokens_[i].data(), tokens_[i].size());
+        padded_[i].size = static_cast<uint8_t>(tokens_[i].size());
     }
     return true;
 }
@@ -96,24 +92,53 @@ bool KernelNames::read_names(uint64_t names) {
     return true;
 }
 
-// Which of the two forms the addresses have, one symbol tells whose address is known.
+// The kernel is smaller than 2 GiB: whether distances are negative, that of the last symbol tells. Symbols are in the
+// order of their addresses: where one has the name and the address that it should, the table reads as it should.
 bool KernelNames::read_addresses(uint64_t offsets, uint64_t relative_base, uint64_t stext) {
     addresses_.offsets = offsets;
-    if (!stext || !read_into(read_, relative_base, std::span(&addresses_.base, 1))) return false;
-    std::vector<uint32_t> found;
-    each_named("_stext", [&](uint32_t symbol, char) { found.push_back(symbol); });
-    for (const bool form : {false, true}) {
-        addresses_.negative = form;
-        if (found.size() == 1 && address(found[0]) == stext) return true;
+    if (!stext || !count_ || !read_into(read_, relative_base, std::span(&addresses_.base, 1))) return false;
+    const auto last = offset(count_ - 1);
+    if (!last) return false;
+    addresses_.negative = *last < 0;
+    uint32_t first = 0, end = count_;
+    while (first < end) {
+        const uint32_t middle = first + (end - first) / 2;
+        if (address(middle).value_or(0) < stext)
+            first = middle + 1;
+        else
+            end = middle;
+    }
+    const uint8_t* at = names_.get();
+    for (uint32_t i = 0; i < count_ && (i < first || address(i) == stext); i++) {
+        const auto [length, width] = code_length(at);
+        const uint8_t* code = at + width;
+        at = code + length;
+        if (i >= first && is_named(code, at, "_stext")) return true;
     }
     return false;
 }
 
+std::optional<int32_t> KernelNames::offset(uint32_t symbol) const {
+    int32_t read = 0;
+    if (!read_into(read_, addresses_.offsets + symbol * sizeof read, std::span(&read, 1))) return std::nullopt;
+    return read;
+}
+
 std::optional<uint64_t> KernelNames::address(uint32_t symbol) const {
-    int32_t offset = 0;
-    if (!read_into(read_, addresses_.offsets + symbol * sizeof offset, std::span(&offset, 1))) return std::nullopt;
-    if (!addresses_.negative) return addresses_.base + static_cast<uint32_t>(offset);
-    return offset >= 0 ? static_cast<uint64_t>(offset) : addresses_.base - 1 - static_cast<int64_t>(offset);
+    const auto read = offset(symbol);
+    return read ? std::optional(address_of(*read)) : std::nullopt;
+}
+
+// The name with its kind before it; 0: it is longer than any.
+size_t KernelNames::expand(const uint8_t* code, const uint8_t* end, char (&into)[most_name_size]) const {
+    size_t size = 0;
+    for (; code != end; code++) {
+        const Padded& token = padded_[*code];
+        if (size + most_token_size > most_name_size) return 0;
+        std::memcpy(into + size, token.text, most_token_size);
+        size += token.size;
+    }
+    return size;
 }
 
 bool KernelNames::is_named(const uint8_t* code, const uint8_t* end, std::string_view name) const {
@@ -127,30 +152,12 @@ bool KernelNames::is_named(const uint8_t* code, const uint8_t* end, std::string_
 }
 
 // Most names differ in their first character: that is all that is looked at of them.
-template <class Visit>
-void KernelNames::each_named(std::string_view name, Visit visit) const {
-    if (name.empty()) return;
-    bool starts[256], continues[256];  // as the token with the kind, or as the one after it
-    for (int i = 0; i < 256; i++) {
-        const std::string& token = tokens_[i];
-        starts[i] = token.size() == 1 || token[1] == name[0];
-        continues[i] = token[0] == name[0];
-    }
-    const uint8_t* at = names_.get();
-    for (uint32_t i = 0; i < count_; i++) {
-        const auto [length, width] = code_length(at);
-        const uint8_t *code = at + width, *end = code + length;
-        at = end;
-        if (!starts[*code]) continue;
-        if (length > 1 && !continues[code[1]] && tokens_[*code].size() == 1) continue;
-        if (is_named(code, end, name)) visit(i, tokens_[*code][0]);
-    }
-}
-
 std::vector<KernelNames::Found> KernelNames::find(std::string_view name) const {
     std::vector<Found> found;
-    each_named(name, [&](uint32_t symbol, char kind) {
-        if (const auto addr = address(symbol)) found.push_back({*addr, kind});
+    if (name.empty()) return found;
+    each_code(name[0], [&](uint32_t symbol, const uint8_t* code, const uint8_t* end) {
+        if (!is_named(code, end, name)) return;
+        if (const auto addr = address(symbol)) found.push_back({*addr, tokens_[*code][0]});
     });
     return found;
 }

@@ -31,7 +31,25 @@ class KernelNames {
     // All symbols of that name, in the order of their addresses.
     std::vector<Found> find(std::string_view name) const;
 
+    // All that begin so (0: all), in that order; `visit(address, kind, name)`. False: they can't be read.
+    template <class Visit>
+    bool each(char begin, Visit visit) const {
+        std::vector<int32_t> offsets(count_);
+        if (!read_(addresses_.offsets, {reinterpret_cast<uint8_t*>(offsets.data()), count_ * sizeof(int32_t)}))
+            return false;
+        char text[most_name_size];
+        size_t size = 1;
+        each_code(begin, [&](uint32_t i, const uint8_t* code, const uint8_t* end) {
+            if (size) size = expand(code, end, text);
+            if (size && (!begin || text[1] == begin))
+                visit(address_of(offsets[i]), text[0], std::string_view(text + 1, size - 1));
+        });
+        return size != 0;
+    }
+
   private:
+    static constexpr size_t most_name_size = 4096, most_token_size = 32;
+
     // Distances from `base`. Where per-CPU symbols are absolute, those of the others are negative, from -1 on.
     struct Addresses {
         uint64_t offsets = 0, base = 0;
@@ -41,14 +59,46 @@ class KernelNames {
     bool read_tokens(uint64_t table, uint64_t index);
     bool read_names(uint64_t names);
     bool read_addresses(uint64_t offsets, uint64_t relative_base, uint64_t stext);
+    std::optional<int32_t> offset(uint32_t symbol) const;
+    uint64_t address_of(int32_t offset) const {
+        if (!addresses_.negative) return addresses_.base + static_cast<uint32_t>(offset);
+        return offset >= 0 ? static_cast<uint64_t>(offset) : addresses_.base - 1 - static_cast<int64_t>(offset);
+    }
     std::optional<uint64_t> address(uint32_t symbol) const;
+    size_t expand(const uint8_t* code, const uint8_t* end, char (&into)[most_name_size]) const;
+    // visit(symbol, its name's code, the code's end) for all that may begin so; 0: for all.
     template <class Visit>
-    void each_named(std::string_view name, Visit visit) const;
+    void each_code(char begin, Visit visit) const {
+        bool starts[256], continues[256];  // as the token with the kind, or as the one after it
+        for (int i = 0; i < 256; i++) {
+            const std::string& token = tokens_[i];
+            starts[i] = !begin || token.size() == 1 || token[1] == begin;
+            continues[i] = !begin || token[0] == begin;
+        }
+        const uint8_t* at = names_.get();
+        for (uint32_t i = 0; i < count_; i++) {
+            const auto [length, width] = code_length(at);
+            const uint8_t *code = at + width, *end = code + length;
+            at = end;
+            if (starts[*code] && (length == 1 || tokens_[*code].size() > 1 || continues[code[1]])) visit(i, code, end);
+        }
+    }
+    // The length of a name's code, and how many bytes tell it.
+    static std::pair<size_t, size_t> code_length(const uint8_t* at) {
+        if (!(at[0] & 0x80)) return {at[0], 1};
+        return {(at[0] & 0x7f) | size_t{at[1]} << 7, 2};
+    }
     bool is_named(const uint8_t* code, const uint8_t* end, std::string_view name) const;
 
     // A name is a length and that many tokens; a token stands for some characters. The first character of all is
     // the kind. The length takes two bytes, seven bits in each, where the first has its top bit set.
     std::array<std::string, 256> tokens_;
+    // The same, to be copied whole.
+    struct Padded {
+        char text[most_token_size];
+        uint8_t size;
+    };
+    std::array<Padded, 256> padded_{};
     std::unique_ptr<uint8_t[]> names_;
     uint32_t count_ = 0;
     Addresses addresses_;

@@ -22,6 +22,8 @@ row nothing "$from" "$(now)"
 name=cold armed "$kprobe_lua" -I "$dir" -r armed "$script"
 name=again armed "$kprobe_lua" -I "$dir" -r armed "$script"
 name=without-types armed "$kprobe_lua" -I "$dir" -r armed -e 'kprobe("vfs_read", function() end)'
+name=glob armed "$kprobe_lua" -I "$dir" -r armed -e 'kprobe("vfs_*", function() end)'
+name=glob-again armed "$kprobe_lua" -I "$dir" -r armed -e 'kprobe("vfs_*", function() end)'
 command -v bpftrace > /dev/null || exit 0
 name=bpftrace armed bpftrace -e 'BEGIN { printf("armed %s\n", strftime("%s.%f", nsecs)); }
     kprobe:do_sys_openat2 { @path[tid] = arg1; }

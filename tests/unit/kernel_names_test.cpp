@@ -2,11 +2,15 @@
 // A table such as scripts/kallsyms.c of Linux writes, in memory of our own.
 #include "symbols/kernel_names.hpp"
 
+#include <elf.h>
+#include <fmt/format.h>
+
 #include <catch2/catch.hpp>
 #include <cstring>
 #include <map>
 
 #include "symbols/boot_cache.hpp"
+#include "symbols/module_names.hpp"
 #include "temp_dir.hpp"
 
 using namespace kpl;
@@ -135,6 +139,111 @@ TEST_CASE("a table that can't be trusted is not used") {
     SECTION("there is no _stext") { table.symbols[0].first = "Tother"; }
     SECTION("there are no symbols") { table.symbols.clear(); }
     CHECK_FALSE(table.load());
+}
+
+TEST_CASE("all names that begin so") {
+    auto table = usual();
+    table.symbols.push_back({"D", 0x800});  // a kind, and no name
+    const auto names = table.load();
+    REQUIRE(names);
+    const auto all = [&](char begin) {
+        std::string text;
+        CHECK(names->each(begin, [&](uint64_t addr, char kind, std::string_view name) {
+            text += fmt::format("{:x} {} {:.9}\n", addr & 0xfff, kind, name);
+        }));
+        return text;
+    };
+    CHECK(
+        all(0) ==
+        "0 T _stext\n100 T vfs_read\n200 t read\n300 T vfs_readv\n400 d vfs_data\n500 t xxxxxxxxx\n600 t read\n700 b x\n"
+        "800 D \n");
+    CHECK(all('v') == "100 T vfs_read\n300 T vfs_readv\n400 d vfs_data\n");
+    CHECK(all('x') == "500 t xxxxxxxxx\n700 b x\n");
+    CHECK(all('q').empty());
+}
+
+namespace {
+
+constexpr uint64_t top = uint64_t{1} << 63;
+
+// Two modules in the kernel's list, and one that is not ready.
+struct Modules {
+    static constexpr ModuleLayout layout{.kallsyms = 100, .symtab = 0, .num_symtab = 8, .strtab = 16, .typetab = 24};
+    std::vector<uint8_t> memory = std::vector<uint8_t>(0x10000);
+
+    template <class T>
+    void put(uint64_t at, T value) {
+        memcpy(&memory[at], &value, sizeof value);
+    }
+    void put(uint64_t at, std::string_view text) { memcpy(&memory[at], text.data(), text.size()); }
+    void symbol(uint64_t at, uint32_t name, uint16_t section, uint64_t value) {
+        put(at, Elf64_Sym{name, 0, 0, section, value, 0});
+    }
+    Modules() {
+        const uint64_t modules[] = {0x1000, 0x2000, 0x3000};
+        uint64_t next = 0;
+        for (int i = 2; i >= 0; i--) {
+            put(modules[i], uint32_t{i == 1 ? 3u : 0u});
+            put(modules[i] + 8, top + next);
+            put(modules[i] + 24, i == 0 ? std::string_view("one") : std::string_view("two"));
+            put(modules[i] + 100, top + (i == 0 ? 0x4000 : 0x5000));
+            next = modules[i] + 8;
+        }
+        put(0, top + next);
+        put(0x4000, top + 0x6000);
+        put(0x4008, uint32_t{3});
+        put(0x4010, top + 0x7000);
+        put(0x4018, top + 0x8000);
+        symbol(0x6000, 0, 0, 0);
+        symbol(0x6018, 1, 1, 0x1111);
+        symbol(0x6030, 7, 1, 0x2222);
+        put(0x7000, std::string_view("\0first\0second", 13));
+        put(0x8000, std::string_view("?tD"));
+    }
+    std::string all() const {
+        std::string text;
+        const auto read = [this](uint64_t addr, std::span<uint8_t> into) {
+            if (addr < top || addr - top + into.size() > memory.size()) return false;
+            memcpy(into.data(), &memory[addr - top], into.size());
+            return true;
+        };
+        const bool whole = each_module_symbol(top, layout, read, [&](const ModuleSymbol& s) {
+            text += fmt::format("{:x} {} {} {}\n", s.addr, s.kind, s.name, s.module);
+        });
+        return whole ? text : "no";
+    }
+};
+
+}  // namespace
+
+TEST_CASE("symbols of modules in the kernel's memory") {
+    Modules modules;
+    CHECK(modules.all() == "1111 t first one\n2222 D second one\n");
+    SECTION("a list that does not end") {
+        modules.put(0x3008, top + 0x1008);
+        CHECK(modules.all() == "no");
+    }
+    SECTION("a list that leads nowhere") {
+        modules.put(0x3008, uint64_t{0x1008});
+        CHECK(modules.all() == "no");
+    }
+    SECTION("a table that is too large") {
+        modules.put(0x4008, uint32_t{1} << 30);
+        CHECK(modules.all() == "no");
+    }
+    SECTION("names beyond the memory") {
+        modules.put(0x6030, uint32_t{0xfffff});
+        CHECK(modules.all() == "no");
+    }
+    SECTION("a name without an end") {
+        const std::string endless(56, 'x');
+        modules.put(0x1000 + 24, std::string_view(endless));
+        CHECK(modules.all() == "no");
+    }
+    SECTION("no modules") {
+        modules.put(0, top);
+        CHECK(modules.all().empty());
+    }
 }
 
 TEST_CASE("what is kept for the next start") {
