@@ -201,6 +201,13 @@ std::optional<uint64_t> Program::file_offset(uint64_t address) const {
     return std::nullopt;
 }
 
+std::optional<uint64_t> Program::address_at(uint64_t file_offset) const {
+    for (const Segment& segment : segments_)
+        if (segment.code && file_offset - segment.offset < segment.size)
+            return file_offset - segment.offset + segment.address;
+    return std::nullopt;
+}
+
 std::vector<uint8_t> Program::code(uint64_t address, size_t size) const {
     std::vector<uint8_t> bytes(size);
     const auto offset = file_offset(address);

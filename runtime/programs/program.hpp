@@ -45,6 +45,8 @@ class Program {
     Result<std::optional<ProgramSymbol>> at(uint64_t address);
     // Nothing: no code of the file is there.
     std::optional<uint64_t> file_offset(uint64_t address) const;
+    // The other way.
+    std::optional<uint64_t> address_at(uint64_t file_offset) const;
     // As many as lie there.
     std::vector<uint8_t> code(uint64_t address, size_t size) const;
     // "4fcb712aa6…"; empty: it has none.

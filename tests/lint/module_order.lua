@@ -30,7 +30,7 @@ local order = {
   "kretprobe ftrace tracepoint event uprobe",
   "direct watch test_kind",
   "group log",
-  "probe",
+  "probe bench",
   "life",
   "main",
 }

@@ -22,7 +22,7 @@ complete_to() {
 }
 cd "$(mktemp -d)" && touch own.lua other.txt && mkdir sub
 complete_to --ti -- --timeout
-complete_to "" -- disasm list doctor help knobs own.lua sub
+complete_to "" -- bench disasm list doctor help knobs own.lua sub
 complete_to -f "" -- text json folded
 complete_to --color n -- never
 complete_to -o oth -- other.txt
