@@ -56,6 +56,12 @@ std::string without_place(const std::string& text) {
     return why == first.npos ? first : first.substr(why + 2);
 }
 
+// Each line once.
+void add(std::vector<std::string>& doubts, const std::vector<std::string>& more) {
+    for (const std::string& doubt : more)
+        if (std::find(doubts.begin(), doubts.end(), doubt) == doubts.end()) doubts.push_back(doubt);
+}
+
 // The probes of one row while they are armed.
 struct Hits {
     uint64_t least = 0, most = 0, missed = 0;
@@ -140,8 +146,7 @@ Result<Measured> Bench::armed_row(const BenchRow& row, const std::vector<Round>&
             return out;
         }
         if (!counted && after.most - before.most > round->calls)
-            doubts_.push_back(fmt::format("{}: others hit it, too, {} times in {}", row.name,
-                                          after.most - before.most - round->calls, round->calls));
+            add(doubts_, {fmt::format("{}: others hit it, too", row.name)});
         with.push_back(*round);
     }
     if (with.size() == rounds) return measured(without, with);
@@ -206,12 +211,6 @@ void stay_on_one_cpu() {
     for (int cpu = 0; cpu < CPU_SETSIZE && CPU_COUNT(&one) == 0; cpu++)
         if (CPU_ISSET(cpu, &all)) CPU_SET(cpu, &one);
     ::sched_setaffinity(0, sizeof one, &one);
-}
-
-// Each line once.
-void add(std::vector<std::string>& doubts, const std::vector<std::string>& more) {
-    for (const std::string& doubt : more)
-        if (std::find(doubts.begin(), doubts.end(), doubt) == doubts.end()) doubts.push_back(doubt);
 }
 
 Result<BenchReport> Bench::run(const Options& given) {

@@ -6,8 +6,8 @@ namespace kpl {
 
 using ir::Cmp;
 using ir::Opcode;
-using mir::Kind;
 using mir::as_test;
+using mir::Kind;
 using mir::Test;
 
 namespace {

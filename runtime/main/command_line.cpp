@@ -33,6 +33,7 @@ constexpr const char* examples = R"(Examples:
   kprobe-lua -l 'vfs_*'                            what can be probed; -lv with C declarations
   kprobe-lua disasm vfs_read                       its instructions: where a probe may stand, and how cheap it is there
   kprobe-lua list                                  every probe of the system, and whose it is
+  kprobe-lua list --lua                            others' trace events that are probes, as a script
   kprobe-lua list blacklist                        what the kernel forbids to probe
   kprobe-lua events script.lua --install           its probes as the kernel's own trace events, for perf; --remove
   kprobe-lua bench                                 what a hit costs on this machine, by each kind of probe

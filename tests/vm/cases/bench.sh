@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: MIT
 # The table of `kprobe-lua bench`: each row has a figure or a reason; the first ones, whose hits cost much more than the calls, have figures.
 # Without optimization, for others, interrupted, killed.
+listed() { # a line of the kernel's list; no pause between looks: a row may be measured within one
+    until grep -Eq "$1" /sys/kernel/debug/kprobes/list; do kill -0 $pid || fail "ended before there was '$1'"; done
+}
 run kprobe-lua -f json bench
 status 0
 quiet_err
@@ -24,7 +27,7 @@ echo 'p:mine/traced kprobe_lua:kpl_bench_traced' > /sys/kernel/tracing/kprobe_ev
 echo 1 > /sys/kernel/tracing/events/mine/traced/enable
 kprobe-lua bench > out 2> err < /dev/null &
 pid=$!
-until_true 'a return probe that can be optimized' grep -q '  r  kpl_bench_optimized' /sys/kernel/debug/kprobes/list
+listed '  r  kpl_bench_stepped'
 kill -INT $pid
 finish
 echo 0 > /sys/kernel/tracing/events/mine/traced/enable
@@ -44,7 +47,7 @@ left_nothing
 # ---- killed
 kprobe-lua bench > out 2> err < /dev/null &
 pid=$!
-until_true 'a probe' grep -q kpl_bench_ /sys/kernel/debug/kprobes/list
+listed kpl_bench_
 kill -KILL $pid
 wait $pid
 left_nothing

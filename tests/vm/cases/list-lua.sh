@@ -39,7 +39,7 @@ cmp ours expected || fail "ours: $(cat ours); theirs: $(cat expected)"
 program=$(readlink -f "$(command -v uprobed)")
 address=$(kprobe-lua -f json list uprobes uprobed:add | sed 's/.*"address":"\(0x[0-9a-f]*\)".*/\1/')
 {
-    echo 'p:mine/outer kpl_target:kpl_t_outer n=%di:u32 at=%ip:symbol flags=@jiffies_64:u64 top=$stack0:x64 list=%di:u8[2]'
+    echo 'p:mine/outer kpl_target:kpl_t_outer n=%di:u32 at=%ip:symbol flags=@jiffies_64:u64 top=$stack0:x64 list=+0(%sp):u8[2]'
     echo 'r:mine/inner kpl_target:kpl_t_inner $retval'
 } > $tracing/kprobe_events
 # the linker puts this program's code at the address that is its offset in the file
@@ -51,7 +51,7 @@ echo 1 > $tracing/events/mine/outer/enable
 run kprobe-lua list --lua
 status 0
 cp out printed.lua
-out '^-- not said here: list=%di:u8\[2\]$'
+out '^-- not said here: list=\+0\(%sp\):u8\[2\]$'
 out '^-- not said here: the trigger stacktrace:'
 out '^kretprobe \{ "kpl_target:kpl_t_inner", enabled = false,'
 echo '!stacktrace:1' > $tracing/events/mine/outer/trigger
