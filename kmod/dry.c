@@ -42,7 +42,7 @@ static void kpl_run_once(struct kpl_session *s, const struct kpl_prog *prog,
 		.func = in->hit.func,
 		.addr = in->hit.addr,
 	};
-	ctx = kpl_guard_get();
+	ctx = kpl_guard_get(&in->origin);
 	kpl_look(ctx, &in->origin);
 	ctx->hit.regs = (unsigned long)&in->regs;
 	ctx->hit.data = (unsigned long)in->data;

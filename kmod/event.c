@@ -12,9 +12,9 @@
 #include <linux/workqueue.h>
 
 #include "area.h"
+#include "common.h"
 #include "event.h"
 #include "handle.h"
-#include "stats.h"
 
 /* Of one CPU. */
 struct kpl_event_of_cpu {
@@ -226,16 +226,6 @@ void kpl_events_free(struct kpl_probe *pr)
 	kfree(pr->events);
 }
 
-enum kpl_probe_state kpl_events_state(struct kpl_probe *pr)
-{
-	return pr->armed ? KPL_STATE_ARMED : KPL_STATE_DISABLED;
-}
-
-void kpl_events_stats(struct kpl_probe *pr, struct kpl_probe_stats *out)
-{
-	kpl_counts_read(&pr->origin, KPL_SIDE_FIRST, &out->entry);
-}
-
 /* -------------------------------------------------------- clocks and counters */
 
 /* A hit: the event's own context, an interrupt for clocks; preemption off. */
@@ -279,22 +269,19 @@ static bool kpl_event_attr(const struct kpl_probe *pr, struct perf_event_attr *a
 	return true;
 }
 
-static void kpl_event_add(struct kpl_probe **prs, u32 nr)
+static int kpl_event_add_one(struct kpl_probe *pr)
 {
 	struct perf_event_attr attr;
-	u32 i;
 
-	for (i = 0; i < nr; i++) {
-		prs[i]->error = -EINVAL;
-		if (!prs[i]->len && kpl_event_attr(prs[i], &attr)) {
-			prs[i]->events = kpl_events_alloc(prs[i], &attr,
-							  prs[i]->event == KPL_EVENT_INTERVAL,
-							  kpl_hit_event);
-			prs[i]->error = prs[i]->events ? 0 : -ENOMEM;
-		}
-		prs[i]->added = !prs[i]->error;
-		kpl_step(prs[i]);
-	}
+	if (pr->len || !kpl_event_attr(pr, &attr))
+		return -EINVAL;
+	pr->events = kpl_events_alloc(pr, &attr, pr->event == KPL_EVENT_INTERVAL, kpl_hit_event);
+	return pr->events ? 0 : -ENOMEM;
+}
+
+static void kpl_event_add(struct kpl_probe **prs, u32 nr)
+{
+	kpl_add_each(prs, nr, kpl_event_add_one);
 }
 
 const struct kpl_probe_ops kpl_event_ops = {
@@ -307,6 +294,6 @@ const struct kpl_probe_ops kpl_event_ops = {
 	.run[KPL_OP_DISARM] = kpl_events_disarm,
 	.run[KPL_OP_REMOVE] = kpl_events_remove,
 	.free = kpl_events_free,
-	.state = kpl_events_state,
-	.stats = kpl_events_stats,
+	.state = kpl_plain_state,
+	.stats = kpl_hit_stats,
 };

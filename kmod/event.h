@@ -25,7 +25,5 @@ void kpl_events_arm(struct kpl_probe **prs, u32 nr);
 void kpl_events_disarm(struct kpl_probe **prs, u32 nr);
 void kpl_events_remove(struct kpl_probe **prs, u32 nr);
 void kpl_events_free(struct kpl_probe *pr);
-enum kpl_probe_state kpl_events_state(struct kpl_probe *pr);
-void kpl_events_stats(struct kpl_probe *pr, struct kpl_probe_stats *out);
 
 #endif

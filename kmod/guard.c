@@ -18,13 +18,13 @@ void kpl_guard_init(void)
 		per_cpu(kpl_ctx, cpu).hit.cpu = cpu;
 }
 
-struct kpl_ctx *kpl_guard_get(void)
+struct kpl_ctx *kpl_guard_get(const struct kpl_origin *origin)
 {
 	struct kpl_ctx *ctx;
 
 	preempt_disable();
 	ctx = this_cpu_ptr(&kpl_ctx);
-	ctx->begun = 1;
+	ctx->origin = origin;
 	barrier();
 	return ctx;
 }
@@ -32,7 +32,7 @@ struct kpl_ctx *kpl_guard_get(void)
 void kpl_guard_put(struct kpl_ctx *ctx)
 {
 	barrier();
-	ctx->busy = 0;
+	ctx->origin = NULL;
 	barrier();
 	preempt_enable();
 }

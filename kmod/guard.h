@@ -58,19 +58,20 @@ struct kpl_origin {
 	struct kpl_session_cpu __percpu *cpu;	/* the session's */
 	struct kpl_outcomes __percpu *outcomes;
 	u64 func, addr;
+	u32 line;		/* of the script; or 0 */
 	u32 returns;		/* KPL_RETURNS_*: all that override() may give there */
 };
 
 /*
- * One for each CPU.  `busy` is the guard: it is set by whoever runs a handler,
- * of any session; a hit that finds it set is missed.  Plain accesses do:
- * whatever interrupts between them leaves the guard as it found it.
+ * One for each CPU.  `origin` is the guard: it is set by whoever runs a
+ * handler, of any session; a hit that finds it set is missed.  Plain accesses
+ * do: whatever interrupts between them leaves the guard as it found it.
  */
 struct kpl_ctx {
+	const struct kpl_origin *origin;	/* whose handler runs; NULL: none */
 	union {
-		u64 begun;		/* 1, in one store: busy, and nothing else yet */
+		u64 state;		/* 0 at first; of handlers that look at all */
 		struct {
-			u8 busy;
 			u8 reads_user;	/* user memory was read: its tables are there */
 			u8 faults;	/* bad addresses that this handler has met */
 			u8 moved;	/* it goes on elsewhere: change.c */
@@ -79,7 +80,6 @@ struct kpl_ctx {
 	};
 	s32 until;			/* hits to the next one that is timed: overload.c */
 	bool entered;			/* this return instance's entry handler ran */
-	const struct kpl_origin *origin;	/* for handlers that look */
 	struct kpl_ring *ring;		/* that has the pending record */
 	u64 span;			/* of kernel addresses that are read: memory.c */
 	struct kpl_hit hit;
@@ -101,7 +101,7 @@ static __always_inline struct kpl_ctx *kpl_ctx_here(void)
 /* What a handler that looks at all of the hit finds there, but for its registers. */
 static __always_inline void kpl_look(struct kpl_ctx *ctx, const struct kpl_origin *origin)
 {
-	ctx->origin = origin;
+	ctx->state = 0;
 	ctx->hit.scratch = (unsigned long)this_cpu_read(origin->cpu->scratch);
 	ctx->hit.func = origin->func;
 	ctx->hit.addr = origin->addr;
@@ -132,8 +132,8 @@ static __always_inline void kpl_fail(u64 hit, u32 reason, u64 addr)
 
 void kpl_guard_init(void);
 
-/* Guard for user space's accesses; preemption is off in between. */
-struct kpl_ctx *kpl_guard_get(void);
+/* Guard for what user space asks for, in the name of `origin`; preemption is off in between. */
+struct kpl_ctx *kpl_guard_get(const struct kpl_origin *origin);
 void kpl_guard_put(struct kpl_ctx *ctx);
 
 /*

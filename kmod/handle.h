@@ -45,11 +45,11 @@ static __always_inline bool kpl_skipped(const struct kpl_probe *pr)
 static __always_inline bool kpl_begin(struct kpl_ctx *ctx, const struct kpl_probe *pr,
 				      enum kpl_side side)
 {
-	if (unlikely(ctx->busy)) {
+	if (unlikely(ctx->origin)) {
 		kpl_count(&pr->origin, side, KPL_C_MISSED);
 		return false;
 	}
-	ctx->begun = 1;
+	ctx->origin = &pr->origin;
 	barrier();
 	return true;
 }
@@ -57,7 +57,7 @@ static __always_inline bool kpl_begin(struct kpl_ctx *ctx, const struct kpl_prob
 static __always_inline void kpl_end(void)
 {
 	barrier();
-	__this_cpu_write(kpl_ctx.busy, 0);
+	__this_cpu_write(kpl_ctx.origin, NULL);
 }
 
 /* Under the guard; what this kind of hit brings is in `ctx`. */

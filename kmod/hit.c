@@ -39,6 +39,7 @@ int kpl_hit_pre_move(struct kprobe *kp, struct pt_regs *regs)
 	    !kpl_begin(ctx, pr, KPL_SIDE_FIRST))
 		return 0;
 	ctx->hit.regs = (unsigned long)regs;
+	ctx->moved = 0;
 	kpl_run_held(pr, ctx, KPL_SIDE_FIRST);
 	moved = ctx->moved;
 	kpl_end();
@@ -139,6 +140,7 @@ static noinline void kpl_run_around(const struct kpl_probe *pr, struct kpl_hit *
 		kpl_count_sides(pr, KPL_C_SKIPPED);
 		return;
 	}
+	ctx->moved = 0;
 	kpl_run_traced_at(pr, ctx, KPL_SIDE_FIRST, kpl_kprobe_ip(pr->site));
 	if (unlikely(ctx->moved))
 		return;
@@ -153,11 +155,11 @@ static __always_inline void kpl_handle_traced(const struct kpl_probe *pr, struct
 
 	if (kpl_over(pr))
 		return;
-	if (unlikely(ctx->busy)) {
+	if (unlikely(ctx->origin)) {
 		kpl_count_sides(pr, KPL_C_MISSED);
 		return;
 	}
-	ctx->begun = 1;
+	ctx->origin = &pr->origin;
 	barrier();
 	/* Where that is not known when this is compiled, to store is shorter than to ask. */
 	if (!__builtin_constant_p(looks) || looks != KPL_LOOKS_NOWHERE)

@@ -10,6 +10,7 @@
 #include <linux/build_bug.h>
 
 #include "call.h"
+#include "common.h"
 #include "kprobe.h"
 #include "place.h"
 #include "kretprobe.h"
@@ -78,18 +79,13 @@ static void kpl_kretprobe_remove(struct kpl_probe **prs, u32 nr)
 			WRITE_ONCE(prs[i]->rp.handler, kpl_returned_nothing);
 }
 
-/* The return is read first: it never seems to be ahead of the entry. */
 void kpl_kretprobe_stats(struct kpl_probe *pr, struct kpl_probe_stats *out)
 {
 	struct kpl_counts *entry = &out->entry;
 	u64 hooked;
 
-	kpl_counts_read(&pr->origin, KPL_SIDE_SECOND, &out->ret);
-	smp_rmb();	/* as above */
-	out->declined = kpl_counter_read(&pr->origin, KPL_SIDE_FIRST, KPL_C_DECLINED);
-	kpl_counts_read(&pr->origin, KPL_SIDE_FIRST, entry);
+	kpl_call_stats(pr, out);
 	kpl_counts_miss(entry, READ_ONCE(pr->rp.kp.nmissed));
-	out->dropped = entry->faults + entry->errors + entry->overruns;
 	hooked = pr->handler[KPL_SIDE_SECOND].run ? entry->handled - out->declined : 0;
 	out->outstanding = hooked > out->ret.hits ? hooked - out->ret.hits : 0;
 }

@@ -215,8 +215,9 @@ static void kpl_reader_look(struct work_struct *work)
 {
 	struct kpl_session *s = container_of(to_delayed_work(work), struct kpl_session, reader);
 	u32 dead_man = READ_ONCE(s->dead_man);
-	u64 read = kpl_rings_read(s), lost = kpl_rings_lost(s);
+	u64 read, lost;
 
+	kpl_rings_sums(s, &read, &lost);
 	if (dead_man && READ_ONCE(s->nr_probes) &&
 	    time_after(jiffies, READ_ONCE(s->heard) + dead_man * HZ)) {
 		kpl_reader_dead(s);

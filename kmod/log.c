@@ -48,7 +48,7 @@ void kpl_log_armed(struct kpl_session *s)
 /* A call with handlers on both sides is one hit. */
 void kpl_log_ended(struct kpl_session *s)
 {
-	u64 hits = 0, missed = 0, stopped = 0;
+	u64 hits = 0, missed = 0, stopped = 0, read, lost;
 	struct kpl_counts side[KPL_SIDES];
 	struct kpl_probe *pr;
 	unsigned long id;
@@ -64,9 +64,10 @@ void kpl_log_ended(struct kpl_session *s)
 		hits += max(side[KPL_SIDE_FIRST].hits, side[KPL_SIDE_SECOND].hits);
 		missed += max(side[KPL_SIDE_FIRST].missed, side[KPL_SIDE_SECOND].missed);
 	}
+	kpl_rings_sums(s, &read, &lost);
 	kpl_log(s, KERN_INFO,
 		"ended with %u probes, %llu hits, %llu missed, %llu stopped, %llu events lost",
-		s->nr_probes, hits, missed, stopped, kpl_rings_lost(s));
+		s->nr_probes, hits, missed, stopped, lost);
 }
 
 bool kpl_log_unread(struct kpl_session *s, u64 lost)

@@ -16,6 +16,7 @@
 #include "map.h"
 #include "memory.h"
 #include "native.h"
+#include "oops.h"
 #include "overload.h"
 #include "probe.h"
 #include "prog.h"
@@ -201,6 +202,7 @@ static int __init kpl_module_init(void)
 	err = misc_register(&kpl_device);
 	if (err)
 		goto fail_device;
+	kpl_oops_init();
 	return 0;
 
 fail_device:
@@ -218,6 +220,7 @@ fail_direct:
 
 static void __exit kpl_module_exit(void)
 {
+	kpl_oops_exit();
 	misc_deregister(&kpl_device);
 	kpl_life_exit();
 	kpl_event_exit();

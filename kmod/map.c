@@ -216,10 +216,13 @@ int kpl_map_info(struct kpl_session *s, struct kpl_map_info *arg)
 
 /* ------------------------------------------------- user space's own accesses */
 
+/* Nobody's handler. */
+static const struct kpl_origin kpl_map_user;
+
 static enum kpl_hash_result kpl_map_access(struct kpl_map *map, u32 op, u32 at, u64 *key,
 					   u64 *value)
 {
-	struct kpl_ctx *ctx = kpl_guard_get();
+	struct kpl_ctx *ctx = kpl_guard_get(&kpl_map_user);
 	enum kpl_hash_result result;
 
 	switch (op) {

@@ -147,6 +147,7 @@ static struct kpl_probe *kpl_probe_create(struct kpl_session *s, const struct kp
 		pr->handler[i] = kpl_handler_of(progs[i], &pr->origin);
 	pr->origin.func = a->func;
 	pr->origin.addr = a->addr;
+	pr->origin.line = a->line;
 	pr->origin.returns = returns;
 	pr->when = a->when;
 	pr->ops = ops;

@@ -154,26 +154,16 @@ bool kpl_rings_ready(struct kpl_session *s)
 	return false;
 }
 
-u64 kpl_rings_read(const struct kpl_session *s)
+void kpl_rings_sums(const struct kpl_session *s, u64 *read, u64 *lost)
 {
 	const struct kpl_ring *rings = kpl_rings(s);
-	u64 sum = 0;
 	u32 cpu;
 
-	for (cpu = 0; rings && cpu < nr_cpu_ids; cpu++)
-		sum += READ_ONCE(rings[cpu].ctl->tail);
-	return sum;
-}
-
-u64 kpl_rings_lost(const struct kpl_session *s)
-{
-	const struct kpl_ring *rings = kpl_rings(s);
-	u64 sum = 0;
-	u32 cpu;
-
-	for (cpu = 0; rings && cpu < nr_cpu_ids; cpu++)
-		sum += READ_ONCE(rings[cpu].head->lost);
-	return sum;
+	*read = *lost = 0;
+	for (cpu = 0; rings && cpu < nr_cpu_ids; cpu++) {
+		*read += READ_ONCE(rings[cpu].ctl->tail);
+		*lost += READ_ONCE(rings[cpu].head->lost);
+	}
 }
 
 u32 kpl_ring_max_record(const struct kpl_session *s)

@@ -29,8 +29,7 @@ void kpl_rings_free(struct kpl_session *s);
 bool kpl_rings_ready(struct kpl_session *s);
 
 /* Bytes that user space has read, and records that found no room, since the start; 0 without rings. */
-u64 kpl_rings_read(const struct kpl_session *s);
-u64 kpl_rings_lost(const struct kpl_session *s);
+void kpl_rings_sums(const struct kpl_session *s, u64 *read, u64 *lost);
 
 /* Limit of a record's fixed part and tail together; 0: no rings. */
 u32 kpl_ring_max_record(const struct kpl_session *s);

@@ -45,7 +45,7 @@ struct kpl_session {
 	struct pid *opener;		/* a process; constant */
 	struct list_head list;		/* of all sessions */
 	char name[KPL_TITLE_SIZE];	/* printable; log.c */
-	struct delayed_work reader;	/* looks whether user space still reads: reader.c */
+	struct delayed_work reader;	/* looks whether user space still reads: life.c */
 	unsigned long heard;		/* jiffies, of the opener */
 	u32 dead_man;			/* seconds without a word, or 0 */
 	u64 read_seen, lost_seen;	/* at the last look */

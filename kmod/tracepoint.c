@@ -20,8 +20,8 @@
 #include <linux/tracepoint.h>
 
 #include "area.h"
+#include "common.h"
 #include "handle.h"
-#include "stats.h"
 #include "tracepoint.h"
 
 #ifdef CONFIG_BPF_EVENTS
@@ -231,15 +231,8 @@ static int kpl_tracepoint_add_one(struct kpl_probe *pr)
 
 static void kpl_tracepoint_add(struct kpl_probe **prs, u32 nr)
 {
-	u32 i;
-
 	mutex_lock(&kpl_tracepoints_lock);
-	for (i = 0; i < nr; i++) {
-		prs[i]->error = kpl_tracepoint_add_one(prs[i]);
-		prs[i]->added = !prs[i]->error;
-		kpl_step(prs[i]);
-		cond_resched();
-	}
+	kpl_add_each(prs, nr, kpl_tracepoint_add_one);
 	mutex_unlock(&kpl_tracepoints_lock);
 }
 
@@ -318,18 +311,6 @@ static void kpl_tracepoint_remove(struct kpl_probe **prs, u32 nr)
 	tracepoint_synchronize_unregister();
 }
 
-static enum kpl_probe_state kpl_tracepoint_state(struct kpl_probe *pr)
-{
-	if (READ_ONCE(pr->gone))
-		return KPL_STATE_GONE;
-	return READ_ONCE(pr->armed) ? KPL_STATE_ARMED : KPL_STATE_DISABLED;
-}
-
-static void kpl_tracepoint_stats(struct kpl_probe *pr, struct kpl_probe_stats *out)
-{
-	kpl_counts_read(&pr->origin, KPL_SIDE_FIRST, &out->entry);
-}
-
 const struct kpl_probe_ops kpl_tracepoint_ops = {
 	.kind = KPL_PROBE_TRACEPOINT,
 	.kinds = { KPL_PROG_TRACEPOINT, KPL_PROG_KINDS, KPL_PROG_KINDS },
@@ -337,8 +318,8 @@ const struct kpl_probe_ops kpl_tracepoint_ops = {
 	.run[KPL_OP_ARM] = kpl_tracepoint_arm,
 	.run[KPL_OP_DISARM] = kpl_tracepoint_disarm,
 	.run[KPL_OP_REMOVE] = kpl_tracepoint_remove,
-	.state = kpl_tracepoint_state,
-	.stats = kpl_tracepoint_stats,
+	.state = kpl_plain_state,
+	.stats = kpl_hit_stats,
 };
 
 #else
@@ -353,19 +334,10 @@ void kpl_tracepoint_exit(void)
 {
 }
 
-static void kpl_tracepoint_refuse(struct kpl_probe **prs, u32 nr)
-{
-	u32 i;
-
-	for (i = 0; i < nr; i++)
-		prs[i]->error = -EOPNOTSUPP;
-}
-
-/* None is ever added: nothing else is called. */
 const struct kpl_probe_ops kpl_tracepoint_ops = {
 	.kind = KPL_PROBE_TRACEPOINT,
 	.kinds = { KPL_PROG_TRACEPOINT, KPL_PROG_KINDS, KPL_PROG_KINDS },
-	.run[KPL_OP_ADD] = kpl_tracepoint_refuse,
+	.run[KPL_OP_ADD] = kpl_add_none,
 };
 
 #endif

@@ -16,7 +16,7 @@
 #ifdef KPL_UPROBES
 
 static LIST_HEAD(kpl_ucalls_all);
-static DEFINE_SPINLOCK(kpl_ucalls_lock);
+static DEFINE_RAW_SPINLOCK(kpl_ucalls_lock);
 
 static u32 kpl_ucall_size(u32 data_size)
 {
@@ -40,7 +40,7 @@ struct kpl_ucalls *kpl_ucalls_alloc(const struct kpl_origin *origin, u32 nr, u32
 		kvfree(calls);
 		return NULL;
 	}
-	spin_lock_init(&calls->lock);
+	raw_spin_lock_init(&calls->lock);
 	calls->origin = origin;
 	calls->data_size = data_size;
 	for (i = 0; i < nr; i++) {
@@ -48,17 +48,17 @@ struct kpl_ucalls *kpl_ucalls_alloc(const struct kpl_origin *origin, u32 nr, u32
 
 		hlist_add_head(&call->node, &calls->free);
 	}
-	spin_lock(&kpl_ucalls_lock);
+	raw_spin_lock(&kpl_ucalls_lock);
 	list_add_rcu(&calls->list, &kpl_ucalls_all);
-	spin_unlock(&kpl_ucalls_lock);
+	raw_spin_unlock(&kpl_ucalls_lock);
 	return calls;
 }
 
 void kpl_ucalls_retire(struct kpl_ucalls *calls)
 {
-	spin_lock(&kpl_ucalls_lock);
+	raw_spin_lock(&kpl_ucalls_lock);
 	list_del_rcu(&calls->list);
-	spin_unlock(&kpl_ucalls_lock);
+	raw_spin_unlock(&kpl_ucalls_lock);
 }
 
 void kpl_ucalls_free(struct kpl_ucalls *calls)
@@ -73,9 +73,10 @@ static struct hlist_head *kpl_ucall_bucket(struct kpl_ucalls *calls,
 	return &calls->buckets[hash_ptr((void *)task, KPL_UCALL_BITS)];
 }
 
+/* Under the lock: of one that is under way, whether it has been taken out or not. */
 static void kpl_ucall_drop(struct kpl_ucalls *calls, struct kpl_ucall *call)
 {
-	hlist_del(&call->node);
+	hlist_del_init(&call->node);
 	hlist_add_head(&call->node, &calls->free);
 	calls->under_way--;
 }
@@ -113,10 +114,10 @@ struct kpl_ucall *kpl_ucall_enter(struct kpl_ucalls *calls, unsigned long sp)
 {
 	struct kpl_ucall *call;
 
-	spin_lock(&calls->lock);
+	raw_spin_lock(&calls->lock);
 	kpl_ucalls_leave_up_to(calls, current, sp);
 	call = kpl_ucall_take(calls, current, sp);
-	spin_unlock(&calls->lock);
+	raw_spin_unlock(&calls->lock);
 	return call;
 }
 
@@ -124,23 +125,21 @@ struct kpl_ucall *kpl_ucall_leave(struct kpl_ucalls *calls, unsigned long sp)
 {
 	struct kpl_ucall *call, *found = NULL;
 
-	spin_lock(&calls->lock);
+	raw_spin_lock(&calls->lock);
 	hlist_for_each_entry(call, kpl_ucall_bucket(calls, current), node)
 		if (call->task == current && call->sp == sp)
 			found = call;
 	if (found)
 		hlist_del_init(&found->node);
-	spin_unlock(&calls->lock);
+	raw_spin_unlock(&calls->lock);
 	return found;
 }
 
 void kpl_ucall_give(struct kpl_ucalls *calls, struct kpl_ucall *call)
 {
-	spin_lock(&calls->lock);
-	hlist_del_init(&call->node);
-	hlist_add_head(&call->node, &calls->free);
-	calls->under_way--;
-	spin_unlock(&calls->lock);
+	raw_spin_lock(&calls->lock);
+	kpl_ucall_drop(calls, call);
+	raw_spin_unlock(&calls->lock);
 }
 
 void kpl_ucalls_forget(struct kpl_ucalls *calls)
@@ -149,28 +148,17 @@ void kpl_ucalls_forget(struct kpl_ucalls *calls)
 	struct kpl_ucall *call;
 	u32 i;
 
-	spin_lock(&calls->lock);
+	raw_spin_lock(&calls->lock);
 	for (i = 0; i < ARRAY_SIZE(calls->buckets); i++)
 		hlist_for_each_entry_safe(call, next, &calls->buckets[i], node)
 			kpl_ucall_drop(calls, call);
-	spin_unlock(&calls->lock);
+	raw_spin_unlock(&calls->lock);
 }
 
-void kpl_user_calls_end(const struct task_struct *task)
+static void kpl_ucalls_end(struct kpl_ucalls *calls, const struct task_struct *task,
+			   const struct task_struct *child)
 {
-	struct kpl_ucalls *calls;
-
-	if (list_empty(&kpl_ucalls_all))
-		return;
-	rcu_read_lock();
-	list_for_each_entry_rcu(calls, &kpl_ucalls_all, list) {
-		if (!READ_ONCE(calls->under_way))
-			continue;
-		spin_lock(&calls->lock);
-		kpl_ucalls_leave_up_to(calls, task, ULONG_MAX);
-		spin_unlock(&calls->lock);
-	}
-	rcu_read_unlock();
+	kpl_ucalls_leave_up_to(calls, task, ULONG_MAX);
 }
 
 /* The child returns from the same calls.  It does not run yet. */
@@ -191,22 +179,35 @@ static void kpl_ucalls_fork(struct kpl_ucalls *calls, const struct task_struct *
 	}
 }
 
-void kpl_user_calls_fork(const struct task_struct *parent, const struct task_struct *child)
+/* Under its lock, each table that has calls under way. */
+static void kpl_ucalls_each(const struct task_struct *task, const struct task_struct *child,
+			    void (*each)(struct kpl_ucalls *calls, const struct task_struct *task,
+					 const struct task_struct *child))
 {
 	struct kpl_ucalls *calls;
 
-	/* The kernel follows the returns of a process, not those of a new thread. */
-	if (list_empty(&kpl_ucalls_all) || !child->utask || !child->utask->return_instances)
-		return;
 	rcu_read_lock();
 	list_for_each_entry_rcu(calls, &kpl_ucalls_all, list) {
 		if (!READ_ONCE(calls->under_way))
 			continue;
-		spin_lock(&calls->lock);
-		kpl_ucalls_fork(calls, parent, child);
-		spin_unlock(&calls->lock);
+		raw_spin_lock(&calls->lock);
+		each(calls, task, child);
+		raw_spin_unlock(&calls->lock);
 	}
 	rcu_read_unlock();
+}
+
+void kpl_user_calls_end(const struct task_struct *task)
+{
+	if (!list_empty(&kpl_ucalls_all))
+		kpl_ucalls_each(task, NULL, kpl_ucalls_end);
+}
+
+void kpl_user_calls_fork(const struct task_struct *parent, const struct task_struct *child)
+{
+	/* The kernel follows the returns of a process, not those of a new thread. */
+	if (!list_empty(&kpl_ucalls_all) && child->utask && child->utask->return_instances)
+		kpl_ucalls_each(parent, child, kpl_ucalls_fork);
 }
 
 #else

@@ -27,7 +27,7 @@ struct kpl_ucall {
 struct kpl_ucalls {
 	struct list_head list;		/* of all tables */
 	const struct kpl_origin *origin;	/* whose calls they are */
-	spinlock_t lock;
+	raw_spinlock_t lock;
 	u32 data_size;
 	u32 under_way;
 	void *memory;

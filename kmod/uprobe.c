@@ -14,8 +14,8 @@
 #include <linux/uprobes.h>
 
 #include "area.h"
+#include "common.h"
 #include "compat.h"
-#include "stats.h"
 #include "ucall.h"
 #include "uhit.h"
 #include "uprobe.h"
@@ -150,13 +150,7 @@ static int kpl_uprobe_add_one(struct kpl_probe *pr)
 
 static void kpl_uprobe_add(struct kpl_probe **prs, u32 nr)
 {
-	u32 i;
-
-	for (i = 0; i < nr; i++) {
-		prs[i]->error = kpl_uprobe_add_one(prs[i]);
-		prs[i]->added = !prs[i]->error;
-		kpl_step(prs[i]);
-	}
+	kpl_add_each(prs, nr, kpl_uprobe_add_one);
 }
 
 static void kpl_uprobe_arm(struct kpl_probe **prs, u32 nr)
@@ -210,26 +204,9 @@ static void kpl_uprobe_remove(struct kpl_probe **prs, u32 nr)
 	}
 }
 
-static enum kpl_probe_state kpl_uprobe_state(struct kpl_probe *pr)
-{
-	return pr->armed ? KPL_STATE_ARMED : KPL_STATE_DISABLED;
-}
-
-static void kpl_uprobe_stats(struct kpl_probe *pr, struct kpl_probe_stats *out)
-{
-	kpl_counts_read(&pr->origin, KPL_SIDE_FIRST, &out->entry);
-}
-
-/* The return is read first: it never seems to be ahead of the entry. */
 static void kpl_uretprobe_stats(struct kpl_probe *pr, struct kpl_probe_stats *out)
 {
-	struct kpl_counts *entry = &out->entry;
-
-	kpl_counts_read(&pr->origin, KPL_SIDE_SECOND, &out->ret);
-	smp_rmb();	/* as above */
-	out->declined = kpl_counter_read(&pr->origin, KPL_SIDE_FIRST, KPL_C_DECLINED);
-	kpl_counts_read(&pr->origin, KPL_SIDE_FIRST, entry);
-	out->dropped = entry->faults + entry->errors + entry->overruns;
+	kpl_call_stats(pr, out);
 	if (pr->user && pr->user->calls)
 		out->outstanding = READ_ONCE(pr->user->calls->under_way);
 }
@@ -241,22 +218,12 @@ static u64 kpl_uprobe_memory(const struct kpl_attach *a, const struct kpl_prog *
 	return 0;
 }
 
-static void kpl_uprobe_add(struct kpl_probe **prs, u32 nr)
-{
-	u32 i;
-
-	for (i = 0; i < nr; i++)
-		prs[i]->error = -EOPNOTSUPP;
-}
-
-/* None is ever added: nothing else is called. */
 #define kpl_uretprobe_memory	kpl_uprobe_memory
+#define kpl_uprobe_add		kpl_add_none
 #define kpl_uprobe_arm		NULL
 #define kpl_uprobe_disarm	NULL
 #define kpl_uprobe_remove	NULL
 #define kpl_uprobe_free		NULL
-#define kpl_uprobe_state	NULL
-#define kpl_uprobe_stats	NULL
 #define kpl_uretprobe_stats	NULL
 #endif
 
@@ -270,8 +237,8 @@ const struct kpl_probe_ops kpl_uprobe_ops = {
 	.run[KPL_OP_DISARM] = kpl_uprobe_disarm,
 	.run[KPL_OP_REMOVE] = kpl_uprobe_remove,
 	.free = kpl_uprobe_free,
-	.state = kpl_uprobe_state,
-	.stats = kpl_uprobe_stats,
+	.state = kpl_plain_state,
+	.stats = kpl_hit_stats,
 };
 
 const struct kpl_probe_ops kpl_uretprobe_ops = {
@@ -285,6 +252,6 @@ const struct kpl_probe_ops kpl_uretprobe_ops = {
 	.run[KPL_OP_DISARM] = kpl_uprobe_disarm,
 	.run[KPL_OP_REMOVE] = kpl_uprobe_remove,
 	.free = kpl_uprobe_free,
-	.state = kpl_uprobe_state,
+	.state = kpl_plain_state,
 	.stats = kpl_uretprobe_stats,
 };

@@ -10,6 +10,7 @@
 #include <linux/perf_event.h>
 #include <linux/uaccess.h>
 
+#include "common.h"
 #include "event.h"
 #include "handle.h"
 #include "watch.h"
@@ -67,13 +68,7 @@ static int kpl_watch_add_one(struct kpl_probe *pr)
 
 static void kpl_watch_add(struct kpl_probe **prs, u32 nr)
 {
-	u32 i;
-
-	for (i = 0; i < nr; i++) {
-		prs[i]->error = kpl_watch_add_one(prs[i]);
-		prs[i]->added = !prs[i]->error;
-		kpl_step(prs[i]);
-	}
+	kpl_add_each(prs, nr, kpl_watch_add_one);
 }
 
 /* What has changed while it was off is not seen as a change. */
@@ -89,14 +84,7 @@ static void kpl_watch_arm(struct kpl_probe **prs, u32 nr)
 
 #else
 
-static void kpl_watch_add(struct kpl_probe **prs, u32 nr)
-{
-	u32 i;
-
-	for (i = 0; i < nr; i++)
-		prs[i]->error = -EOPNOTSUPP;
-}
-
+#define kpl_watch_add	kpl_add_none
 #define kpl_watch_arm	kpl_events_arm
 #endif
 
@@ -110,6 +98,6 @@ const struct kpl_probe_ops kpl_watch_ops = {
 	.run[KPL_OP_DISARM] = kpl_events_disarm,
 	.run[KPL_OP_REMOVE] = kpl_events_remove,
 	.free = kpl_events_free,
-	.state = kpl_events_state,
-	.stats = kpl_events_stats,
+	.state = kpl_plain_state,
+	.stats = kpl_hit_stats,
 };

@@ -97,7 +97,8 @@ std::string Console::excerpt(std::size_t limit) const {
     const std::size_t tail = all.size() > limit ? all.size() - limit : 0;
     const std::size_t from = splats_.empty() ? tail : first_splat_;
     std::string text;
-    for (std::size_t i = from; i < all.size() && i < from + limit; i++) text += "  " + all[i] + "\n";
+    for (std::size_t i = from; i < all.size(); i++)
+        if (i < from + limit || without_stamp(all[i]).starts_with("kprobe_lua: ")) text += "  " + all[i] + "\n";
     return text;
 }
 

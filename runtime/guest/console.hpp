@@ -20,7 +20,7 @@ class Console {
 
     // All lines so far, the one in the making included.
     std::vector<std::string> lines() const;
-    // The lines from the first splat on, at most `limit`; without a splat, the last `limit`.
+    // The lines from the first splat on, at most `limit` and all of the module; without a splat, the last `limit`.
     std::string excerpt(std::size_t limit = 60) const;
 
   private:

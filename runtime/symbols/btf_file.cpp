@@ -22,7 +22,7 @@ constexpr uint32_t indexed_kinds = kind_bit(BTF_KIND_INT) | kind_bit(BTF_KIND_ST
                                    kind_bit(BTF_KIND_FUNC) | kind_bit(BTF_KIND_FLOAT) | kind_bit(BTF_KIND_ENUM64);
 
 // An index costs what three searches do.
-constexpr int searches_before_index = 3;
+constexpr size_t searches_before_index = 3;
 
 constexpr const char* kernel_types = "/sys/kernel/btf/vmlinux";
 constexpr const char* cache_name = "vmlinux.btf";
@@ -116,7 +116,14 @@ std::vector<uint32_t> BtfFile::find_in_order(std::string_view wanted, uint32_t k
 
 std::vector<uint32_t> BtfFile::find(std::string_view wanted, uint32_t kinds) const {
     // A module's types may be named in vmlinux's strings.
-    if (first_id_ == 1 && !index_.built() && ++searches_ <= searches_before_index) return find_in_order(wanted, kinds);
+    if (first_id_ == 1 && !index_.built()) {
+        for (const Search& search : searches_)
+            if (search.wanted == wanted && search.kinds == kinds) return search.found;
+        if (searches_.size() < searches_before_index) {
+            searches_.push_back({std::string(wanted), kinds, find_in_order(wanted, kinds)});
+            return searches_.back().found;
+        }
+    }
     if (!index_.built())
         index_.build(end_id_ - first_id_, [&](uint32_t i) {
             const btf_type* t = type(first_id_ + i);

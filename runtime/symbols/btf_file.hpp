@@ -50,7 +50,12 @@ class BtfFile {
 
     uint32_t first_id_ = 1, end_id_ = 1;
     bool keep_ = false;  // it came from the kernel, slowly
-    mutable int searches_ = 0;
+    struct Search {
+        std::string wanted;
+        uint32_t kinds;
+        std::vector<uint32_t> found;
+    };
+    mutable std::vector<Search> searches_;  // before there is an index
     mutable NameIndex index_;  // of own types, by id - first_id; built with the first find() that makes it worth it
 };
 

@@ -96,24 +96,43 @@ bool KernelNames::read_names(uint64_t names) {
     return true;
 }
 
-// Which of the two forms the addresses have, one symbol tells whose address is known.
+// The kernel is smaller than 2 GiB: whether distances are negative, that of the last symbol tells. Symbols are in the
+// order of their addresses: where one has the name and the address that it should, the table reads as it should.
 bool KernelNames::read_addresses(uint64_t offsets, uint64_t relative_base, uint64_t stext) {
     addresses_.offsets = offsets;
-    if (!stext || !read_into(read_, relative_base, std::span(&addresses_.base, 1))) return false;
-    std::vector<uint32_t> found;
-    each_named("_stext", [&](uint32_t symbol, char) { found.push_back(symbol); });
-    for (const bool form : {false, true}) {
-        addresses_.negative = form;
-        if (found.size() == 1 && address(found[0]) == stext) return true;
+    if (!stext || !count_ || !read_into(read_, relative_base, std::span(&addresses_.base, 1))) return false;
+    const auto last = offset(count_ - 1);
+    if (!last) return false;
+    addresses_.negative = *last < 0;
+    uint32_t first = 0, end = count_;
+    while (first < end) {
+        const uint32_t middle = first + (end - first) / 2;
+        if (address(middle).value_or(0) < stext)
+            first = middle + 1;
+        else
+            end = middle;
+    }
+    const uint8_t* at = names_.get();
+    for (uint32_t i = 0; i < count_ && (i < first || address(i) == stext); i++) {
+        const auto [length, width] = code_length(at);
+        const uint8_t* code = at + width;
+        at = code + length;
+        if (i >= first && is_named(code, at, "_stext")) return true;
     }
     return false;
 }
 
+std::optional<int32_t> KernelNames::offset(uint32_t symbol) const {
+    int32_t read = 0;
+    if (!read_into(read_, addresses_.offsets + symbol * sizeof read, std::span(&read, 1))) return std::nullopt;
+    return read;
+}
+
 std::optional<uint64_t> KernelNames::address(uint32_t symbol) const {
-    int32_t offset = 0;
-    if (!read_into(read_, addresses_.offsets + symbol * sizeof offset, std::span(&offset, 1))) return std::nullopt;
-    if (!addresses_.negative) return addresses_.base + static_cast<uint32_t>(offset);
-    return offset >= 0 ? static_cast<uint64_t>(offset) : addresses_.base - 1 - static_cast<int64_t>(offset);
+    const auto read = offset(symbol);
+    if (!read) return std::nullopt;
+    if (!addresses_.negative) return addresses_.base + static_cast<uint32_t>(*read);
+    return *read >= 0 ? static_cast<uint64_t>(*read) : addresses_.base - 1 - static_cast<int64_t>(*read);
 }
 
 bool KernelNames::is_named(const uint8_t* code, const uint8_t* end, std::string_view name) const {

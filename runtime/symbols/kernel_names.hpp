@@ -41,6 +41,7 @@ class KernelNames {
     bool read_tokens(uint64_t table, uint64_t index);
     bool read_names(uint64_t names);
     bool read_addresses(uint64_t offsets, uint64_t relative_base, uint64_t stext);
+    std::optional<int32_t> offset(uint32_t symbol) const;
     std::optional<uint64_t> address(uint32_t symbol) const;
     template <class Visit>
     void each_named(std::string_view name, Visit visit) const;

@@ -4,6 +4,7 @@
  * known.  They are called by writing to the parameter `run`:
  *
  *	plain N			kpl_t_plain(i, 2 * i, "plain") for i from 1 to N
+ *	bug N			the same, and an oops in an interrupt 100 ms later
  *	many			kpl_t_many() with nine arguments
  *	values N		N times a function of each signature: how many values are wrong
  *	recurse DEPTH		kpl_t_recurse(DEPTH), which calls itself down to 0
@@ -497,6 +498,13 @@ static int run_opener(char *path)
 
 /* ------------------------------------------------------------------- control */
 
+static void on_bug(struct timer_list *t)
+{
+	WRITE_ONCE(*(long *)NULL, 0);
+}
+
+static DEFINE_TIMER(bug_timer, on_bug);
+
 static int run_set(const char *text, const struct kernel_param *kp)
 {
 	char what[16] = "", path[32];
@@ -525,12 +533,14 @@ static int run_set(const char *text, const struct kernel_param *kp)
 	if (!strcmp(what, "foreign"))
 		return !a ? foreign_off() :
 		       foreign_on(a == 1 ? (void *)kpl_t_plain : (void *)kpl_t_outer);
+	if (!strcmp(what, "bug"))
+		mod_timer(&bug_timer, jiffies + HZ / 10);
 	if (!strcmp(what, "many"))
 		sum = kpl_t_many(101, -102, 103, 104, 105, 106, 107, -108, 109);
 	else if (!strcmp(what, "recurse"))
 		sum = kpl_t_recurse(a);
 	for (i = 1; i <= a; i++) {
-		if (!strcmp(what, "plain"))
+		if (!strcmp(what, "plain") || !strcmp(what, "bug"))
 			sum += kpl_t_plain(i, 2 * i, "plain");
 		else if (!strcmp(what, "outer"))
 			sum += kpl_t_outer(i);
