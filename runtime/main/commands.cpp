@@ -127,7 +127,7 @@ Result<int> list_functions(Context& c) {
 Result<int> list(Context& c) {
     const std::string what = c.args.empty() ? "probes" : c.args.front();
     if (!c.args.empty()) c.args.erase(c.args.begin());
-    if (what == "--lua") return list_as_script();
+    if (what == "--lua" && c.args.empty()) return list_as_script();
     if (what == "probes") return list_probes(c);
     if (what == "blacklist") return list_blacklist(c);
     if (what == "functions") return list_functions(c);

@@ -4,7 +4,7 @@
 mkdir disk
 mount -t tmpfs tmpfs disk || fail 'no tmpfs'
 once() { # what no fault is meant for, in the same file system
-    echo kept > disk/other && read -r word < disk/other && [ "$word" = kept ] && rm disk/other && mkdir disk/dir && rmdir disk/dir
+    echo kept > disk/other && read -r word < disk/other && [ "$word" = kept ] && mv disk/other disk/again && rm disk/again
 }
 others() {
     rounds=0
@@ -37,9 +37,9 @@ status 0
 err 'touch: disk/a: No space left on device'
 err "mkdir: .*disk/b'?: (No space left on device|Cannot allocate memory|Out of memory)"
 err 'dd: .*No space left on device'
-line '@failed["create"]: 2'
-line '@failed["inode"]: 1'
-line '@failed["write"]: 1'
+line '@failed[create]: 2'
+line '@failed[inode]: 1'
+line '@failed[write]: 1'
 [ "$(wc -c < disk/c)" = 12288 ] || fail "what dd wrote before: $(wc -c < disk/c) bytes"
 [ ! -s wrong ] || fail "others: $(cat wrong)"
 [ "$(cat rounds)" -gt 0 ] || fail 'nothing ran beside it'
