@@ -113,13 +113,13 @@ Measured measured(std::span<const Round> without, std::span<const Round> with) {
 std::string print_bench(const BenchReport& report) {
     std::string text = fmt::format(
         "{}, {}\nA hit whose handler adds to a count, without the call that is hit\n\n"
-        "{:<11}{:>9}{:>17}{:>14}  {}\n",
+        "{:<11}{:>9} {:>16}{:>14}  {}\n",
         report.kernel, report.cpu, "PROBE", "NS", "MIDDLE HALF", "INSTRUCTIONS", "WHAT");
     for (size_t i = 0; i < report.rows.size(); i++) {
         const Measured& row = report.rows[i];
         const std::string between =
             row.ns ? fmt::format("{} to {}", number(row.ns->low), number(row.ns->high)) : std::string("-");
-        text += fmt::format("{:<11}{:>9}{:>17}{:>14}  {}{}\n", rows[i].name, row.ns ? number(row.ns->median) : "-",
+        text += fmt::format("{:<11}{:>9} {:>16}{:>14}  {}{}\n", rows[i].name, row.ns ? number(row.ns->median) : "-",
                             between, row.instructions ? number(row.instructions->median) : "-", rows[i].what,
                             row.why.empty() ? "" : ": " + row.why);
     }

@@ -11,7 +11,7 @@ lines 1 '^\{"type":"bench_machine","data":\{"kernel":"Linux '
 lines 5 '^\{"type":"bench_recorded","data":\{"machine":".*","source":"Documentation/.*","ns":\{"k":[0-9]+'
 lines 22 '^\{"type":"bench",'
 lines 22 '^\{"type":"bench",.*("ns":\{"median":[0-9.]*[1-9][0-9.]*,"low":.*"hits":[1-9].*"why":null|"ns":null,.*"why":"[^"])'
-for probe in k o r ro kr j jr ftrace rf; do
+for probe in k r kr; do
     out "\"probe\":\"$probe\",.*\"ns\":\{\"median\":"
 done
 # what this kernel does not do is not measured
@@ -23,14 +23,14 @@ left_nothing
 
 # ---- interrupted at a row; others probe, and nothing is optimized
 echo 0 > /proc/sys/debug/kprobes-optimization
-echo 'p:mine/traced kprobe_lua:kpl_bench_traced' > /sys/kernel/tracing/kprobe_events
-echo 1 > /sys/kernel/tracing/events/mine/traced/enable
+echo 'p:mine/stores kprobe_lua:kpl_bench_stores' > /sys/kernel/tracing/kprobe_events
+echo 1 > /sys/kernel/tracing/events/mine/stores/enable
 kprobe-lua bench > out 2> err < /dev/null &
 pid=$!
-listed '  r  kpl_bench_stepped'
+listed kpl_bench_traced # by a kretprobe: half of the rows are done
 kill -INT $pid
 finish
-echo 0 > /sys/kernel/tracing/events/mine/traced/enable
+echo 0 > /sys/kernel/tracing/events/mine/stores/enable
 echo > /sys/kernel/tracing/kprobe_events
 echo 1 > /proc/sys/debug/kprobes-optimization
 status 0
@@ -41,7 +41,7 @@ out '^o +- +- +- +kprobe, optimized: a jump: jump optimization is off: kprobe-lu
 out '^profile +- +- +- .*: not measured: interrupted$'
 out '^this one +[0-9.]+ '
 out '^  jump optimization is off: .*kprobe-lua knobs optimization 1 ends that$'
-out '^  kpl_bench_traced.*: probed by others, too$'
+out '^  kpl_bench_stores.*: probed by others, too$'
 left_nothing
 
 # ---- killed

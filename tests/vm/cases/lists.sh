@@ -77,8 +77,6 @@ run kprobe-lua list blacklist 'exc_*'
 status 0
 out '^ffffffff[0-9a-f]{8} +[0-9]+  exc_divide_error$'
 no_out '  asm_'
-run kprobe-lua list blacklist kpl_function # the module's own text
-status 0
 run kprobe-lua list blacklist 'no_such_*'
 status 1
 run kprobe-lua -l 'vfs_re*'
