@@ -5,6 +5,7 @@
 #include <linux/module.h>
 #include <linux/uaccess.h>
 
+#include "bench.h"
 #include "change.h"
 #include "direct.h"
 #include "dry.h"
@@ -44,6 +45,7 @@ union kpl_param {
 	struct kpl_share share;
 	struct kpl_title title;
 	struct kpl_rights rights;
+	struct kpl_bench bench;
 };
 
 /* The result is copied back whatever it says. */

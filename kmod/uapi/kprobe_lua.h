@@ -661,6 +661,27 @@ struct kpl_title {
 	__u32 reserved;
 };
 
+/*
+ * KPL_IOC_BENCH: calls one of the module's functions that are there to be
+ * probed, kpl_bench_NAME(), so many times.  Nothing else calls them.  EINTR: a
+ * signal came before the end.
+ */
+enum kpl_bench_function {
+	KPL_BENCH_STEPPED = 0,	/* x86: a kprobe on its first instruction is single-stepped */
+	KPL_BENCH_BOOSTED = 1,	/* x86: is boosted, and can't be optimized */
+	KPL_BENCH_OPTIMIZED = 2,	/* x86: can be optimized */
+	KPL_BENCH_TRACED = 3,	/* ftrace can trace it */
+	KPL_BENCH_STORES = 4,	/* writes kpl_bench_stored, 8 bytes */
+	KPL_BENCH_FUNCTIONS
+};
+#define KPL_MAX_BENCH		(1u << 24)	/* calls at once */
+
+struct kpl_bench {
+	__u32 function;		/* in: enum kpl_bench_function */
+	__u32 calls;		/* in: 1 to KPL_MAX_BENCH */
+	__u64 ns;		/* out: what they took */
+};
+
 /* KPL_IOC_INFO: always allowed on an open file. */
 struct kpl_info {
 	__u32 abi;		/* out: KPL_ABI_VERSION of the module */
@@ -704,6 +725,7 @@ struct kpl_info {
 #define KPL_IOC_SHARE		_IOW('K', 0x0f, struct kpl_share)
 #define KPL_IOC_TITLE		_IOW('K', 0x10, struct kpl_title)
 #define KPL_IOC_RIGHTS		_IOW('K', 0x11, struct kpl_rights)
+#define KPL_IOC_BENCH		_IOWR('K', 0x12, struct kpl_bench)
 
 /*
  * poll() on the session's file: POLLIN when a ring passed its wake_at, a

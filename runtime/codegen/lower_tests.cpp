@@ -6,13 +6,11 @@ namespace kpl {
 
 using ir::Cmp;
 using ir::Opcode;
+using mir::as_test;
 using mir::Kind;
 using mir::Test;
 
 namespace {
-
-constexpr Test as_test(Cmp cmp) { return static_cast<Test>(cmp); }
-static_assert(as_test(Cmp::Eq) == Test::Eq && as_test(Cmp::SLt) == Test::SLt && as_test(Cmp::UGe) == Test::UGe);
 
 bool is_signed(Cmp cmp) { return cmp >= Cmp::SLt && cmp <= Cmp::SGe; }
 bool is_equality(Cmp cmp) { return cmp == Cmp::Eq || cmp == Cmp::Ne; }

@@ -102,6 +102,10 @@ struct Function {
     const VReg& vreg(Reg reg) const { return vregs[reg - first_virtual]; }
 };
 
+// Those of the IR come first, in its order.
+constexpr Test as_test(ir::Cmp cmp) { return static_cast<Test>(cmp); }
+static_assert(as_test(ir::Cmp::Eq) == Test::Eq && as_test(ir::Cmp::SLt) == Test::SLt &&
+              as_test(ir::Cmp::UGe) == Test::UGe);
 // The test that holds when `test` does not; Bits has none.
 Test inverse(Test test);
 // The test on swapped operands.

@@ -255,6 +255,15 @@ Result<std::vector<kpl_site>> Device::sites(uint32_t program, uint32_t room) con
     return sites;
 }
 
+Result<std::optional<uint64_t>> Device::bench(uint32_t function, uint32_t calls) const {
+    kpl_bench request{};
+    request.function = function;
+    request.calls = calls;
+    if (::ioctl(fd(), KPL_IOC_BENCH, &request) == 0) return std::optional(uint64_t{request.ns});
+    if (errno == EINTR) return std::optional<uint64_t>();
+    return call_error(fd(), "calling what is probed", errno);
+}
+
 Result<Mapping> Device::map(uint64_t offset, size_t size, int protection) const {
     return Mapping::create(fd(), offset, size, protection);
 }

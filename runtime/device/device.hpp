@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -65,6 +66,8 @@ class Device {
     Result<void> control(kpl_control_op op, std::span<const uint32_t> ids) const;
     Result<void> stats(std::span<kpl_probe_stats> stats) const;
     Result<std::vector<kpl_site>> sites(uint32_t program, uint32_t room) const;
+    // How long so many calls of a KPL_BENCH_* function took, in ns. Nothing: a signal came.
+    Result<std::optional<uint64_t>> bench(uint32_t function, uint32_t calls) const;
     Result<Mapping> map(uint64_t offset, size_t size, int protection) const;
 
   private:

@@ -37,15 +37,6 @@ Error unreadable(const std::string& path, const char* system, const char* mount_
     return {Errc::system, fmt::format("{}: not there; mount -t {} {} {}", path, system, system, mount_point)};
 }
 
-// A file of tracefs, which is in `dir` or, if that is empty, in one of its usual places.
-Result<std::string> read_tracefs(const std::string& dir, const std::string& file) {
-    const std::string usual = "/sys/kernel/tracing";
-    for (const std::string& place :
-         dir.empty() ? std::vector{usual, std::string("/sys/kernel/debug/tracing")} : std::vector{dir})
-        if (auto text = read_all(place + file)) return text;
-    return unreadable((dir.empty() ? usual : dir) + file, "tracefs", "/sys/kernel/tracing");
-}
-
 template <class T>
 Result<std::vector<T>> parse_lines(const std::string& text, std::optional<T> (*parse)(std::string_view)) {
     std::vector<T> out;
@@ -76,6 +67,19 @@ std::string_view word(std::string_view& text) {
 }
 
 }  // namespace
+
+std::string find_tracefs(const std::string& dir, const std::string& file) {
+    const std::string usual = "/sys/kernel/tracing", by_debugfs = "/sys/kernel/debug/tracing";
+    if (!dir.empty()) return dir;
+    return ::access((usual + file).c_str(), R_OK) != 0 && ::access((by_debugfs + file).c_str(), R_OK) == 0 ? by_debugfs
+                                                                                                           : usual;
+}
+
+Result<std::string> read_tracefs(const std::string& dir, const std::string& file) {
+    const std::string path = find_tracefs(dir, file) + file;
+    if (auto text = read_all(path)) return text;
+    return unreadable(path, "tracefs", "/sys/kernel/tracing");
+}
 
 std::optional<ListedProbe> parse_probe_line(std::string_view line) {
     const auto addr = hex(word(line));
@@ -180,8 +184,7 @@ Result<std::vector<EventField>> read_event_fields(const std::string& event, cons
 std::map<std::string, std::vector<uint64_t>> read_nameless_sites(const std::string& dir) {
     constexpr std::string_view mark = "__ftrace_invalid_address___";
     std::map<std::string, std::vector<uint64_t>> out;
-    auto text = read_all((dir.empty() ? "/sys/kernel/tracing" : dir) + "/available_filter_functions");
-    if (!text && dir.empty()) text = read_all("/sys/kernel/debug/tracing/available_filter_functions");
+    const auto text = read_tracefs(dir, "/available_filter_functions");
     if (!text) return out;
     // The list is in the order of addresses.
     for (size_t at = text->find(mark); at != text->npos; at = text->find(mark, at + 1)) {

@@ -35,6 +35,11 @@ struct TracedFunction {
 Result<std::vector<ListedProbe>> read_probe_list(const std::string& dir = kprobes_dir);
 // nullopt: nobody says.
 std::optional<bool> probes_enabled(const std::string& dir = kprobes_dir);
+// Where tracefs has `file`: `dir` or, if that is empty, the one of its usual places where it can be read; else the
+// first.
+std::string find_tracefs(const std::string& dir, const std::string& file);
+// A file of tracefs.
+Result<std::string> read_tracefs(const std::string& dir, const std::string& file);
 // `dir`: where tracefs is; empty: its usual places.
 Result<std::vector<TracedFunction>> read_traced(const std::string& dir = {});
 

@@ -33,8 +33,10 @@ constexpr const char* examples = R"(Examples:
   kprobe-lua -l 'vfs_*'                            what can be probed; -lv with C declarations
   kprobe-lua disasm vfs_read                       its instructions: where a probe may stand, and how cheap it is there
   kprobe-lua list                                  every probe of the system, and whose it is
+  kprobe-lua list --lua                            others' trace events that are probes, as a script
   kprobe-lua list blacklist                        what the kernel forbids to probe
   kprobe-lua events script.lua --install           its probes as the kernel's own trace events, for perf; --remove
+  kprobe-lua bench                                 what a hit costs on this machine, by each kind of probe
   kprobe-lua knobs                                 what switches probes on and off for the whole system; sets it, too
 
 Each option that changes a run has a twin in the environment: KPROBE_LUA_TIMEOUT, KPROBE_LUA_DRY_RUN; those with a
@@ -157,7 +159,7 @@ void define(CLI::App& app, Parsed& p) {
         ->allow_extra_args(false);
     app.add_option(
            "script", p.positionals,
-           "the script or tool and its arguments; - reads stdin; or `disasm`, `list`, `knobs`, `events`, `doctor`, `help`, `tools`")
+           "the script or tool and its arguments; - reads stdin; or `disasm`, `list`, `bench`, `knobs`, `events`, `doctor`, `help`, `tools`")
         ->option_text("SCRIPT [ARGS]");
     app.positionals_at_end();
     app.footer(examples);

@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "bench/bench.hpp"
 #include "hints/other_tracers.hpp"
+#include "inspect/foreign_events.hpp"
 #include "inspect/functions.hpp"
 #include "inspect/inspector.hpp"
 #include "inspect/knobs.hpp"
@@ -56,6 +58,16 @@ Result<int> list_probes(Context& c) {
     put(c.json() ? json_probes(probes) : print_probes(probes));
     const auto calls = calls_under_way();
     put(c.json() ? json_calls(calls) : print_calls(calls));
+    return 0;
+}
+
+// What others probe by trace events, as a script.
+Result<int> list_as_script() {
+    const auto address_of = [](const std::string& path, uint64_t offset) -> std::optional<uint64_t> {
+        const auto program = Program::open(path, host_arch().elf_machine);
+        return program ? (*program)->address_of(offset) : std::nullopt;
+    };
+    put(print_as_script(TRY(read_foreign_events()), address_of));
     return 0;
 }
 
@@ -115,6 +127,7 @@ Result<int> list_functions(Context& c) {
 Result<int> list(Context& c) {
     const std::string what = c.args.empty() ? "probes" : c.args.front();
     if (!c.args.empty()) c.args.erase(c.args.begin());
+    if (what == "--lua" && c.args.empty()) return list_as_script();
     if (what == "probes") return list_probes(c);
     if (what == "blacklist") return list_blacklist(c);
     if (what == "functions") return list_functions(c);
@@ -126,6 +139,7 @@ Result<int> list(Context& c) {
                     what)};
 }
 
+Result<int> bench(Context& c) { return kpl::bench(c.line.options, c.json()); }
 Result<int> doctor(Context&) { return kpl::doctor(); }
 Result<int> info(Context&) { return kpl::info(); }
 
@@ -184,6 +198,7 @@ struct CommandRow {
     Result<int> (*run)(Context&);
 };
 constexpr CommandRow commands[] = {
+    {"bench", 0, bench},
     {"disasm", 1000, disasm},
     {"list", 2, list},
     {"doctor", 0, doctor},
@@ -215,7 +230,7 @@ Result<int> run_command(const CommandLine& line) {
         std::find_if(std::begin(commands), std::end(commands), [&](const auto& r) { return r.name == name; });
     Context context{line, Words(line.inspect.begin() + 1, line.inspect.end())};
     for (const std::string& arg : context.args)
-        if (arg.starts_with('-') && arg != "--install" && arg != "--remove")
+        if (arg.starts_with('-') && arg != "--install" && arg != "--remove" && arg != "--lua")
             return Error{Errc::usage, fmt::format("options stand before the command: kprobe-lua {} {} …", arg, name)};
     if (context.args.size() > row->most_args)
         return Error{Errc::usage, fmt::format("{}: one argument too many: '{}'", name, context.args.back())};

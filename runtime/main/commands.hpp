@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The commands that show the system instead of running a script: disasm, list, doctor, help; -l and --info.
+// The commands that show the system instead of running a script: bench, disasm, list, doctor, help; -l and --info.
 #pragma once
 
 #include <string_view>

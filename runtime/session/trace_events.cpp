@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 
+#include "codegen/mir.hpp"
 #include "core/core.h"
 
 namespace kpl {
@@ -20,21 +21,7 @@ struct Fetch {
 };
 
 constexpr const char* compares[] = {"==", "!=", "<", "<=", ">", ">=", "<", "<=", ">", ">="};
-constexpr Cmp swapped(Cmp cmp) {
-    switch (cmp) {
-        case Cmp::SLt: return Cmp::SGt;
-        case Cmp::SLe: return Cmp::SGe;
-        case Cmp::SGt: return Cmp::SLt;
-        case Cmp::SGe: return Cmp::SLe;
-        case Cmp::ULt: return Cmp::UGt;
-        case Cmp::ULe: return Cmp::UGe;
-        case Cmp::UGt: return Cmp::ULt;
-        case Cmp::UGe: return Cmp::ULe;
-        default: return cmp;
-    }
-}
-constexpr Cmp inverses[] = {Cmp::Ne,  Cmp::Eq,  Cmp::SGe, Cmp::SGt, Cmp::SLe,
-                            Cmp::SLt, Cmp::UGe, Cmp::UGt, Cmp::ULe, Cmp::ULt};
+constexpr Cmp as_cmp(mir::Test test) { return static_cast<Cmp>(test); }
 
 // One handler as the arguments and the filter of an event, or the first part of it that can't be one.
 class Translation {
@@ -208,11 +195,11 @@ class Translation {
     }
 
     bool condition(const Branch& branch, bool acts_if_yes) {
-        Cmp cmp = acts_if_yes ? branch.cmp : inverses[static_cast<size_t>(branch.cmp)];
+        Cmp cmp = acts_if_yes ? branch.cmp : as_cmp(mir::inverse(mir::as_test(branch.cmp)));
         ValueId tested = branch.a, constant = branch.b;
         if (f_.insts[tested].op == Opcode::Const) {
             std::swap(tested, constant);
-            cmp = swapped(cmp);
+            cmp = as_cmp(mir::swapped(mir::as_test(cmp)));
         }
         const Inst& with = f_.insts[constant];
         auto fetch = value(tested);

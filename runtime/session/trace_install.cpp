@@ -10,16 +10,16 @@
 #include <fstream>
 
 #include "base/unique_fd.hpp"
+#include "inspect/debugfs.hpp"
 #include "session/trace_events.hpp"
 
 namespace kpl {
 namespace {
 
 Result<std::string> tracefs(const std::string& dir) {
-    for (const std::string& one : {dir, std::string("/sys/kernel/tracing"), std::string("/sys/kernel/debug/tracing")}) {
-        std::error_code error;
-        if (!one.empty() && std::filesystem::exists(one + "/kprobe_events", error)) return one;
-    }
+    const std::string found = find_tracefs(dir, "/kprobe_events");
+    std::error_code error;
+    if (std::filesystem::exists(found + "/kprobe_events", error)) return found;
     return Error{Errc::system, "no kprobe_events: mount -t tracefs tracefs /sys/kernel/tracing, as root"};
 }
 

@@ -31,7 +31,7 @@ local order = {
   "kretprobe ftrace tracepoint event uprobe",
   "direct watch test_kind",
   "group log oops",
-  "probe",
+  "probe bench",
   "life",
   "main",
 }

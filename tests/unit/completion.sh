@@ -22,11 +22,12 @@ complete_to() {
 }
 cd "$(mktemp -d)" && touch own.lua other.txt && mkdir sub
 complete_to --ti -- --timeout
-complete_to "" -- disasm list doctor help knobs own.lua sub
+complete_to "" -- bench disasm list doctor help knobs own.lua sub
 complete_to -f "" -- text json folded
 complete_to --color n -- never
 complete_to -o oth -- other.txt
 complete_to list b -- blacklist
+complete_to list --l -- --lua
 complete_to "" -- tools opensnoop funccount
 complete_to openb -- && [ "${#COMPREPLY[@]}" = 0 ] || { echo "openb: ${COMPREPLY[*]}"; failed=1; }
 complete_to -f json opensnoop --fa -- --failed

@@ -12,6 +12,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -53,6 +54,49 @@ static void unknown_calls(void)
 	FAILS(ENOTTY, ioctl(fd, _IOWR('X', 0x01, struct kpl_ring_setup), 0));
 	FAILS(EFAULT, ioctl(fd, KPL_IOC_RING_SETUP, BAD_POINTER));
 	FAILS(EFAULT, ioctl(fd, KPL_IOC_INFO, BAD_POINTER));
+	close(fd);
+}
+
+static void on_alarm(int signal)
+{
+	(void)signal;
+}
+
+/* Functions that are there to be probed: called so often, unless a signal comes. */
+static void bench(void)
+{
+	struct kpl_bench none = { .function = KPL_BENCH_FUNCTIONS, .calls = 1 }, zero = {};
+	struct kpl_bench many = { .calls = KPL_MAX_BENCH + 1 }, most = { .calls = KPL_MAX_BENCH };
+	struct sigaction action = { .sa_handler = on_alarm };
+	int fd = session();
+	unsigned f;
+	pid_t pid;
+	int status;
+
+	FAILS(EINVAL, ioctl(fd, KPL_IOC_BENCH, &none));
+	FAILS(EINVAL, ioctl(fd, KPL_IOC_BENCH, &zero));
+	FAILS(E2BIG, ioctl(fd, KPL_IOC_BENCH, &many));
+	FAILS(EFAULT, ioctl(fd, KPL_IOC_BENCH, BAD_POINTER));
+	for (f = 0; f < KPL_BENCH_FUNCTIONS; f++) {
+		struct kpl_bench arg = { .function = f, .calls = 1000 };
+
+		EQ(ioctl(fd, KPL_IOC_BENCH, &arg), 0);
+		OK(arg.ns > 0);
+	}
+	/* The alarm comes again and again: one comes in time, however slow the machine is. */
+	sigaction(SIGALRM, &action, NULL);
+	setitimer(ITIMER_REAL, &(struct itimerval){ { 0, 1000 }, { 0, 1000 } }, NULL);
+	WAIT(ioctl(fd, KPL_IOC_BENCH, &most) < 0 && errno == EINTR);
+	setitimer(ITIMER_REAL, &(struct itimerval){}, NULL);
+	/* Rights are those of any call. */
+	pid = fork();
+	if (!pid) {
+		struct kpl_bench arg = { .calls = 1 };
+
+		_exit(ioctl(fd, KPL_IOC_BENCH, &arg) == -1 && errno == EXDEV ? 0 : 1);
+	}
+	waitpid(pid, &status, 0);
+	EQ(status, 0);
 	close(fd);
 }
 
@@ -461,6 +505,7 @@ static void many_sessions(void)
 const struct test session_tests[] = {
 	{ "info", info_tells },
 	{ "unknown calls", unknown_calls },
+	{ "functions to probe", bench },
 	{ "bad maps", bad_maps },
 	{ "bad programs", bad_programs },
 	{ "rejected programs", rejected_programs },

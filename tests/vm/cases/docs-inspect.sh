@@ -20,6 +20,8 @@ LUA
 tracing=/sys/kernel/tracing
 echo 'p:other vfs_fsync' > $tracing/kprobe_events
 echo 1 > $tracing/events/kprobes/other/enable
+echo 'p:mine/reads vfs_read n=$arg3:u64' >> $tracing/kprobe_events
+echo 'n > 4096' > $tracing/events/mine/reads/filter
 start kprobe-lua -e 'kprobe("vfs_read", function() end)
     for _, i in ipairs(instructions "vfs_write") do
       if i.optimize and i.offset > 4 then kprobe(("vfs_write+0x%x"):format(i.offset), function() end) break end

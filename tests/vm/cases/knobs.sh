@@ -44,3 +44,24 @@ for number in many 0 101; do
     status 2
     err 'memory takes a number from 1 to 100: percent'
 done
+
+# ---- what is placed already: jumps go and come back; a switch for all enables nothing that is disabled
+script placed.lua <<'LUA'
+kprobe { "kprobe_lua:kpl_bench_optimized", via = "kprobe", pre = function() end }
+kprobe { "kprobe_lua:kpl_bench_stepped", via = "kprobe", enabled = false, pre = function() end }
+LUA
+start kprobe-lua placed.lua
+armed
+list=/sys/kernel/debug/kprobes/list
+until_true 'a jump' grep -q 'kpl_bench_optimized.*OPTIMIZED' $list
+kprobe-lua knobs optimization 0 > /dev/null
+grep 'kpl_bench_optimized' $list | grep -q OPTIMIZED && fail 'still a jump'
+kprobe-lua knobs kprobes 0 > /dev/null
+kprobe-lua knobs kprobes 1 > /dev/null
+grep -q 'kpl_bench_stepped.*DISABLED' $list || fail "enabled by the switch: $(cat $list)"
+kprobe-lua knobs optimization 1 > /dev/null
+until_true 'a jump again' grep -q 'kpl_bench_optimized.*OPTIMIZED' $list
+kill -INT "$pid"
+finish
+status 0
+left_nothing

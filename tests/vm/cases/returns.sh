@@ -37,3 +37,12 @@ line 'odd 3 returns 121'
 line 'some	5	5	3	0	0'
 line 'only	6	0	0'
 line 'recursive	5	5'
+
+# stacks at a return have the callers, not what the return was led through
+for via in kretprobe direct; do
+    run kprobe-lua -q -c 'echo "outer 1" > /sys/module/kpl_target/parameters/run' \
+        -e "local s = count() kretprobe { 'kpl_t_inner', via = '$via', ret = function() s[kstack()]:add() end }"
+    status 0
+    out 'kpl_t_outer'
+    no_out 'trampoline|kpl_stub'
+done
