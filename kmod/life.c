@@ -346,7 +346,6 @@ int kpl_session_info(struct kpl_session *s, struct kpl_info *info)
 	u64 stops = atomic64_read(&s->stops), hits = 0, own = 0;
 	u32 overloads = atomic_read_acquire(&s->overloads);	/* before the states */
 	u32 exiting = smp_load_acquire(&s->exiting);	/* before its code */
-
 	u32 cpu;
 
 	for_each_possible_cpu(cpu) {

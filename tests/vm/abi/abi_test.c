@@ -91,6 +91,7 @@ int main(int argc, char **argv)
 		return locked_down();
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	failed += run_group(session_tests, only, &ran);
+	failed += run_group(rights_tests, only, &ran);
 	failed += run_group(probe_tests, only, &ran);
 	failed += run_group(source_tests, only, &ran);
 	failed += run_group(trace_tests, only, &ran);

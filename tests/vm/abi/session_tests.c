@@ -4,7 +4,6 @@
 #include "kit.h"
 
 #include <fcntl.h>
-#include <linux/capability.h>
 #include <poll.h>
 #include <signal.h>
 #include <sched.h>
@@ -281,54 +280,6 @@ static void no_mprotect(void)
 	close(fd);
 }
 
-static void use_from_child(int fd)
-{
-	struct kpl_ring_setup ring = { .size = 4096 };
-
-	FAILS(EXDEV, ioctl(fd, KPL_IOC_RING_SETUP, &ring));
-	OK(mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 3ll << 41) == MAP_FAILED && errno == EXDEV);
-	EQ(info(fd).abi, KPL_ABI_VERSION);
-}
-
-static void foreign_process(void)
-{
-	int fd = session();
-
-	map_simple(fd, KPL_MAP_COUNT, 0);
-	in_child(use_from_child, fd);
-	close(fd);
-}
-
-static void set_caps(uint64_t caps)
-{
-	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct data[2] = {
-		{ .effective = caps, .permitted = caps }, { .effective = caps >> 32, .permitted = caps >> 32 },
-	};
-
-	EQ(syscall(SYS_capset, &head, data), 0);
-}
-
-static void without_rights(int unused)
-{
-	int fd = session();
-	struct kpl_ring_setup ring = { .size = 4096 };
-
-	(void)unused;
-	set_caps(1ull << CAP_PERFMON | 1ull << CAP_BPF);
-	EQ(ioctl(fd, KPL_IOC_RING_SETUP, &ring), 0);
-	set_caps(1ull << CAP_BPF);
-	FAILS(EPERM, ioctl(fd, KPL_IOC_RING_SETUP, &ring));
-	OK(mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, ring.data_off) == MAP_FAILED && errno == EPERM);
-	FAILS(EPERM, open(KPL_DEVICE, O_RDWR));
-	EQ(info(fd).abi, KPL_ABI_VERSION);
-}
-
-static void no_capability(void)
-{
-	in_child(without_rights, -1);
-}
-
 static uint32_t pid_as_seen(int fd, uint32_t pid)
 {
 	struct kpl_pid ask = { .pid = pid };
@@ -512,8 +463,6 @@ const struct test session_tests[] = {
 	{ "bad attaches", bad_attaches },
 	{ "bad mappings", bad_mappings },
 	{ "no mprotect", no_mprotect },
-	{ "foreign process", foreign_process },
-	{ "no capability", no_capability },
 	{ "process ids", process_ids },
 	{ "close disarms", close_disarms },
 	{ "orphaned child", orphaned_child },

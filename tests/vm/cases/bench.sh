@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: MIT
 # The table of `kprobe-lua bench`: each row has a figure or a reason; the first ones, whose hits cost much more than the calls, have figures.
 # Without optimization, for others, interrupted, killed.
-listed() { # a line of the kernel's list; no pause between looks: a row may be measured within one
-    until grep -Eq "$1" /sys/kernel/debug/kprobes/list; do kill -0 $pid || fail "ended before there was '$1'"; done
+listed() { # so many lines of the kernel's list; no pause between looks: a row may be measured within one
+    until [ "$(grep -c "$1" /sys/kernel/debug/kprobes/list)" -ge "$2" ]; do
+        kill -0 $pid || fail "ended before there was '$1'"
+    done
 }
 run kprobe-lua -f json bench
 status 0
@@ -23,14 +25,14 @@ left_nothing
 
 # ---- interrupted at a row; others probe, and nothing is optimized
 echo 0 > /proc/sys/debug/kprobes-optimization
-echo 'p:mine/stores kprobe_lua:kpl_bench_stores' > /sys/kernel/tracing/kprobe_events
-echo 1 > /sys/kernel/tracing/events/mine/stores/enable
+echo 'p:mine/traced kprobe_lua:kpl_bench_traced' > /sys/kernel/tracing/kprobe_events
+echo 1 > /sys/kernel/tracing/events/mine/traced/enable
 kprobe-lua bench > out 2> err < /dev/null &
 pid=$!
-listed kpl_bench_traced # by a kretprobe: half of the rows are done
+listed kpl_bench_traced 2 # by a kretprobe: half of the rows are done
 kill -INT $pid
 finish
-echo 0 > /sys/kernel/tracing/events/mine/stores/enable
+echo 0 > /sys/kernel/tracing/events/mine/traced/enable
 echo > /sys/kernel/tracing/kprobe_events
 echo 1 > /proc/sys/debug/kprobes-optimization
 status 0
@@ -41,13 +43,13 @@ out '^o +- +- +- +kprobe, optimized: a jump: jump optimization is off: kprobe-lu
 out '^profile +- +- +- .*: not measured: interrupted$'
 out '^this one +[0-9.]+ '
 out '^  jump optimization is off: .*kprobe-lua knobs optimization 1 ends that$'
-out '^  kpl_bench_stores.*: probed by others, too$'
+out '^  kpl_bench_traced.*: probed by others, too$'
 left_nothing
 
 # ---- killed
 kprobe-lua bench > out 2> err < /dev/null &
 pid=$!
-listed kpl_bench_
+listed kpl_bench_ 1
 kill -KILL $pid
 wait $pid
 left_nothing

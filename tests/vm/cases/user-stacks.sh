@@ -48,7 +48,10 @@ err 'it is stripped'
 
 # a file that goes away before anybody asks
 cp "$(command -v ustacked)" gone
-by_stack "$PWD/gone" "sh -c './gone calls 10; rm gone; cp /bin/busybox gone'"
+run kprobe-lua -c "sh -c './gone calls 10; rm gone; cp /bin/busybox gone'" \
+    -e "s = count() uprobe('$PWD/gone:inner', function() s[ustack(4)]:add() end)"
+status 0
+err '/gone:inner: the file was replaced or removed'
 out '^    0x[0-9a-f]+ \[gone\]$'
 no_out 'inner|busybox'
 
