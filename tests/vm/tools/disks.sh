@@ -24,7 +24,7 @@ status 0
 out '^Process Name = dd$'
 out '^ +8 -> 15 +: 30 '
 
-run kprobe-lua -c 'for i in 1 2 3; do echo some words > mnt/f$i; done; cat mnt/f1; for i in 2 3; do dd if=/dev/null of=mnt/f$i conv=notrunc,fsync 2>/dev/null; done' ext4slower 0
+run kprobe-lua -c 'for i in 1 2 3; do echo some words > mnt/f$i; done; cat mnt/f1 > /dev/null; for i in 2 3; do dd if=/dev/null of=mnt/f$i conv=notrunc,fsync 2>/dev/null; done' ext4slower 0
 status 0
 has_header ext4slower
 lines 3 '^[0-9:]{8} sh +[0-9]+ +W 11 +0 +[0-9.]+ f[123]$'
