@@ -62,7 +62,7 @@ AccountText account_text(const Account& account, bool all, const char* left_by) 
     for (const Account::Probe& probe : account.probes) add_probe(text, probe, all);
     if (account.events) add_events(text, *account.events, all, left_by);
     for (const Account::Map& map : account.maps) add_map(text, map);
-    constexpr uint64_t few = 20;
+    constexpr uint64_t few = 1000;
     if (account.hits_about >= few && account.hits_own > account.hits_about / 2)
         text.lines.push_back(fmt::format("about {} % of the hits are of this process itself: --no-self leaves them out",
                                          account.hits_own * 100 / account.hits_about));

@@ -213,7 +213,7 @@ static void bad_attaches(void)
 	REFUSED(EINVAL, prog[0], KPL_NO_PROG);
 	REFUSED(EINVAL, prog[1], pre);
 	REFUSED(EINVAL, maxactive, 1);
-	REFUSED(EINVAL, when.mask, 32);
+	REFUSED(EINVAL, when.mask, 64);
 	REFUSED(ENOENT, addr, 0x1234);
 	REFUSED(EINVAL, addr, symbol("kprobe_int3_handler") ?: symbol("get_kprobe"));
 	/* The module's own text, from the hit path to the device. */
