@@ -13,9 +13,9 @@
 namespace kpl {
 namespace {
 
-constexpr const char* cache_name = "module-layout";
-constexpr uint64_t kernel_half = uint64_t{1} << 63;
-constexpr uint32_t most_modules = 4096, most_symbols = 1 << 20, most_text = 64 << 20, text_step = 64 << 10;
+constexpr const char* layout_cache = "module-layout";
+constexpr uint64_t first_kernel_address = uint64_t{1} << 63;
+constexpr uint32_t most_modules = 4096, most_module_symbols = 1 << 20, most_text = 64 << 20, text_step = 64 << 10;
 constexpr uint32_t unformed = 3;  // MODULE_STATE_UNFORMED
 
 // The beginning of struct module.
@@ -39,12 +39,13 @@ std::optional<uint32_t> member_offset(const BtfFile& file, std::string_view type
 
 template <class T>
 bool get(const std::function<bool(uint64_t, std::span<uint8_t>)>& read, uint64_t addr, std::vector<T>& into) {
-    return addr >= kernel_half && read(addr, {reinterpret_cast<uint8_t*>(into.data()), into.size() * sizeof(T)});
+    return addr >= first_kernel_address &&
+           read(addr, {reinterpret_cast<uint8_t*>(into.data()), into.size() * sizeof(T)});
 }
 
 template <class T>
 bool get(const std::function<bool(uint64_t, std::span<uint8_t>)>& read, uint64_t addr, T& into) {
-    return addr >= kernel_half && read(addr, {reinterpret_cast<uint8_t*>(&into), sizeof(T)});
+    return addr >= first_kernel_address && read(addr, {reinterpret_cast<uint8_t*>(&into), sizeof(T)});
 }
 
 }  // namespace
@@ -68,14 +69,14 @@ std::optional<ModuleLayout> ModuleLayout::of(const BtfFile& vmlinux) {
 }
 
 std::optional<ModuleLayout> ModuleLayout::kept() {
-    const auto copy = cached(cache_name);
+    const auto copy = cached(layout_cache);
     ModuleLayout layout{};
     if (!copy || copy->size() != sizeof layout) return std::nullopt;
     std::memcpy(&layout, copy->data(), sizeof layout);
     return layout;
 }
 
-void ModuleLayout::keep() const { keep_cached(cache_name, {reinterpret_cast<const uint8_t*>(this), sizeof *this}); }
+void ModuleLayout::keep() const { keep_cached(layout_cache, {reinterpret_cast<const uint8_t*>(this), sizeof *this}); }
 
 bool each_module_symbol(uint64_t head, const ModuleLayout& layout,
                         const std::function<bool(uint64_t addr, std::span<uint8_t> into)>& read,
@@ -94,7 +95,7 @@ bool each_module_symbol(uint64_t head, const ModuleLayout& layout,
             !get(read, table + layout.strtab, strtab) || !get(read, table + layout.typetab, typetab))
             return false;
         if (count == 0) continue;
-        if (count > most_symbols) return false;
+        if (count > most_module_symbols) return false;
         std::vector<Elf64_Sym> symbols(count);
         std::vector<char> kinds(count), text;
         if (!get(read, symtab, symbols) || !get(read, typetab, kinds)) return false;
