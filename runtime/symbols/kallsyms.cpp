@@ -213,19 +213,19 @@ bool Kallsyms::Impl::each_in_memory(char begin, const std::function<void(const M
     const KernelNames* table = kernel_names();
     if (!table) return false;
     const std::string before = loaded_modules();
-    if (!table->each(begin, [&](uint64_t addr, char kind, std::string_view name) { visit({addr, kind, name, {}}); }))
-        return false;
-    if (before.empty()) return true;
-    const auto head = table->find("modules");
+    const auto head = before.empty() ? std::vector<KernelNames::Found>() : table->find("modules");
     auto layout = ModuleLayout::kept();
-    if (!layout) {
+    if (!before.empty() && !layout) {
         const auto types = BtfFile::open("/sys/kernel/btf/vmlinux");
         layout = types ? ModuleLayout::of(*types) : std::nullopt;
         if (layout) layout->keep();
     }
+    if (!before.empty() && (head.size() != 1 || !layout)) return false;
+    if (!table->each(begin, [&](uint64_t addr, char kind, std::string_view name) { visit({addr, kind, name, {}}); }))
+        return false;
+    if (before.empty()) return true;
     const auto read = [this](uint64_t addr, std::span<uint8_t> into) { return memory->read(addr, into); };
-    return head.size() == 1 && layout && each_module_symbol(head[0].addr, *layout, read, visit) &&
-           before == loaded_modules();
+    return each_module_symbol(head[0].addr, *layout, read, visit) && before == loaded_modules();
 }
 
 bool Kallsyms::Impl::make_all() {
