@@ -11,6 +11,7 @@
 namespace kpl {
 
 struct FunctionFacts;
+struct MarkArg;
 struct ProbePoint;
 
 struct RegisterRow {
@@ -43,6 +44,8 @@ struct Arch {
     int64_t compat_bits;
     int capstone_arch, capstone_mode;
     std::vector<ProbePoint> (*points)(const FunctionFacts& facts);  // see analyse(), arch/points.hpp
+    // Of what a mark passes, behind its size: see arch/mark_args.hpp. False: not understood.
+    bool (*mark_operand)(std::string_view text, MarkArg& arg);
 
     std::optional<uint16_t> reg(std::string_view name) const;
 };

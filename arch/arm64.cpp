@@ -50,6 +50,7 @@ constexpr Arch arm64 = {
     .capstone_arch = CS_ARCH_ARM64,
     .capstone_mode = CS_MODE_LITTLE_ENDIAN,
     .points = arm64_points,
+    .mark_operand = arm64_mark_operand,
 };
 
 }  // namespace kpl

@@ -55,6 +55,7 @@ constexpr Arch x86_64 = {
     .capstone_arch = CS_ARCH_X86,
     .capstone_mode = CS_MODE_64,
     .points = x86_points,
+    .mark_operand = x86_mark_operand,
 };
 
 }  // namespace kpl

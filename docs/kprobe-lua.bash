@@ -38,7 +38,7 @@ _kprobe_lua() {
     done
     case $command in
         disasm) _kprobe_lua_functions; return ;;
-        list) _kprobe_lua_words "probes blacklist functions tracepoints syscalls uprobes --lua"; return ;;
+        list) _kprobe_lua_words "probes blacklist functions tracepoints syscalls uprobes usdts --lua"; return ;;
     esac
     if [[ $current == -* ]]; then
         _kprobe_lua_words "@OPTIONS@"

@@ -181,7 +181,19 @@ static int kpl_user_refused(const struct kpl_uprobe *u)
 	return kpl_uprobe_wants(u, current->mm) ? 0 : UPROBE_HANDLER_REMOVE;
 }
 
-int kpl_hit_user(struct uprobe_consumer *uc, struct pt_regs *regs)
+/*
+ * For everybody, with a handler that reads no memory of the process: it lacks
+ * none, and runs once.
+ */
+static int kpl_hit_user_once(struct uprobe_consumer *uc, struct pt_regs *regs)
+{
+	preempt_disable();
+	kpl_handle(kpl_uprobe_of(uc)->pr, KPL_SIDE_FIRST, regs);
+	preempt_enable();
+	return 0;
+}
+
+static int kpl_hit_user(struct uprobe_consumer *uc, struct pt_regs *regs)
 {
 	const struct kpl_uprobe *u = kpl_uprobe_of(uc);
 	struct kpl_user_hit hit = {
@@ -192,6 +204,13 @@ int kpl_hit_user(struct uprobe_consumer *uc, struct pt_regs *regs)
 		return kpl_user_refused(u);
 	kpl_user_handle(&hit, 0);
 	return 0;
+}
+
+kpl_user_fn *kpl_hit_user_for(const struct kpl_probe *pr)
+{
+	bool once = !pr->when.mask && pr->handler[KPL_SIDE_FIRST].looks != KPL_LOOKS_AT_ALL;
+
+	return once ? kpl_hit_user_once : kpl_hit_user;
 }
 
 /* The kernel follows no more of a task's calls, and tells nobody. */

@@ -28,7 +28,10 @@ static inline struct kpl_uprobe *kpl_uprobe_of(struct uprobe_consumer *uc)
 /* Whether the process that the probe is for has this memory. */
 bool kpl_uprobe_wants(const struct kpl_uprobe *u, const struct mm_struct *mm);
 
-int kpl_hit_user(struct uprobe_consumer *uc, struct pt_regs *regs);
+/* What is called for a probe: it prepares no more than the handler looks at. */
+typedef int kpl_user_fn(struct uprobe_consumer *uc, struct pt_regs *regs);
+kpl_user_fn *kpl_hit_user_for(const struct kpl_probe *pr);
+
 int kpl_hit_user_call(struct uprobe_consumer *uc, struct pt_regs *regs);
 int kpl_hit_user_return(struct uprobe_consumer *uc, unsigned long func, struct pt_regs *regs);
 

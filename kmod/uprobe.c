@@ -135,7 +135,7 @@ static int kpl_uprobe_add_one(struct kpl_probe *pr)
 	u->pr = pr;
 	u->pid = kpl_uprobe_pid(&pr->when);
 	u->consumer.filter = u->pid ? kpl_uprobe_filter : NULL;
-	u->consumer.handler = kpl_hit_user;
+	u->consumer.handler = kpl_hit_user_for(pr);
 	err = kpl_uprobe_open(u);
 	if (err || pr->ops == &kpl_uprobe_ops)
 		return err;

@@ -1,10 +1,10 @@
 -- SPDX-License-Identifier: MIT
 -- Handlers from what is typed on a command line: "vfs_read(file, buf, count)" names a function and, as a handler does, its
 -- parameters; "r:vfs_read" is its return, whose value is `ret`. "c:read" is a system call, "u:libc:malloc" a function of a
--- program. Expressions are those of handlers.
+-- program, "U:python3:python:line" a mark of one. Expressions are those of handlers.
 local expression = {}
 
--- { name =, kind =, at_return =, parameters = "p, file, buf" }, or nothing. `kind`: "c", "u" or none.
+-- { name =, kind =, at_return =, parameters = "p, file, buf" }, or nothing. `kind`: "c", "u", "U" or none.
 function expression.target(text)
   local at_return, name, parameters = text:match "^(r?:?)([%w_.:*?%[%]/+-]+)%s*(%b())$"
   if not name then
@@ -14,7 +14,8 @@ function expression.target(text)
   if not name or at_return == ":" then return end
   if at_return == "r" then at_return, name = "", "r" .. name end
   local returns = at_return == "r:"
-  local kind = name:match "^([cu]):."
+  local kind = name:match "^([cuU]):."
+  if kind == "U" and returns then return end
   if kind then name = name:sub(3) end
   parameters = returns and "p, ret" or ("p, " .. parameters:sub(2, -2)):gsub(",%s*$", "")
   return { name = name, kind = kind, at_return = returns, parameters = parameters }
@@ -43,6 +44,8 @@ function expression.probe(target, when, handler)
     uretprobe { target.name, when = when, ret = handler }
   elseif target.kind == "u" then
     uprobe { target.name, when = when, handler }
+  elseif target.kind == "U" then
+    usdt { target.name, when = when, handler }
   elseif target.at_return then
     kretprobe { target.name, when = when, maxactive = 256, ret = handler }
   else

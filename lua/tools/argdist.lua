@@ -4,7 +4,8 @@ local options, out, fail = require "kprobe.tool" {
   description = "Counts or draws what an expression says of a function's calls.",
   options = {
     { "FUNCTION", "vfs_read, 'vfs_read(file, buf, count)' with names for its parameters, r:vfs_read for its return; "
-      .. "c:read, a system call; u:libc:malloc, a program's function" },
+      .. "c:read, a system call; u:libc:malloc, a program's function; "
+      .. "U:python3:python:line, a mark of one" },
     { "EXPRESSION", "what to count or draw, as a handler says it: count, 'comm()', ret", optional = true },
     "process", "interval", "top",
     { "-H --histogram", "draw how numbers spread, instead of counting values" },

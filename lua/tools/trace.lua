@@ -4,7 +4,8 @@ local options, out, fail = require "kprobe.tool" {
   description = "Shows calls of a kernel function, and what expressions say of each.",
   options = {
     { "FUNCTION", "vfs_read, 'vfs_read(file, buf, count)' with names for its parameters, r:vfs_read for its return; "
-      .. "c:read, a system call; u:libc:malloc, a program's function" },
+      .. "c:read, a system call; u:libc:malloc, a program's function; "
+      .. "U:python3:python:line, a mark of one" },
     { "EXPRESSION", "what to show, as a handler says it: count, 'ustr(filename)', ret", many = true, optional = true },
     "process",
     { "-F --filter EXPRESSION", "only calls for which this is true: 'count > 4096'" },

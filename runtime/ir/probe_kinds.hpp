@@ -23,13 +23,14 @@ enum class ProbeKind {
     Watch,
     Uprobe,
     Uretprobe,
+    Usdt,
 #ifdef KPL_TEST_ROWS
     Test,
 #endif
 };
 
 // What a target names, and so who finds the places and knows what is passed there.
-enum class Source { Function, Tracepoint, Syscall, Rate, Period, Counter, Data, Program };
+enum class Source { Function, Tracepoint, Syscall, Rate, Period, Counter, Data, Program, Mark };
 
 // In the order of Source: how scripts write a target.
 inline constexpr const char* target_forms[] = {
@@ -41,6 +42,7 @@ inline constexpr const char* target_forms[] = {
     R"("page-faults" or another counter's name)",
     R"("symbol", "symbol+0x1a", "module:symbol", an address)",
     R"("program:symbol", "library:symbol+0x1a", "/path:0x401136", a glob)",
+    R"("program:provider:name", "library:provider:*", a glob)",
 };
 
 constexpr size_t most_handlers = 3;
@@ -130,6 +132,10 @@ inline constexpr ProbeKindRow probe_kinds[] = {
      .plain = 1,
      .second_side = "returns",
      .follows_calls = true},
+    {.name = "usdt",
+     .source = Source::Mark,
+     .placed = KPL_PROBE_UPROBE,
+     .handlers = {{"handler", KPL_PROG_PRE}, {}, {}}},
 #ifdef KPL_TEST_ROWS
     {.name = "test_probe",
      .source = Source::Function,

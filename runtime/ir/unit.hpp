@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "arch/arch.hpp"
+#include "arch/mark_args.hpp"
 #include "base/result.hpp"
 #include "ir/capture.hpp"
 #include "ir/ir.hpp"
@@ -120,6 +121,7 @@ enum class Passed : uint8_t {
     Values,     // one after the other in the hit's data, whatever their types
     Nothing,
     UserRegisters,  // those with which the task came into the kernel, in the order of HandlerDecl::way
+    Described,      // where HandlerDecl::marked says
 };
 
 struct HandlerDecl {
@@ -135,6 +137,7 @@ struct HandlerDecl {
     std::optional<Signature> signature;  // of what is probed; none: BTF does not know it
     std::string variant;        // the probed function, if the compiler made it of another one; it has no signature
     std::string function_name;  // for messages
+    std::shared_ptr<const std::vector<MarkArg>> marked{};
     uint32_t returns = KPL_RETURNS_ANY;  // what it is marked for
     std::string no_override;             // why it can't be left out; empty: nothing is known against it
     int data_group = -1;                 // handlers with the same number share p.data: entry and ret of a kretprobe

@@ -91,6 +91,7 @@ constexpr ListedKind listed_kinds[] = {
     {"tracepoints", "tracepoint:", ProbeKind::Tracepoint},
     {"syscalls", "syscall:", ProbeKind::Syscall},
     {"uprobes", "uprobe:", ProbeKind::Uprobe},
+    {"usdts", "usdt:", ProbeKind::Usdt},
 };
 
 Result<int> list_places(Context& c, ProbeKind kind, const std::string& pattern) {
@@ -98,12 +99,16 @@ Result<int> list_places(Context& c, ProbeKind kind, const std::string& pattern) 
     probe.kind = kind;
     probe.targets.emplace_back(pattern);
     const Resolved found = TRY(resolve(probe, c.kernel, BlacklistOnDemand(), true));
+    std::string last;  // a mark has several places
     for (const KernelPlace& place : found.places) {
         const auto signature =
             c.line.options.verbose ? TRY(signature_at(probe_kind(kind).source, place, c.types)) : std::nullopt;
         const bool of_program = place.program && c.line.options.verbose;
         const std::string declaration = signature ? signature->text : of_program ? program_place_text(place) : "";
-        put(c.json() ? json_place(place.text(), place.address, declaration) : print_place(place.text(), declaration));
+        std::string line =
+            c.json() ? json_place(place.text(), place.address, declaration) : print_place(place.text(), declaration);
+        if (line != last) put(line);
+        last = std::move(line);
     }
     return 0;
 }
@@ -135,8 +140,9 @@ Result<int> list(Context& c) {
         if (what == kind.words) return list_places(c, kind.kind, c.args.empty() ? "*" : c.args.front());
     return Error{
         Errc::usage,
-        fmt::format("there is no list of '{}': list probes, blacklist, functions, tracepoints, syscalls or uprobes",
-                    what)};
+        fmt::format(
+            "there is no list of '{}': list probes, blacklist, functions, tracepoints, syscalls, uprobes or usdts",
+            what)};
 }
 
 Result<int> bench(Context& c) { return kpl::bench(c.line.options, c.json()); }

@@ -10,48 +10,13 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <functional>
-#include <utility>
 
-#include "programs/elf_libraries.hpp"
+#include "programs/elf_view.hpp"
 
 namespace kpl {
 namespace {
 
 constexpr const char* debug_files = "/usr/lib/debug/.build-id/";
-
-// An open ELF file of libelf's; what it gives out lives as long.
-class ElfView {
-  public:
-    static Result<ElfView> open(int fd, const std::string& path) {
-        const LibElf* lib = TRY(LibElf::load());
-        ElfView view(lib, lib->elf_begin(fd, ELF_C_READ_MMAP, nullptr));
-        if (!view.elf_ || lib->elf_kind(view.elf_) != ELF_K_ELF)
-            return Error{Errc::script, fmt::format("{} is no ELF file: neither a program nor a library", path)};
-        return view;
-    }
-    ElfView(ElfView&& other) noexcept : lib_(other.lib_), elf_(std::exchange(other.elf_, nullptr)) {}
-    ElfView(const ElfView&) = delete;
-    ElfView& operator=(const ElfView&) = delete;
-    ~ElfView() {
-        if (elf_) lib_->elf_end(elf_);
-    }
-
-    const LibElf& lib() const { return *lib_; }
-    Elf* get() const { return elf_; }
-
-    void each_section(const std::function<void(Elf_Scn*, const GElf_Shdr&)>& visit) const {
-        for (Elf_Scn* section = nullptr; (section = lib_->elf_nextscn(elf_, section));) {
-            GElf_Shdr header;
-            if (lib_->gelf_getshdr(section, &header)) visit(section, header);
-        }
-    }
-
-  private:
-    ElfView(const LibElf* lib, Elf* elf) : lib_(lib), elf_(elf) {}
-    const LibElf* lib_;
-    Elf* elf_;
-};
 
 void read_symbols(const ElfView& view, Elf_Scn* section, const GElf_Shdr& header, std::vector<ProgramSymbol>& into) {
     Elf_Data* data = view.lib().elf_getdata(section, nullptr);
@@ -127,6 +92,11 @@ Result<void> Program::read_file(std::optional<uint16_t> machine) {
     return read_head(machine);
 }
 
+bool Program::is_replaced() const {
+    struct stat file {};
+    return ::stat(path_.c_str(), &file) != 0 || file.st_ino != inode_ || file.st_dev != device_;
+}
+
 Result<void> Program::read_head(std::optional<uint16_t> machine) {
     const ElfView view = TRY(ElfView::open(fd_.get(), path_));
     GElf_Ehdr head;
@@ -144,7 +114,8 @@ Result<void> Program::read_head(std::optional<uint16_t> machine) {
     for (size_t i = 0; i < count; i++) {
         GElf_Phdr segment;
         if (view.lib().gelf_getphdr(view.get(), static_cast<int>(i), &segment) && segment.p_type == PT_LOAD)
-            segments_.push_back({segment.p_vaddr, segment.p_offset, segment.p_filesz, (segment.p_flags & PF_X) != 0});
+            segments_.push_back({segment.p_vaddr, segment.p_offset, segment.p_filesz, (segment.p_flags & PF_X) != 0,
+                                 (segment.p_flags & PF_W) != 0});
     }
     return {};
 }
@@ -242,10 +213,26 @@ Result<std::optional<ProgramSymbol>> Program::at(uint64_t address) {
     return found;
 }
 
-std::optional<uint64_t> Program::file_offset(uint64_t address) const {
+std::optional<uint64_t> Program::offset_in(bool Segment::*kind, uint64_t address) const {
     for (const Segment& segment : segments_)
-        if (segment.code && address - segment.address < segment.size) return address - segment.address + segment.offset;
+        if (segment.*kind && address - segment.address < segment.size)
+            return address - segment.address + segment.offset;
     return std::nullopt;
+}
+
+std::optional<uint64_t> Program::file_offset(uint64_t address) const { return offset_in(&Segment::code, address); }
+
+Result<const std::vector<ProgramMark>*> Program::marks() {
+    if (marks_) return &*marks_;
+    marks_ = TRY(read_marks(fd_.get(), path_));
+    std::erase_if(*marks_, [this](ProgramMark& mark) {
+        const auto at = file_offset(mark.address);
+        const auto semaphore = mark.semaphore ? offset_in(&Segment::data, mark.semaphore) : 0;
+        mark.file_offset = at.value_or(0);
+        mark.semaphore = semaphore.value_or(0);
+        return !at || !semaphore;
+    });
+    return &*marks_;
 }
 
 std::optional<uint64_t> Program::address_of(uint64_t file_offset) const {

@@ -11,6 +11,7 @@
 
 #include "base/result.hpp"
 #include "base/unique_fd.hpp"
+#include "programs/marks.hpp"
 
 namespace kpl {
 
@@ -36,6 +37,8 @@ class Program {
     int fd() const { return fd_.get(); }
     uint64_t device() const { return device_; }
     uint64_t inode() const { return inode_; }
+    // Its path leads to another file now, or to none.
+    bool is_replaced() const;
 
     // Of .symtab, also that of the separate debug file (by build id or .gnu_debuglink), and .dynsym; ascending by
     // address, none twice.
@@ -48,6 +51,9 @@ class Program {
     Result<std::optional<ProgramSymbol>> covering(uint64_t address);
     // The same, or else by what unwinders are told; then it has no name.
     Result<std::optional<ProgramSymbol>> at(uint64_t address);
+    // Those of the file itself, by name, then ascending. A note that names no code, or a semaphore that is no data of
+    // the file, counts for nothing.
+    Result<const std::vector<ProgramMark>*> marks();
     // Nothing: no code of the file is there.
     std::optional<uint64_t> file_offset(uint64_t address) const;
     // The other way: nothing: none of the file's memory is from there.
@@ -60,7 +66,7 @@ class Program {
   private:
     struct Segment {
         uint64_t address, offset, size;
-        bool code;
+        bool code, data;
     };
     Program() = default;
     Result<void> read_head(std::optional<uint16_t> machine);
@@ -68,6 +74,7 @@ class Program {
     Result<void> add_symbols(int fd, bool only_full);
     Result<void> add_debug_file();
     std::vector<std::string> debug_file_names(const std::string& id) const;
+    std::optional<uint64_t> offset_in(bool Segment::*kind, uint64_t address) const;
     bool belongs(int debug_fd, const std::string& id) const;
 
     std::string path_, root_;
@@ -75,6 +82,7 @@ class Program {
     uint64_t device_ = 0, inode_ = 0;
     std::vector<Segment> segments_;
     std::optional<std::vector<ProgramSymbol>> symbols_;
+    std::optional<std::vector<ProgramMark>> marks_;
     bool stripped_ = true;
 };
 

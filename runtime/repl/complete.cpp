@@ -121,7 +121,7 @@ Words Completer::names(const InputContext& context) {
 
 std::optional<Signature> Completer::signature(const InputContext::Handler& handler) {
     const ProbeKindRow& row = *find_probe_kind(handler.declares);
-    if (row.source == Source::Tracepoint || row.source == Source::Syscall) {
+    if (row.source == Source::Tracepoint || row.source == Source::Syscall || row.source == Source::Mark) {
         ProbeDecl probe;
         probe.kind = static_cast<ProbeKind>(&row - probe_kinds);
         probe.targets.emplace_back(handler.target);

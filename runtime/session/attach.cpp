@@ -117,6 +117,7 @@ kpl_attach attach_request(const ProbeDecl& probe, const PlannedProbe& plan, cons
     request.line = static_cast<uint32_t>(std::max(probe.at.line, 0));
     if (plan.place.program) {
         request.fd = static_cast<uint32_t>(plan.place.program->fd());
+        request.semaphore = plan.place.semaphore;
         if (!plan.place.offset && !plan.place.function.empty()) request.flags |= KPL_ATTACH_F_ENTRY;
     }
     request.maxactive = probe.follows_calls() ? probe.maxactive : 0;
@@ -155,7 +156,8 @@ std::string attach_reason(const kpl_attach& request, const Paths& paths) {
         }
     if (request.kind == KPL_PROBE_UPROBE || request.kind == KPL_PROBE_URETPROBE) switch (-request.error) {
             case EINVAL:
-                return "no instruction can be probed there: not in the file, or none that the kernel can run elsewhere";
+                return "no instruction can be probed there: not in the file, none that the kernel can run elsewhere, or "
+                       "probed with another semaphore already";
             case EIO: return "the file is on a file system from which the kernel reads no code";
             case ENOTSUPP: return "the kernel can't run this instruction elsewhere, as a probe has it do";
             case EOPNOTSUPP: return "this kernel has no probes in programs that the module knows";

@@ -46,6 +46,8 @@ bool may_need_signature(const FunctionRef& function, bool mirrors) {
 // What tells apart places whose handlers must be compiled apart.
 std::string parameter_list(const std::optional<Signature>& signature, const KernelPlace& place) {
     std::string key = place.way ? std::string(place.way->prefix) + (place.any_way ? "*" : "") : "";
+    if (place.marked)
+        for (const MarkArg& arg : *place.marked) key += fmt::format("{}{:+d} ", arg.text, arg.number);
     if (place.returns || !place.no_override.empty()) key += fmt::format("!{}{} ", place.returns, place.no_override);
     if (!signature) return key + (is_variant(place.function) ? "v" : "") + (place.offset ? "+" : "");
     key += std::to_string(signature->result);
@@ -99,6 +101,7 @@ std::array<int, most_handlers> add_handlers(Grouping& grouping, const KernelPlac
         handler.probed = source_row(kind.source).name;
         handler.passed = source_row(kind.source).passed;
         handler.way = place.way;
+        handler.marked = place.marked;
         handler.any_way = place.any_way;
         handler.user_pointers = place.way != nullptr || source_row(kind.source).of_process;
         handler.signature = signature;
@@ -217,7 +220,7 @@ Result<std::vector<PlannedProbe>> plan_probe(const ProbeDecl& probe, uint32_t nu
                                      place.program ? "uprobe" : "kprobe"),
                          probe.at};
         std::optional<Signature> signature;
-        if (typed) signature = TRY(signature_at(probe_kind(probe.kind).source, place, types));
+        if (typed || place.marked) signature = TRY(signature_at(probe_kind(probe.kind).source, place, types));
         const std::string key = typed ? parameter_list(signature, place) : parameter_list({}, place);
         auto [at, fresh] = grouping.sets.try_emplace(key);
         if (fresh) at->second = add_handlers(grouping, place, signature);

@@ -2,7 +2,6 @@
 #include "session/program_places.hpp"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <set>
@@ -159,16 +158,15 @@ struct ProgramResolver {
     }
 };
 
+}  // namespace
+
 Result<std::shared_ptr<Program>> open_program(const std::string& name, KernelView& kernel) {
     const std::string path = TRY(find_program(name, ProgramPaths::usual(host_arch().elf_machine)));
-    struct stat file {};
     std::shared_ptr<Program>& known = kernel.programs[path];
-    if (!known || ::stat(path.c_str(), &file) != 0 || file.st_ino != known->inode() || file.st_dev != known->device())
-        known = TRY(Program::open(path, host_arch().elf_machine));
+    if (!known || known->is_replaced()) known = TRY(Program::open(path, host_arch().elf_machine));
     return known;
 }
 
-// A place that several targets name is probed once.
 void drop_repeated_places(Resolved& resolved) {
     std::set<std::tuple<uint64_t, uint64_t, uint64_t>> seen;
     std::erase_if(resolved.places, [&](const KernelPlace& place) {
@@ -177,8 +175,6 @@ void drop_repeated_places(Resolved& resolved) {
         return again;
     });
 }
-
-}  // namespace
 
 Result<Resolved> resolve_programs(const ProbeDecl& probe, KernelView& kernel, const BlacklistOnDemand&, bool) {
     Resolved all = TRY(resolve_each(probe, [&](const Target& target, Resolved& resolved) -> Result<void> {
@@ -216,11 +212,6 @@ std::vector<std::string> program_targets(const std::string& word, KernelView& ke
     return names;
 }
 
-bool is_replaced(const KernelPlace& place) {
-    struct stat file {};
-    if (!place.program) return false;
-    return ::stat(place.program->path().c_str(), &file) != 0 || file.st_ino != place.program->inode() ||
-           file.st_dev != place.program->device();
-}
+bool is_replaced(const KernelPlace& place) { return place.program && place.program->is_replaced(); }
 
 }  // namespace kpl

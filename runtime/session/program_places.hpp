@@ -2,6 +2,7 @@
 // Places in programs and libraries: "bash:readline", "libc:malloc+4", "/path:0x401136", "libc:str*".
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -10,8 +11,14 @@
 
 namespace kpl {
 
+// Each file once, unless its name has another one by now.
+Result<std::shared_ptr<Program>> open_program(const std::string& name, KernelView& kernel);
+
 Result<Resolved> resolve_programs(const ProbeDecl& probe, KernelView& kernel, const BlacklistOnDemand& blacklist,
                                   bool addresses);
+
+// A place that several targets name is probed once.
+void drop_repeated_places(Resolved& resolved);
 
 // "/usr/bin/bash 0x4d1a0": the file and where in it. No program says which parameters its functions have.
 std::string program_place_text(const KernelPlace& place);

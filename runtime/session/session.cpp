@@ -100,10 +100,16 @@ Result<uint32_t> Session::declare_probe(ProbeDecl probe) {
     const uint32_t number = declared_.add(std::move(probe));
     waiting_ |= !in_callback_;
     if (waiting_) return number;
-    const auto looked = look_ahead(options_.check);
+    auto opened = open_module();  // it knows which ways there are to probe
+    const auto looked = opened ? look_ahead(options_.check) : opened.error();
     if (looked) return number;
     declared_.fail_last();
     return looked.error();
+}
+
+Result<void> Session::open_module() {
+    if (!options_.check && !armed_) armed_ = TRY(Armed::open({options_, client_, kernel_, paths_, declared_}));
+    return {};
 }
 
 // ---- arming
@@ -138,7 +144,7 @@ Result<void> Session::arm_all() {
 Result<Armed::Outcome> Session::arm_pending() {
     if (stopped_) return Error{Errc::usage, "the session has ended: nothing can be armed in it any more"};
     // First: without the module, nothing else is worth saying.
-    if (!options_.check && !armed_) armed_ = TRY(Armed::open({options_, client_, kernel_, paths_, declared_}));
+    TRY(open_module());
     const std::optional<uint32_t> pid = armed_ ? armed_->pid() : std::nullopt;
     auto plan = plan_pending({options_, client_, kernel_, paths_, pid, armed_ ? armed_->attached() : 0}, declared_);
     auto handlers = TRY(compile(options_, client_, plan));

@@ -147,6 +147,7 @@ class Session final : public ScriptApi {
     // Arms all that is pending, or says why not: then it is still pending, as it was before it was compiled.
     Result<void> arm_all();
     Result<Armed::Outcome> arm_pending();
+    Result<void> open_module();  // unless it is open, or nothing is to be armed
     // Plans and compiles what is pending, and leaves it as it was.
     Result<std::vector<CompiledHandler>> try_pending(const Options& options, Client& client);
     Result<std::vector<CompiledHandler>> look_ahead(bool check);  // the same, without a word

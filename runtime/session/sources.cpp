@@ -7,6 +7,7 @@
 #include "hints/other_tracers.hpp"
 #include "inspect/debugfs.hpp"
 #include "inspect/syscalls.hpp"
+#include "session/mark_places.hpp"
 #include "session/program_places.hpp"
 #include "symbols/nearest.hpp"
 #include "symbols/target_text.hpp"
@@ -280,6 +281,7 @@ constexpr SourceWays source_rows[] = {
     {{"counter", Passed::Nothing}, resolve_counters, no_signature},
     {{"watchpoint", Passed::Values}, resolve_data, data_signature},
     {{"function", Passed::Registers, true}, resolve_programs, no_signature},
+    {{"mark", Passed::Described, true}, resolve_marks, mark_signature},
 };
 
 const SourceWays& row_of(Source source) { return source_rows[static_cast<size_t>(source)]; }
@@ -300,6 +302,7 @@ Result<std::optional<Signature>> signature_at(Source source, const KernelPlace& 
 std::vector<std::string> target_names(Source source, KernelView& kernel, const std::string& word) {
     std::vector<std::string> names;
     if (source == Source::Program) return program_targets(word, kernel);
+    if (source == Source::Mark) return mark_targets(word, kernel);
     if (source == Source::Counter)
         for (const CounterRow& row : counters) names.emplace_back(row.name);
     if (source == Source::Tracepoint)

@@ -26,9 +26,11 @@ struct KernelPlace {
     uint64_t period = 0;   // these three: as struct kpl_attach has them; `address` may be a counter's number
     uint32_t event = 0;
     uint32_t len = 0;
-    uint32_t returns = KPL_RETURNS_ANY;        // if changes are allowed: what the function is marked for,
-    std::string no_override{};                 // and why it can't be left out
-    std::shared_ptr<const Program> program{};  // that it is in; then `address` is that in the file
+    uint32_t returns = KPL_RETURNS_ANY;                    // if changes are allowed: what the function is marked for,
+    std::string no_override{};                             // and why it can't be left out
+    std::shared_ptr<const Program> program{};              // that it is in; then `address` is that in the file
+    std::shared_ptr<const std::vector<MarkArg>> marked{};  // it is a mark, and this is passed there
+    uint64_t semaphore = 0;                                // a mark's: in the file
     bool any_way = false;
     const SyscallWay* way = nullptr;  // of a system call, of whose implementation `function` is the name
 

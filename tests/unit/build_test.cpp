@@ -273,6 +273,62 @@ TEST_CASE("parameters that come from the process are user pointers") {
           "t.lua:1: str reads the kernel's memory, and n.name is an address of the process: write ustr(n.name)");
 }
 
+TEST_CASE("what a mark passes is fetched as its note describes it") {
+    if (host_arch().name != "x86_64") return;  // the simulator's registers are x86-64's
+    const auto passed = [](const std::string& args, const std::string& handler) {
+        Lab lab;
+        lab.mark_args = args;
+        lab.sim.regs[*host_arch().reg("bx") / 8] = 0xffffffffffff80fe;
+        lab.sim.regs[*host_arch().reg("bp") / 8] = 0x7000;
+        lab.sim.regs[*host_arch().reg("ax") / 8] = 3;
+        lab.sim.user.add_u64(0x6ff0, 0xfedcba9876543210);
+        lab.sim.user.add_u64(0x7018, 0xffffffff00000005);
+        const std::string errors = lab.compile("usdt('x:y:z', " + handler + ")");
+        const auto lines = errors.empty() ? lab.hit() : std::vector{errors};
+        return lines.empty() ? std::string() : lines[0];
+    };
+    const std::string first = "function(p, a) print(a) end";
+    const std::pair<const char*, const char*> rows[] = {
+        {"-8@%rbx", "-32514"},
+        {"8@%rbx", "-32514"},
+        {"-4@%ebx", "-32514"},
+        {"4@%ebx", "4294934782"},
+        {"-2@%bx", "-32514"},
+        {"2@%bx", "33022"},
+        {"-1@%bl", "-2"},
+        {"1@%bl", "254"},
+        {"-1@%bh", "-128"},
+        {"1@%bh", "128"},
+        {"-4@$-5", "-5"},
+        {"4@$-5", "4294967291"},
+        {"8@-16(%rbp)", "-81985529216486896"},
+        {"4@-16(%rbp)", "1985229328"},
+        {"-4@-12(%rbp)", "-19088744"},
+        {"-1@-9(%rbp)", "-2"},
+        {"-4@(%rbp,%rax,8)", "5"},
+        {"-4@4(%rbp,%rax,8)", "-1"},
+        {"4@28(%rbp)", "4294967295"},
+        {"8@8(%rbp)", "stop USER_READ at 1: arg1"},
+    };
+    for (const auto& [args, printed] : rows) {
+        INFO(args);
+        CHECK(passed(args, first) == printed);
+        CHECK(passed(std::string("8@$1 ") + args, "function(p) print(p.args.arg2) end").starts_with("stop") ==
+              std::string(printed).starts_with("stop"));
+        if (!std::string(printed).starts_with("stop"))
+            CHECK(passed(std::string("8@$1 ") + args, "function(p) print(p.arg[2]) end") == printed);
+    }
+    // in one place a number, and no constant, for elsewhere it may be anything
+    CHECK(passed("-4@$0", "function(p, a) if a == 0 then print('none') else print(1 / a) end end") == "none");
+    CHECK(passed("8f@%xmm0", first).starts_with("t.lua:1: 'arg1', which the program passes as '8f@%xmm0' can't be"));
+    CHECK(passed("8f@%xmm0 -4@$3", "function(p, a, b) print(b) end") == "3");
+    CHECK(passed("", first).starts_with("t.lua:1: the handler has 1 parameters for the mark's 0: it is x:y:z()"));
+    CHECK(passed("-4@$1", "function(p) print(p.arg[2]) end")
+              .starts_with("t.lua:1: the probed mark has no parameter 'p.arg[2]': it is x:y:z(int32_t arg1)"));
+    CHECK(passed("-4@$1", "function(p) print(p.args.arg0) end")
+              .starts_with("t.lua:1: the probed mark has no parameter 'arg0' (did you mean arg1?)"));
+}
+
 TEST_CASE("what no handler has used yet takes the layout that a later one gives it") {
     Lab lab;
     REQUIRE(lab.compile(R"(

@@ -254,6 +254,7 @@ class Builder {
     Value argument(uint32_t index, const std::string& what);
     Value passed_value(uint32_t index, const std::string& what);
     Value user_argument(uint32_t index);
+    Value marked_argument(uint32_t index, const std::string& what);
     Value regs_member(const std::string& name);
     // change.cpp: their changes
     bool may_change(const std::string& what, bool in_ret, uint32_t right);

@@ -105,6 +105,7 @@ Value Builder::parameter(const Signature* signature, uint32_t index) {
     if (!signature) return argument(index, fmt::format("parameter {}", index + 1));
     if (index >= signature->params.size()) return poison();
     const Param& param = signature->params[index];
+    if (decl_.passed == Passed::Described) return argument(index, param.name);
     // What is passed by value in several registers, or in others, moves all that comes after it.
     for (uint32_t n = decl_.passed == Passed::Registers ? 0 : index; n <= index; n++) {
         const auto t = ask(s_.types.resolve(signature->params[n].type));

@@ -107,6 +107,7 @@ Value Builder::args_number(const Value& index) {
 Value Builder::argument(uint32_t index, const std::string& what) {
     if (decl_.passed == Passed::Values) return passed_value(index, what);
     if (decl_.passed == Passed::UserRegisters) return user_argument(index);
+    if (decl_.passed == Passed::Described) return marked_argument(index, what);
     const Arch& arch = *s_.options.arch;
     if (index < arch.args.size()) return reg(arch.args[index], int_type);
     const Value sp = reg(arch.sp, uint_type);
@@ -128,6 +129,26 @@ Value Builder::user_argument(uint32_t index) {
     if (index >= args.size()) return fail(Err::SYSCALL_ARGUMENTS, args.size());
     const Value word = reg(args[index], int_type);
     return decl_.way->compat ? number(w_.binary(Opcode::And, word.id, w_.constant(0xffffffff)), int_type) : word;
+}
+
+// As the note of the mark describes it.
+Value Builder::marked_argument(uint32_t index, const std::string& what) {
+    if (index >= decl_.marked->size()) return fail(Err::NO_ARGUMENT, what, "", decl_.signature->text, decl_.probed);
+    const MarkArg& arg = (*decl_.marked)[index];
+    // Not as a constant: elsewhere the same argument may lie in a register.
+    if (arg.in == MarkArg::In::Number) return number(w_.constant(arg.number), int_type);
+    if (arg.in == MarkArg::In::Nowhere)
+        return named(Kind::Opaque, fmt::format("'{}', which the program passes as '{}'", what, arg.text));
+    ValueId raw = reg(arg.base, int_type).id;
+    if (arg.in == MarkArg::In::Memory) {
+        if (arg.scale)
+            raw = w_.binary(Opcode::Add, raw,
+                            w_.binary(Opcode::Mul, reg(arg.index, int_type).id, w_.constant(arg.scale)));
+        raw = read(arg.size, {raw, arg.number, Space::User}, what);
+    } else if (arg.shift) {
+        raw = w_.binary(Opcode::Shr, raw, w_.constant(arg.shift));
+    }
+    return arg.size == 8 ? number(raw, int_type) : extend(raw, arg.size, arg.is_signed);
 }
 
 Value Builder::regs_member(const std::string& name) {

@@ -58,3 +58,8 @@ out "^compile	false	late.lua:12: .*'nothing'"
 line 'refused	failed	0'
 line 'good	ftrace	5	5'
 err '^none of the probes that were declared with it is armed$'
+
+# the first probe of all, by a way that the module must have
+run kprobe-lua -e 'every(0.02, function() if #probes() > 0 then exit() end local p = kprobe { "vfs_read", via = "ftrace", pre = function() end } print(p.state) end)'
+status 0
+line disabled

@@ -19,6 +19,8 @@ run kprobe-lua -c 'ustacked mallocs 30' argdist 'u:libc:malloc(size)' size --com
 out '^30 +size = 100$'
 run kprobe-lua -c 'uprobed fact 5' trace r:u:uprobed:fact ret
 out '^[0-9]+ +[0-9]+ +uprobed +uprobed:fact +120$'
+run kprobe-lua -c 'usdted values 3' trace 'U:usdted:usdted:value(a, b, text)' a 'ustr(text)'
+for i in 1 2 3; do out "^[0-9]+ +[0-9]+ +usdted +usdted:value +-$i text\$"; done
 run kprobe-lua -c "$dd" argdist -H r:vfs_read ret --comm dd
 out '^ +8 -> 15 +: 20 '
 run kprobe-lua -c "$dd" trace 'vfs_read(file, buf, count)' count 'str(file.f_path.dentry.d_name.name)' -F 'comm() == "dd"'

@@ -78,6 +78,8 @@ local calls = [[
   naptime --comm x
   pidpersec
   swapin --top 3
+  drsnoop -p 1 5
+  drsnoop
   ttysnoop /dev/null
   writeback
 ]]
