@@ -29,11 +29,15 @@ static __always_inline u64 kpl_index_slot(u64 hash, u64 at)
 	return (hash >> 32) << 32 | at / sizeof(u64);
 }
 
-/* The cell that a slot leads to; NULL: it is another key's, or none's. */
-static __always_inline struct kpl_agg_cell *kpl_cell_at(const struct kpl_agg_view *view, u64 slot,
-							u64 hash)
+/* Whether a slot may lead to the cell of the key; else it is another key's, or none's. */
+static __always_inline bool kpl_slot_fits(u64 slot, u64 hash)
 {
-	return slot >> 32 == hash >> 32 ? (void *)((u64 *)view->bank + (u32)slot) : NULL;
+	return slot >> 32 == hash >> 32;
+}
+
+static __always_inline struct kpl_agg_cell *kpl_cell_at(const struct kpl_agg_view *view, u64 slot)
+{
+	return (void *)((u64 *)view->bank + (u32)slot);
 }
 
 static struct kpl_agg_cell *kpl_cell_new(const struct kpl_agg *agg, const struct kpl_agg_view *view,
@@ -70,8 +74,8 @@ static struct kpl_agg_cell *kpl_cell_of(const struct kpl_agg *agg, const struct 
 
 		if (!slot)
 			return kpl_cell_new(agg, view, &view->index[at], key, words, hash);
-		cell = kpl_cell_at(view, slot, hash);
-		if (cell && kpl_key_equal((u64 *)(cell + 1), key, words))
+		cell = kpl_cell_at(view, slot);
+		if (kpl_slot_fits(slot, hash) && kpl_key_equal((u64 *)(cell + 1), key, words))
 			return cell;
 	}
 	view->bank->lost++;
@@ -110,8 +114,12 @@ static __always_inline u64 kpl_update(const struct kpl_agg *agg, u64 *value, u64
 	return 1;
 }
 
-/* Wherever the key is, and whatever is added to. */
-static noinline u64 kpl_add_searched(const struct kpl_agg *agg, const u64 *key, u64 n)
+/*
+ * Wherever the key is, and whatever is added to.  Helpers go on here with the
+ * arguments in the registers that they came in.
+ */
+static noinline __noclone u64 kpl_add_searched(u64 hit, const struct kpl_agg *agg,
+					       const u64 *key, u64 n)
 {
 	struct kpl_agg_cell *cell = kpl_cell_of(agg, this_cpu_read(agg->cpu->now), key);
 
@@ -122,15 +130,16 @@ static noinline u64 kpl_add_searched(const struct kpl_agg *agg, const u64 *key, 
  * To the only word of a key's value.  Most keys are there, and where their hash
  * says: what is left to the other function has nothing of this one's to keep.
  */
-static __always_inline u64 kpl_add_keyed(const struct kpl_agg *agg, const u64 *key, u32 words,
-					 u64 hash, u32 size, u64 n)
+static __always_inline u64 kpl_add_keyed(u64 hit, const struct kpl_agg *agg, const u64 *key,
+					 u32 words, u64 hash, u32 size, u64 n)
 {
 	const struct kpl_agg_view *view = this_cpu_read(agg->cpu->now);
 	u64 slot = view->index[hash & agg->index_mask];
-	struct kpl_agg_cell *cell = kpl_cell_at(view, slot, hash);
+	struct kpl_agg_cell *cell = kpl_cell_at(view, slot);
 
-	if (unlikely(!cell || !kpl_key_equal((u64 *)(cell + 1), key, words)))
-		return kpl_add_searched(agg, key, n);
+	if (unlikely(!kpl_slot_fits(slot, hash) ||
+		     !kpl_key_equal((u64 *)(cell + 1), key, words)))
+		return kpl_add_searched(hit, agg, key, n);
 	*(u64 *)((void *)(cell + 1) + size) += n;
 	return 1;
 }
@@ -145,9 +154,9 @@ u64 kpl_h_agg_add(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 	if (!agg->shape.key_size)
 		return kpl_update(agg, this_cpu_read(agg->cpu->value), r4);
 	if (agg->update != KPL_UPDATE_ADD)
-		return kpl_add_searched(agg, key, r4);
+		return kpl_add_searched(r1, agg, key, r4);
 	words = kpl_key_words(&agg->shape, key);
-	return kpl_add_keyed(agg, key, words, kpl_key_hash(&agg->shape, key, words),
+	return kpl_add_keyed(r1, agg, key, words, kpl_key_hash(&agg->shape, key, words),
 			     agg->shape.key_size, r4);
 }
 
@@ -180,7 +189,17 @@ u64 kpl_h_add_at_number(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 	const u64 *key = (const u64 *)r3;
 
 	kpl_acts(r1);
-	return kpl_add_keyed(agg, key, 1, kpl_key_hash(&agg->shape, key, 1), sizeof(*key), r4);
+	return kpl_add_keyed(r1, agg, key, 1, kpl_key_hash(&agg->shape, key, 1), sizeof(*key), r4);
+}
+
+/* Three words: the length, and what takes two. */
+static noinline __noclone u64 kpl_add_at_long_name(u64 hit, const struct kpl_agg *agg,
+						   const u64 *key, u64 n)
+{
+	u64 hash = kpl_hash_step(agg->shape.seed, key[0]);
+
+	hash = kpl_hash_step(kpl_hash_step(hash, key[1]), key[2]);
+	return kpl_add_keyed(hit, agg, key, 3, kpl_hash_end(hash), KPL_STR_SIZE(16), n);
 }
 
 /*
@@ -194,13 +213,12 @@ u64 kpl_h_add_at_name(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 	u32 len = key[0];
 
 	kpl_acts(r1);
-	if (likely(len - 1 < 8))
-		return kpl_add_keyed(agg, key, 2, kpl_key_hash(&agg->shape, key, 2),
-				     KPL_STR_SIZE(16), r4);
+	if (len > 8)
+		return kpl_add_at_long_name(r1, agg, key, r4);
 	if (likely(len))
-		return kpl_add_keyed(agg, key, 3, kpl_key_hash(&agg->shape, key, 3),
+		return kpl_add_keyed(r1, agg, key, 2, kpl_key_hash(&agg->shape, key, 2),
 				     KPL_STR_SIZE(16), r4);
-	return kpl_add_searched(agg, key, r4);
+	return kpl_add_searched(r1, agg, key, r4);
 }
 
 s32 kpl_agg_helper(const struct kpl_agg *agg)

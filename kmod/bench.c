@@ -10,6 +10,7 @@
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
 
+#include "core/args.h"
 #include "bench.h"
 
 #define KPL_BENCH_TEXT	".text.kpl_bench"
@@ -109,11 +110,10 @@ notrace int kpl_bench(struct kpl_session *s, struct kpl_bench *arg)
 {
 	u64 began;
 	u32 done, step;
+	int err = kpl_check_bench(arg);
 
-	if (arg->function >= KPL_BENCH_FUNCTIONS || !arg->calls)
-		return -EINVAL;
-	if (arg->calls > KPL_MAX_BENCH)
-		return -E2BIG;
+	if (err)
+		return err;
 	began = ktime_get_ns();
 	for (done = 0; done < arg->calls; done += step) {
 		if (READ_ONCE(s->closing))

@@ -274,13 +274,20 @@ static __always_inline void kpl_enter(struct kpl_frame *frame, const struct kpl_
 }
 
 static __always_inline void kpl_run_left(const struct kpl_probe *pr, struct kpl_frame *frame,
-					 enum kpl_looks looks, bool many)
+					 enum kpl_looks looks, bool adds, bool many)
 {
 	struct kpl_ctx *ctx = kpl_ctx_here();
 	u64 result;
 
 	if (kpl_over(pr)) {
 		kpl_count(&pr->origin, KPL_SIDE_SECOND, KPL_C_SKIPPED);
+		return;
+	}
+	if (adds) {
+		if (likely(!ctx->origin))
+			kpl_add(pr, ctx, KPL_SIDE_SECOND);
+		else
+			kpl_count(&pr->origin, KPL_SIDE_SECOND, KPL_C_MISSED);
 		return;
 	}
 	if (!kpl_begin(ctx, pr, KPL_SIDE_SECOND))
@@ -304,7 +311,7 @@ static __always_inline void kpl_run_left(const struct kpl_probe *pr, struct kpl_
 
 /* Of a stub of many, one function may have been detached, and its probe be there still. */
 static __always_inline void kpl_exit(struct kpl_frame *frame, const struct kpl_stub *stub,
-				     enum kpl_looks looks, bool many)
+				     enum kpl_looks looks, bool adds, bool many)
 {
 	const struct kpl_probe *pr;
 
@@ -313,7 +320,7 @@ static __always_inline void kpl_exit(struct kpl_frame *frame, const struct kpl_s
 	if (likely(frame->call == READ_ONCE(stub->call))) {
 		pr = many ? frame->probe : stub->owner;
 		if (!many || likely(READ_ONCE(pr->added)))
-			kpl_run_left(pr, frame, looks, many);
+			kpl_run_left(pr, frame, looks, adds, many);
 	}
 	preempt_enable_notrace();
 }
@@ -345,7 +352,7 @@ static void kpl_enter_count_many(struct kpl_frame *frame, const struct kpl_stub 
 	}										\
 	static void kpl_exit_##name(struct kpl_frame *frame, const struct kpl_stub *stub)	\
 	{										\
-		kpl_exit(frame, stub, looks, many);					\
+		kpl_exit(frame, stub, looks, false, many);				\
 	}
 
 KPL_STUB_HITS(plain_one, KPL_LOOKS_NOWHERE, false)
@@ -354,6 +361,16 @@ KPL_STUB_HITS(all_one, KPL_LOOKS_AT_ALL, false)
 KPL_STUB_HITS(plain_many, KPL_LOOKS_NOWHERE, true)
 KPL_STUB_HITS(call_many, KPL_LOOKS_AT_CALL, true)
 KPL_STUB_HITS(all_many, KPL_LOOKS_AT_ALL, true)
+
+static void kpl_exit_adds_one(struct kpl_frame *frame, const struct kpl_stub *stub)
+{
+	kpl_exit(frame, stub, KPL_LOOKS_NOWHERE, true, false);
+}
+
+static void kpl_exit_adds_many(struct kpl_frame *frame, const struct kpl_stub *stub)
+{
+	kpl_exit(frame, stub, KPL_LOOKS_NOWHERE, true, true);
+}
 
 /* At how much the handlers of one side look; a register that no stub keeps is all of it. */
 static enum kpl_looks kpl_stub_looks(struct kpl_probe *const *prs, u32 nr, enum kpl_side side)
@@ -407,9 +424,15 @@ kpl_exit_fn *kpl_exit_for(struct kpl_probe *const *prs, u32 nr, bool of_many)
 		kpl_exit_plain_many, kpl_exit_call_many, kpl_exit_all_many,
 	};
 	enum kpl_looks looks = kpl_stub_looks(prs, nr, KPL_SIDE_SECOND);
+	bool adds = true;
+	u32 i;
 
 	if (!of_many && !prs[0]->handler[KPL_SIDE_SECOND].run)
 		return NULL;
+	for (i = 0; i < nr; i++)
+		adds &= !!prs[i]->handler[KPL_SIDE_SECOND].adds.value;
+	if (adds)
+		return of_many ? kpl_exit_adds_many : kpl_exit_adds_one;
 	return of_many ? many[looks] : one[looks];
 }
 #endif

@@ -9,6 +9,7 @@
 #include <linux/ftrace.h>
 #include <linux/kprobes.h>
 #include <linux/mm.h>
+#include <linux/version.h>
 
 #if !defined(CONFIG_KRETPROBES) || !defined(CONFIG_TRACEPOINTS) || !defined(CONFIG_64BIT)
 #error "kprobe_lua needs CONFIG_KRETPROBES, CONFIG_TRACEPOINTS and a 64-bit kernel"
@@ -105,6 +106,17 @@ static __always_inline unsigned long kpl_kprobe_ip(unsigned long site)
 	defined(CONFIG_HAVE_STATIC_CALL_INLINE) && \
 	(defined(KPL_HAVE_FTRACE_DIRECT_OPS) || defined(KPL_HAVE_FTRACE_DIRECT_MULTI))
 #define KPL_DIRECT_CALLS
+
+/*
+ * Functions that direct calls are at.  Before 6.8, ftrace_add_rec_direct() makes
+ * a new table for each one beyond 8,192, and frees only the last of those that
+ * one registration replaces: 32 KiB are lost for each.  Some are left to others.
+ */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 8, 0)
+#define KPL_DIRECT_MAX	8000
+#else
+#define KPL_DIRECT_MAX	UINT_MAX
+#endif
 
 static inline int kpl_direct_on(struct ftrace_ops *ops, unsigned long stub)
 {

@@ -40,6 +40,13 @@ static void kpl_direct_leave(struct kpl_probe *pr, enum kpl_why why)
 
 #ifdef KPL_DIRECT_CALLS
 
+static uint kpl_direct_max = KPL_DIRECT_MAX;
+module_param_named(direct_max, kpl_direct_max, uint, 0644);
+MODULE_PARM_DESC(direct_max, "At so many functions, of all sessions; the rest become kretprobes");
+
+/* Under the lock: those that are in groups. */
+static u32 kpl_direct_nr;
+
 /*
  * So many functions of one attach call get a stub each.  More share one: their
  * calls take longer, but each stub of its own is a grace period at the end.
@@ -163,7 +170,8 @@ static void kpl_direct_drop(struct kpl_probe *pr)
 	struct kpl_direct *d = pr->direct;
 
 	pr->direct = NULL;
-	d->probes[pr->trace_at] = NULL;
+	kpl_direct_nr--;
+	d->probes[pr->direct_at] = NULL;
 	/* What could not be taken back must stay. */
 	if (!--d->refs && !d->stub)
 		kpl_direct_free(d);
@@ -373,9 +381,10 @@ static bool kpl_direct_put(struct kpl_direct *d, struct kpl_probe *pr)
 		slot->at = kpl_behind_site(pr->site);
 	}
 	pr->direct = d;
-	pr->trace_at = d->nr;
+	pr->direct_at = d->nr;
 	d->probes[d->nr++] = pr;
 	d->refs++;
+	kpl_direct_nr++;
 	return true;
 }
 
@@ -431,6 +440,8 @@ static void kpl_direct_make(struct kpl_probe **prs, u32 nr, bool stack, bool of_
 				continue;
 			if (!d)
 				prs[i]->error = -ENOMEM;
+			else if (kpl_direct_nr >= READ_ONCE(kpl_direct_max))
+				kpl_direct_leave(prs[i], KPL_WHY_MANY);
 			else if (!kpl_direct_put(d, prs[i]))
 				kpl_direct_leave(prs[i], KPL_WHY_BUSY);
 		}

@@ -4,6 +4,7 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
+#include "core/args.h"
 #include "area.h"
 #include "dry.h"
 #include "guard.h"
@@ -95,11 +96,10 @@ static int kpl_run_locked(struct kpl_session *s, struct kpl_run_input *in, struc
 int kpl_prog_run(struct kpl_session *s, struct kpl_prog_run *arg)
 {
 	struct kpl_run_input *in;
-	int err;
+	int err = kpl_check_prog_run(arg, sizeof(in->regs));
 
-	if (arg->repeat > KPL_MAX_REPEAT || arg->regs_size > sizeof(in->regs) ||
-	    arg->data_size > sizeof(in->data))
-		return -EINVAL;
+	if (err)
+		return err;
 	in = kvzalloc(sizeof(*in), KPL_GFP);
 	if (!in)
 		return -ENOMEM;

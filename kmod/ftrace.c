@@ -4,25 +4,20 @@
  * of functions.  The instruction is a nop: what runs before it and what runs
  * after it run one after the other.  Process context.
  *
- * An empty filter would mean every function: a trace is registered only after
- * its filter was set, and unregistered before its last function goes.  Nor is
- * an ftrace_ops ever used again after its filter was freed.
- *
- * What is traced has a lock of its own, of all sessions: a module that goes
- * must be forgotten at once, and can't wait for what a session does.
+ * Sessions share traces, and a lock of their own guards these: a module that
+ * goes must be forgotten at once, and can't wait for what a session does.  What
+ * a session's change of a filter fails for leaves the filter as it was, and
+ * takes that session's probes out again.
  */
-#include <linux/log2.h>
 #include <linux/module.h>
-#include <linux/slab.h>
 
-#include "area.h"
 #include "compat.h"
 #include "ftrace.h"
 #include "hit.h"
 #include "kprobe.h"
 #include "sites.h"
 #include "stats.h"
-#include "trace.h"
+#include "traces.h"
 
 #ifdef KPL_TRACES
 
@@ -35,180 +30,7 @@ u64 kpl_ftrace_feature(void)
 	return KPL_FEATURE_FTRACE;
 }
 
-/* -------------------------------------------------------------------- memory */
-
-static void kpl_trace_free(struct kpl_trace *t)
-{
-	ftrace_free_filter(&t->ops);
-	list_del(&t->list);
-	kvfree(t->slots);
-	kvfree(t->probes);
-	kvfree(t->sites);
-	kfree(t);
-}
-
-static struct kpl_trace *kpl_trace_alloc(u32 nr, bool full_regs, bool moves)
-{
-	/* One slot, or at most half of them in use. */
-	u32 bits = nr == 1 ? 0 : ilog2(roundup_pow_of_two(2 * nr));
-	struct kpl_trace *t = kzalloc(sizeof(*t), KPL_GFP);
-
-	if (!t)
-		return NULL;
-	list_add(&t->list, &kpl_traces);
-	t->slots = kvcalloc(1u << bits, sizeof(*t->slots), KPL_GFP);
-	t->probes = kvcalloc(nr, sizeof(*t->probes), KPL_GFP);
-	t->sites = kvcalloc(nr, sizeof(*t->sites), KPL_GFP);
-	t->shift = min(64 - bits, 63u);
-	t->mask = (1u << bits) - 1;
-	t->ops.flags = FTRACE_OPS_FL_PERMANENT | (full_regs ? FTRACE_OPS_FL_SAVE_REGS : 0) |
-		       (moves ? FTRACE_OPS_FL_IPMODIFY : 0);
-	if (!t->slots || !t->probes || !t->sites) {
-		kpl_trace_free(t);
-		return NULL;
-	}
-	return t;
-}
-
-static struct kpl_trace_slot *kpl_trace_slot(struct kpl_trace *t, unsigned long site)
-{
-	u32 at = kpl_trace_hash(t, site) & t->mask;
-
-	while (t->slots[at].site && t->slots[at].site != site)
-		at = (at + 1) & t->mask;
-	return &t->slots[at];
-}
-
-static void kpl_trace_add(struct kpl_trace *t, struct kpl_probe *pr)
-{
-	u32 i;
-
-	kpl_trace_slot(t, pr->site)->site = pr->site;
-	pr->around = pr->when.mask || !pr->handler[KPL_SIDE_FIRST].run ||
-		     pr->handler[KPL_SIDE_SECOND].run;
-	for (i = 0; i < KPL_HANDLERS; i++)
-		pr->around |= pr->handler[i].prog &&
-			      (pr->handler[i].prog->reads_ip || pr->handler[i].prog->moved);
-	pr->trace = t;
-	pr->trace_at = t->nr_probes;
-	t->probes[t->nr_probes++] = pr;
-	t->refs++;
-}
-
-/*
- * Where the armed probes of this one's function lead to it, or would.  They
- * stand in the order of their numbers: a hit on its way through them comes to
- * none a second time, whichever is taken out and put in again meanwhile.
- */
-static struct kpl_probe **kpl_trace_link(struct kpl_probe *pr)
-{
-	struct kpl_probe **link = &kpl_trace_slot(pr->trace, pr->site)->first;
-
-	while (*link && (*link)->trace_at < pr->trace_at)
-		link = &(*link)->same;
-	return link;
-}
-
-/*
- * What is not armed, no hit finds, whatever ftrace still calls for.  A task
- * that was preempted on its way to our function finds it no more, one that has
- * found it has preemption off.
- */
-static void kpl_trace_switch(struct kpl_probe *pr, bool armed)
-{
-	struct kpl_probe **link = kpl_trace_link(pr);
-
-	if (pr->armed == armed)
-		return;
-	pr->armed = armed;
-	pr->trace->changed = true;
-	if (!armed) {
-		WRITE_ONCE(*link, pr->same);
-		return;
-	}
-	WRITE_ONCE(pr->same, *link);
-	smp_store_release(link, pr);	/* with what it leads to */
-}
-
-static void kpl_ftrace_free(struct kpl_probe *pr)
-{
-	struct kpl_trace *t = pr->trace;
-
-	if (!t)
-		return;
-	mutex_lock(&kpl_traces_lock);
-	t->probes[pr->trace_at] = NULL;
-	/* What could not be unregistered must stay. */
-	if (!--t->refs && !t->registered)
-		kpl_trace_free(t);
-	mutex_unlock(&kpl_traces_lock);
-}
-
-/* -------------------------------------------------------------- what is traced */
-
-static int kpl_trace_unregister(struct kpl_trace *t)
-{
-	int err;
-
-	if (!t->registered)
-		return 0;
-	err = unregister_ftrace_function(&t->ops);
-	if (err) {
-		/* ftrace has shut itself down; its text may still call ours. */
-		pr_err("kprobe_lua: can't unregister from ftrace (%d), staying\n", err);
-		__module_get(THIS_MODULE);
-		return err;
-	}
-	t->registered = false;
-	return 0;
-}
-
-/* What ftrace no longer knows would keep the filter from ever changing again. */
-static void kpl_trace_drop_unknown(struct kpl_trace *t)
-{
-	u32 i;
-
-	for (i = 0; i < t->nr_probes; i++) {
-		struct kpl_probe *pr = t->probes[i];
-
-		if (!pr || !pr->armed || kpl_sites_known(&pr->site, 1) != -EINVAL)
-			continue;
-		pr->gone = true;
-		kpl_trace_switch(pr, false);
-		cond_resched();
-	}
-}
-
-static int kpl_trace_filter(struct kpl_trace *t)
-{
-	u32 i, nr = 0;
-	int err;
-
-	for (i = 0; i < t->nr_probes; i++)
-		if (t->probes[i] && t->probes[i]->armed)
-			t->sites[nr++] = t->probes[i]->site;
-	if (!nr)
-		return kpl_trace_unregister(t);
-	err = ftrace_set_filter_ips(&t->ops, t->sites, nr, 0, 1);
-	if (!err && !t->registered) {
-		err = register_ftrace_function(&t->ops);
-		t->registered = !err;
-	}
-	return err;
-}
-
-/* Makes the filter the functions of the armed probes. */
-static int kpl_trace_update(struct kpl_trace *t)
-{
-	int err = kpl_trace_filter(t);
-
-	if (err == -EINVAL) {
-		kpl_trace_drop_unknown(t);
-		err = kpl_trace_filter(t);
-	}
-	t->changed = false;
-	return err;
-}
+/* --------------------------------------------------------------------- changes */
 
 /* After `armed` was set in some probes; each trace is updated once. */
 static void kpl_traces_update(struct kpl_probe **prs, u32 nr)
@@ -257,31 +79,77 @@ static bool kpl_moves(const struct kpl_probe *pr)
 }
 
 /*
+ * The one that a probe joins; NULL: none has its function.  Those whose handlers
+ * may have functions go on elsewhere take nobody in: a second one of the same
+ * function is refused by ftrace.
+ */
+static struct kpl_trace *kpl_trace_of(const struct kpl_probe *pr, bool full_regs, bool moves)
+{
+	struct kpl_trace *t;
+
+	if (moves)
+		return NULL;
+	list_for_each_entry(t, &kpl_traces, list)
+		if (!t->moves && full_regs == !!(t->ops.flags & FTRACE_OPS_FL_SAVE_REGS) &&
+		    kpl_trace_has(t, pr->site))
+			return t;
+	return NULL;
+}
+
+static bool kpl_is_to_trace(const struct kpl_probe *pr, bool full_regs, bool moves)
+{
+	return !pr->error && !pr->added && pr->ops == &kpl_ftrace_ops &&
+	       kpl_wants_full_regs(pr) == full_regs && kpl_moves(pr) == moves;
+}
+
+/* How many functions a new trace is for; 1, if all probes are of the same one. */
+static u32 kpl_trace_join(struct kpl_probe **prs, u32 nr, bool full_regs, bool moves)
+{
+	const struct kpl_probe *last = NULL;
+	bool several = false;
+	u32 i, left = 0;
+
+	for (i = 0; i < nr; i++) {
+		struct kpl_trace *t;
+
+		if (!kpl_is_to_trace(prs[i], full_regs, moves))
+			continue;
+		t = kpl_trace_of(prs[i], full_regs, moves);
+		if (t) {
+			kpl_trace_add(t, prs[i]);
+			continue;
+		}
+		several |= last && last->site != prs[i]->site;
+		last = prs[i];
+		left++;
+	}
+	return several ? left : !!left;
+}
+
+/*
  * The probes without error whose handlers want this kind of registers, and may
- * have functions go on elsewhere: of those, a function has one trace at most.
+ * have functions go on elsewhere.
  */
 static void kpl_trace_make(struct kpl_probe **prs, u32 nr, bool full_regs, bool moves)
 {
-	struct kpl_trace *t = NULL;
-	u32 i;
+	u32 i, left = kpl_trace_join(prs, nr, full_regs, moves);
+	struct kpl_trace *t;
 
+	if (!left)
+		return;
+	t = kpl_trace_alloc(left, full_regs, moves);
+	if (!IS_ERR(t))
+		list_add(&t->list, &kpl_traces);
 	for (i = 0; i < nr; i++) {
-		if (prs[i]->error || prs[i]->ops != &kpl_ftrace_ops ||
-		    kpl_wants_full_regs(prs[i]) != full_regs || kpl_moves(prs[i]) != moves)
+		if (!kpl_is_to_trace(prs[i], full_regs, moves))
 			continue;
-		if (!t)
-			t = kpl_trace_alloc(nr, full_regs, moves);
-		if (!t) {
-			prs[i]->error = -ENOMEM;
-			continue;
-		}
-		kpl_trace_add(t, prs[i]);
-		prs[i]->added = true;
-		kpl_step(prs[i]);
+		if (IS_ERR(t))
+			prs[i]->error = PTR_ERR(t);
+		else
+			kpl_trace_add(t, prs[i]);
 	}
-	if (t)	/* a single slot is of one probe alone */
-		t->ops.func = t->mask ? kpl_hit_traces_for(t->probes, t->nr_probes) :
-					kpl_hit_trace_for(t->probes[0]);
+	if (!IS_ERR(t))
+		kpl_hit_choose(t);
 }
 
 static void kpl_ftrace_add(struct kpl_probe **prs, u32 nr)
@@ -343,11 +211,18 @@ static void kpl_ftrace_remove(struct kpl_probe **prs, u32 nr)
 	mutex_unlock(&kpl_traces_lock);
 }
 
-/* Its places in two lists, and four slots, of which at most half are in use. */
-static u64 kpl_ftrace_memory(const struct kpl_attach *a, const struct kpl_prog **progs)
+static void kpl_ftrace_free(struct kpl_probe *pr)
 {
-	return 4 * sizeof(struct kpl_trace_slot) + sizeof(struct kpl_probe *) +
-	       sizeof(unsigned long);
+	struct kpl_trace *t = pr->trace;
+
+	if (!t)
+		return;
+	mutex_lock(&kpl_traces_lock);
+	list_del(&pr->in_list);
+	/* What could not be unregistered must stay. */
+	if (list_empty(&t->probes) && !t->registered)
+		kpl_trace_free(t);
+	mutex_unlock(&kpl_traces_lock);
 }
 
 static enum kpl_probe_state kpl_ftrace_state(struct kpl_probe *pr)
@@ -365,28 +240,6 @@ static void kpl_ftrace_stats(struct kpl_probe *pr, struct kpl_probe_stats *out)
 }
 
 /* ---------------------------------------------------------- modules' code that goes */
-
-/*
- * ftrace forgets the sites of code that goes, our filter would not: what comes
- * to stand there must not be taken for it.
- */
-static void kpl_trace_forget(struct kpl_trace *t, const struct module *mod, bool init_alone)
-{
-	u32 i;
-
-	for (i = 0; i < t->nr_probes; i++) {
-		struct kpl_probe *pr = t->probes[i];
-
-		if (!pr || !pr->added)
-			continue;
-		if (init_alone ? !within_module_init(pr->site, mod) : !within_module(pr->site, mod))
-			continue;
-		pr->gone = true;
-		kpl_trace_switch(pr, false);
-	}
-	if (t->changed)
-		kpl_trace_update(t);
-}
 
 /* A module that has come up frees its start-up code next. */
 static int kpl_ftrace_module(struct notifier_block *nb, unsigned long state, void *mod)
@@ -425,7 +278,6 @@ const struct kpl_probe_ops kpl_ftrace_ops = {
 	.run[KPL_OP_ARM] = kpl_ftrace_arm,
 	.run[KPL_OP_DISARM] = kpl_ftrace_disarm,
 	.run[KPL_OP_REMOVE] = kpl_ftrace_remove,
-	.memory = kpl_ftrace_memory,
 	.free = kpl_ftrace_free,
 	.state = kpl_ftrace_state,
 	.stats = kpl_ftrace_stats,

@@ -25,6 +25,16 @@ noinline bool kpl_when_fails(const struct kpl_probe *pr)
 	return mask & KPL_WHEN_OTHERS && kpl_is_opener(pr->origin.session);
 }
 
+noinline void kpl_add_timed(const struct kpl_probe *pr, enum kpl_side side)
+{
+	struct kpl_ctx *ctx = kpl_ctx_here();
+
+	ctx->origin = &pr->origin;
+	barrier();
+	kpl_run_held(pr, ctx, side);
+	kpl_end();
+}
+
 enum kpl_count kpl_ended(const struct kpl_ctx *ctx, const struct kpl_handler *handler, u64 result)
 {
 	return kpl_stop(ctx, handler->origin->session, handler->prog->sites, result);

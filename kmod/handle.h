@@ -6,6 +6,8 @@
 #ifndef KPL_HANDLE_H
 #define KPL_HANDLE_H
 
+#include <asm/local64.h>
+
 #include "kind.h"
 #include "overload.h"
 
@@ -58,6 +60,26 @@ static __always_inline void kpl_end(void)
 {
 	barrier();
 	__this_cpu_write(kpl_ctx.origin, NULL);
+}
+
+/* One that only adds a number has its turn to be timed. */
+void kpl_add_timed(const struct kpl_probe *pr, enum kpl_side side);
+
+/*
+ * A handler that only adds a number.  What interrupts between two of its steps
+ * finds nothing half done: the guard must be free, and need not be taken.
+ */
+static __always_inline void kpl_add(const struct kpl_probe *pr, struct kpl_ctx *ctx,
+				    enum kpl_side side)
+{
+	const struct kpl_adds *adds = &pr->handler[side].adds;
+
+	if (unlikely(--ctx->until < 0)) {
+		kpl_add_timed(pr, side);
+		return;
+	}
+	local64_add(adds->n, (local64_t *)this_cpu_read(*adds->value));
+	kpl_count(&pr->origin, side, KPL_C_HANDLED);
 }
 
 /* Under the guard; what this kind of hit brings is in `ctx`. */

@@ -148,8 +148,9 @@ static noinline void kpl_run_around(const struct kpl_probe *pr, struct kpl_hit *
 	instruction_pointer_set(regs, ip);
 }
 
+/* Without `regs`, its handler does not look at them. */
 static __always_inline void kpl_handle_traced(const struct kpl_probe *pr, struct pt_regs *regs,
-					      enum kpl_looks looks, bool around)
+					      enum kpl_way way)
 {
 	struct kpl_ctx *ctx = kpl_ctx_here();
 
@@ -159,98 +160,160 @@ static __always_inline void kpl_handle_traced(const struct kpl_probe *pr, struct
 		kpl_count_sides(pr, KPL_C_MISSED);
 		return;
 	}
+	if (way == KPL_WAY_ADDS) {
+		kpl_add(pr, ctx, KPL_SIDE_FIRST);
+		return;
+	}
 	ctx->origin = &pr->origin;
 	barrier();
-	/* Where that is not known when this is compiled, to store is shorter than to ask. */
-	if (!__builtin_constant_p(looks) || looks != KPL_LOOKS_NOWHERE)
+	if (regs)
 		ctx->hit.regs = (unsigned long)regs;
-	if (unlikely(around)) {
+	if (way == KPL_WAY_AROUND) {
 		kpl_run_around(pr, &ctx->hit, regs);
 	} else {
-		if (looks == KPL_LOOKS_AT_ALL)
+		if (way == KPL_WAY_LOOK)
 			kpl_look(ctx, &pr->origin);
 		kpl_run_traced(pr, ctx, KPL_SIDE_FIRST);
 	}
 	kpl_end();
 }
 
-/* Any context.  Tear-down does not lean on RCU alone, so it need not be watching. */
-static __always_inline void kpl_hit_trace(const struct kpl_trace *t, struct ftrace_regs *fregs,
-					  enum kpl_looks looks, bool around)
+static noinline void kpl_missed_traced(const struct kpl_probe *pr)
+{
+	for (; pr; pr = READ_ONCE(pr->same))
+		if (!kpl_over(pr))
+			kpl_count_sides(pr, KPL_C_MISSED);
+}
+
+/*
+ * Several probes at one function, of whatever sessions, or one that the trace's
+ * own function is not for.  The guard is asked for once.
+ */
+static noinline void kpl_handle_shared(const struct kpl_probe *pr, struct pt_regs *regs)
+{
+	struct kpl_ctx *ctx = kpl_ctx_here();
+
+	if (unlikely(ctx->origin)) {
+		kpl_missed_traced(pr);
+		return;
+	}
+	ctx->hit.regs = (unsigned long)regs;
+	for (; pr; pr = READ_ONCE(pr->same)) {
+		if (kpl_over(pr))
+			continue;
+		if (pr->way == KPL_WAY_ADDS) {
+			kpl_add(pr, ctx, KPL_SIDE_FIRST);
+			continue;
+		}
+		ctx->origin = &pr->origin;
+		barrier();
+		if (pr->way == KPL_WAY_AROUND) {
+			kpl_run_around(pr, &ctx->hit, regs);
+			continue;
+		}
+		if (pr->way == KPL_WAY_LOOK)
+			kpl_look(ctx, &pr->origin);
+		kpl_run_traced(pr, ctx, KPL_SIDE_FIRST);
+	}
+	kpl_end();
+}
+
+/*
+ * Any context.  Tear-down does not lean on RCU alone, so it need not be watching.
+ * A probe that comes or goes is found by one way or the other, never by both.
+ */
+static __always_inline void kpl_hit_slot(const struct kpl_trace_slot *slot,
+					 struct ftrace_regs *fregs, bool regs, enum kpl_way way)
 {
 	const struct kpl_probe *pr;
 
 	preempt_disable_notrace();
-	pr = READ_ONCE(t->slots->first);
+	pr = READ_ONCE(slot->only);
 	if (likely(pr))
-		kpl_handle_traced(pr, kpl_ftrace_regs(fregs), looks, around);
+		kpl_handle_traced(pr, regs ? kpl_ftrace_regs(fregs) : NULL, way);
+	else
+		kpl_handle_shared(smp_load_acquire(&slot->first), kpl_ftrace_regs(fregs));
 	preempt_enable_notrace();
 }
 
-#define KPL_TRACE_HIT(name, looks, around)						\
+static __always_inline const struct kpl_trace_slot *kpl_hit_sole(struct ftrace_ops *ops,
+								  unsigned long ip)
+{
+	return &container_of(ops, struct kpl_trace, ops)->sole;
+}
+
+static __always_inline const struct kpl_trace_slot *kpl_hit_found(struct ftrace_ops *ops,
+								   unsigned long ip)
+{
+	const struct kpl_trace *t = container_of(ops, struct kpl_trace, ops);
+	const struct kpl_trace_slot *slot = &t->slots[kpl_trace_hash(t, ip)];
+
+	while (unlikely(slot->site != ip && slot->site))
+		slot = slot == &t->slots[t->mask] ? t->slots : slot + 1;
+	return slot;
+}
+
+/* One of a trace of one function, or of many, by what its probes' handlers look at. */
+#define KPL_TRACE_HIT(name, slot, regs, way)						\
 	static void kpl_hit_trace_##name(unsigned long ip, unsigned long parent,		\
 					 struct ftrace_ops *ops, struct ftrace_regs *fregs)	\
 	{										\
-		kpl_hit_trace(container_of(ops, struct kpl_trace, ops), fregs, looks, around);	\
+		kpl_hit_slot(slot(ops, ip), fregs, regs, way);				\
 	}
 
-KPL_TRACE_HIT(plain, KPL_LOOKS_NOWHERE, false)
-KPL_TRACE_HIT(call, KPL_LOOKS_AT_CALL, false)
-KPL_TRACE_HIT(all, KPL_LOOKS_AT_ALL, false)
-KPL_TRACE_HIT(around, KPL_LOOKS_AT_ALL, true)
+KPL_TRACE_HIT(adds, kpl_hit_sole, false, KPL_WAY_ADDS)
+KPL_TRACE_HIT(plain, kpl_hit_sole, false, KPL_WAY_BRIEF)
+KPL_TRACE_HIT(call, kpl_hit_sole, true, KPL_WAY_BRIEF)
+KPL_TRACE_HIT(all, kpl_hit_sole, true, KPL_WAY_LOOK)
+KPL_TRACE_HIT(around, kpl_hit_sole, true, KPL_WAY_AROUND)
+KPL_TRACE_HIT(many_adds, kpl_hit_found, false, KPL_WAY_ADDS)
+KPL_TRACE_HIT(many_plain, kpl_hit_found, false, KPL_WAY_BRIEF)
 
-ftrace_func_t kpl_hit_trace_for(const struct kpl_probe *pr)
+static void kpl_hit_trace_many(unsigned long ip, unsigned long parent, struct ftrace_ops *ops,
+			       struct ftrace_regs *fregs)
 {
-	static const ftrace_func_t hits[] = {
-		kpl_hit_trace_plain, kpl_hit_trace_call, kpl_hit_trace_all,
-	};
-
-	enum kpl_looks looks = pr->handler[KPL_SIDE_FIRST].looks;
-
-	if (pr->around)
-		return kpl_hit_trace_around;
-	/* A fault handler has the registers, too. */
-	if (pr->handler[KPL_HANDLER_FAULT].run)
-		looks = max(looks, KPL_LOOKS_AT_CALL);
-	return hits[looks];
-}
-
-/* Of many.  `plain`: none of them looks at anything, nor has more than one handler. */
-static __always_inline void kpl_hit_traces(const struct kpl_trace *t, unsigned long ip,
-					   struct ftrace_regs *fregs, bool plain)
-{
-	const struct kpl_trace_slot *slot = &t->slots[kpl_trace_hash(t, ip)];
-	const struct kpl_probe *pr;
+	const struct kpl_trace_slot *slot = kpl_hit_found(ops, ip);
 
 	preempt_disable_notrace();
-	while (unlikely(slot->site != ip && slot->site))
-		slot = slot == &t->slots[t->mask] ? t->slots : slot + 1;
-	for (pr = READ_ONCE(slot->first); pr; pr = READ_ONCE(pr->same))
-		kpl_handle_traced(pr, kpl_ftrace_regs(fregs),
-				  plain ? KPL_LOOKS_NOWHERE : pr->handler[KPL_SIDE_FIRST].looks,
-				  !plain && pr->around);
+	kpl_handle_shared(READ_ONCE(slot->first), kpl_ftrace_regs(fregs));
 	preempt_enable_notrace();
 }
 
-static void kpl_hit_traces_plain(unsigned long ip, unsigned long parent, struct ftrace_ops *ops,
-				 struct ftrace_regs *fregs)
+/* A fault handler has the registers, too. */
+static ftrace_func_t kpl_hit_trace_for(const struct kpl_probe *pr, bool of_many)
 {
-	kpl_hit_traces(container_of(ops, struct kpl_trace, ops), ip, fregs, true);
+	const struct kpl_handler *handler = &pr->handler[KPL_SIDE_FIRST];
+	bool regs = handler->looks != KPL_LOOKS_NOWHERE || pr->handler[KPL_HANDLER_FAULT].run;
+
+	switch (pr->way) {
+	case KPL_WAY_ADDS:
+		return of_many ? kpl_hit_trace_many_adds : kpl_hit_trace_adds;
+	case KPL_WAY_BRIEF:
+		if (!regs)
+			return of_many ? kpl_hit_trace_many_plain : kpl_hit_trace_plain;
+		return of_many ? kpl_hit_trace_many : kpl_hit_trace_call;
+	case KPL_WAY_LOOK:
+		return of_many ? kpl_hit_trace_many : kpl_hit_trace_all;
+	case KPL_WAY_AROUND:
+		break;
+	}
+	return of_many ? kpl_hit_trace_many : kpl_hit_trace_around;
 }
 
-static void kpl_hit_traces_any(unsigned long ip, unsigned long parent, struct ftrace_ops *ops,
-			       struct ftrace_regs *fregs)
+void kpl_hit_choose(struct kpl_trace *t)
 {
-	kpl_hit_traces(container_of(ops, struct kpl_trace, ops), ip, fregs, false);
+	const struct kpl_probe *pr = list_first_entry(&t->probes, struct kpl_probe, in_list);
+
+	t->ops.func = kpl_hit_trace_for(pr, t->mask);
+	list_for_each_entry(pr, &t->probes, in_list)
+		if (t->mask && t->ops.func != kpl_hit_trace_for(pr, true))
+			t->ops.func = kpl_hit_trace_many;
 }
 
-ftrace_func_t kpl_hit_traces_for(struct kpl_probe *const *prs, u32 nr)
+bool kpl_hit_fits(const struct kpl_trace *t, const struct kpl_probe *pr)
 {
-	u32 i;
+	ftrace_func_t hit = kpl_hit_trace_for(pr, t->mask);
 
-	for (i = 0; i < nr; i++)
-		if (kpl_hit_trace_for(prs[i]) != kpl_hit_trace_plain)
-			return kpl_hit_traces_any;
-	return kpl_hit_traces_plain;
+	return t->ops.func == hit && hit != kpl_hit_trace_many;
 }
 #endif

@@ -7,6 +7,7 @@
 
 #include "compat.h"
 #include "kind.h"
+#include "trace.h"
 
 int kpl_hit_pre(struct kprobe *kp, struct pt_regs *regs);
 int kpl_hit_pre_move(struct kprobe *kp, struct pt_regs *regs);
@@ -18,11 +19,12 @@ int kpl_hit_nothing(struct kprobe *kp, struct pt_regs *regs);
 
 #ifdef KPL_TRACES
 /*
- * What a trace of one probe, or of many, calls, with preemption on or off: it
- * prepares no more than their handlers look at.
+ * Chooses what a trace calls, with preemption on or off, for the probes that it
+ * is made for: it prepares no more than their handlers look at.
  */
-ftrace_func_t kpl_hit_trace_for(const struct kpl_probe *pr);
-ftrace_func_t kpl_hit_traces_for(struct kpl_probe *const *prs, u32 nr);
+void kpl_hit_choose(struct kpl_trace *t);
+/* Whether that is for this probe, too; the others are found by `first`. */
+bool kpl_hit_fits(const struct kpl_trace *t, const struct kpl_probe *pr);
 #endif
 
 #endif

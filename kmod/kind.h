@@ -12,6 +12,14 @@
 #define KPL_HANDLERS	3	/* of a probe, in the order of kpl_attach.prog */
 #define KPL_HANDLER_FAULT	2	/* of a kprobe */
 
+/* What a hit at an ftrace probe takes. */
+enum kpl_way {
+	KPL_WAY_ADDS,		/* its handler is expanded */
+	KPL_WAY_BRIEF,		/* that does not look at all of the hit */
+	KPL_WAY_LOOK,
+	KPL_WAY_AROUND,		/* not a pre handler alone, or one with a `when`, or that reads the ip */
+};
+
 struct kpl_probe {
 	struct kretprobe rp;	/* first: what a hit brings is the probe; a kprobe is its rp.kp */
 
@@ -21,21 +29,21 @@ struct kpl_probe {
 	struct kpl_when when;
 
 	/* An ftrace probe's. */
-	bool around;		/* not a pre handler alone, or one with a `when`, or that reads the ip */
-	struct kpl_trace *trace;
+	enum kpl_way way;
 	struct kpl_probe *same;	/* the next armed one at this function in the same trace */
+	struct kpl_trace *trace;
 	unsigned long site;	/* where ftrace calls from */
-	u32 trace_at;		/* place in the trace's list, or that of `direct` */
+	struct list_head in_list;	/* of the trace's; or of all tracepoints' */
 	bool armed;		/* hits find it */
 	bool gone;		/* with the code that it stood in */
 
 	/* A return probe's by direct calls; `site` and `gone`, too. */
 	struct kpl_direct *direct;
+	u32 direct_at;		/* place in its list */
 	u32 stack_args;		/* words of arguments that lie on the stack */
 	enum kpl_why why;	/* not by direct calls, but a kretprobe */
-	/* A tracepoint's; it has the two above, too. */
+	/* A tracepoint's; it has `armed`, `gone` and `in_list`, too. */
 	void *hit;		/* what the tracepoint calls */
-	struct list_head in_list;
 
 	/* A clock's, a counter's or a watchpoint's. */
 	struct kpl_events *events;

@@ -15,6 +15,7 @@
 #include <linux/slab.h>
 #include <linux/tracepoint.h>
 
+#include "core/args.h"
 #include "area.h"
 #include "change.h"
 #include "direct.h"
@@ -236,9 +237,10 @@ static void kpl_reader_look(struct work_struct *work)
 /* Locked.  The first call counts as the opener's word. */
 int kpl_title(struct kpl_session *s, struct kpl_title *arg)
 {
-	if (arg->reserved || arg->dead_man > KPL_MAX_DEAD_MAN ||
-	    strnlen(arg->name, KPL_TITLE_SIZE) == KPL_TITLE_SIZE)
-		return -EINVAL;
+	int err = kpl_check_title(arg);
+
+	if (err)
+		return err;
 	kpl_log_name(s, arg->name);
 	WRITE_ONCE(s->heard, jiffies);
 	WRITE_ONCE(s->dead_man, arg->dead_man);

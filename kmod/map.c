@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /* Maps as user space sees them: created, mapped, cleared, accessed.  Process context. */
-#include <linux/math64.h>
 #include <linux/mm.h>
 #include <linux/random.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
 #include "core/agg.h"
+#include "core/args.h"
 #include "area.h"
 #include "guard.h"
 #include "map.h"
@@ -20,36 +20,6 @@ struct kpl_map *kpl_map_get(struct kpl_session *s, u32 id)
 }
 
 /* ----------------------------------------------------------------- creation */
-
-static int kpl_map_check_steps(const struct kpl_map_create *arg)
-{
-	u64 steps;
-
-	if (arg->kind == KPL_MAP_HASH || kpl_agg_descs[arg->kind].slots != KPL_SLOTS_STEPS)
-		return arg->lo || arg->hi || arg->step ? -EINVAL : 0;
-	if (arg->step <= 0 || arg->hi <= arg->lo)
-		return -EINVAL;
-	steps = div64_u64((u64)arg->hi - (u64)arg->lo, arg->step);
-	if (!steps)
-		return -EINVAL;
-	return steps <= KPL_MAX_HIST_SLOTS - 2 ? 0 : -E2BIG;
-}
-
-static int kpl_map_check(const struct kpl_map_create *arg)
-{
-	bool hash = arg->kind == KPL_MAP_HASH;
-
-	if (arg->kind >= KPL_MAP_KINDS || arg->key_size % 8 || arg->value_size % 8)
-		return -EINVAL;
-	if (hash ? !arg->key_size || !arg->value_size : arg->value_size)
-		return -EINVAL;
-	if (arg->key_string > arg->key_size / 8 || arg->reserved)
-		return -EINVAL;
-	if (arg->key_size > KPL_MAX_KEY || arg->value_size > KPL_MAX_VALUE ||
-	    arg->max_entries > KPL_MAX_ENTRIES)
-		return -E2BIG;
-	return kpl_map_check_steps(arg);
-}
 
 static void kpl_map_init(struct kpl_map *map, const struct kpl_map_create *arg)
 {
@@ -134,7 +104,7 @@ static void kpl_map_describe(const struct kpl_map *map, struct kpl_map_create *a
 int kpl_map_create(struct kpl_session *s, struct kpl_map_create *arg)
 {
 	struct kpl_map *map;
-	int err = kpl_map_check(arg);
+	int err = kpl_check_map_create(arg);
 
 	if (err)
 		return err;
@@ -363,9 +333,7 @@ int kpl_map_op(struct kpl_session *s, struct kpl_map_op *arg)
 	struct kpl_map_pair p;
 	int err;
 
-	if (arg->op > KPL_MAP_NEXT || (arg->op != KPL_MAP_NEXT && arg->cursor))
-		return -EINVAL;
-	err = kpl_map_sizes(s, arg->id, &p);
+	err = kpl_check_map_op(arg) ?: kpl_map_sizes(s, arg->id, &p);
 	if (err)
 		return err;
 	p.key = kvzalloc(p.key_size + p.value_size, KPL_GFP);

@@ -8,6 +8,7 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
+#include "core/args.h"
 #include "area.h"
 #include "change.h"
 #include "group.h"
@@ -16,12 +17,6 @@
 #include "overload.h"
 #include "place.h"
 #include "probe.h"
-
-#define KPL_WHEN_ALL \
-	(KPL_WHEN_PID | KPL_WHEN_TID | KPL_WHEN_COMM | KPL_WHEN_CPU | KPL_WHEN_CGROUP | \
-	 KPL_WHEN_OTHERS)
-/* Taken by all kinds of probes. */
-#define KPL_ATTACH_F_ALL	(KPL_ATTACH_F_DISABLED | KPL_ATTACH_F_OPTIONAL)
 
 /* ------------------------------------------------------------ one after one */
 
@@ -121,23 +116,22 @@ static struct kpl_probe *kpl_probe_create(struct kpl_session *s, const struct kp
 {
 	const struct kpl_prog *progs[KPL_HANDLERS];
 	const struct kpl_probe_ops *ops = kpl_probe_kind(a->kind);
+	struct kpl_attach_rules rules;
 	struct kpl_probe *pr;
 	u32 i, returns;
 	int err;
 
-	if (!ops || a->when.mask & ~KPL_WHEN_ALL)
+	if (!ops)
 		return ERR_PTR(-EINVAL);
-	if (a->flags & ~(KPL_ATTACH_F_ALL | ops->flags))
-		return ERR_PTR(-EINVAL);
-	if (a->stack_args && a->kind != KPL_PROBE_DIRECT)
-		return ERR_PTR(-EINVAL);
-	if (a->maxactive > ops->maxactive)
-		return ERR_PTR(ops->maxactive ? -E2BIG : -EINVAL);
-	if (!ops->takes_event && (a->period || a->event || a->len))
-		return ERR_PTR(-EINVAL);
-	if (!ops->takes_file && (a->semaphore || a->fd))
-		return ERR_PTR(-EINVAL);
-	err = kpl_probe_progs(s, ops, a, progs) ?:
+	rules = (struct kpl_attach_rules) {
+		.flags = ops->flags,
+		.maxactive = ops->maxactive,
+		.stack_args = a->kind == KPL_PROBE_DIRECT,
+		.takes_event = ops->takes_event,
+		.takes_file = ops->takes_file,
+	};
+	err = kpl_check_attach(a, &rules) ?:
+	      kpl_probe_progs(s, ops, a, progs) ?:
 	      kpl_probe_changes(s, ops, a, progs, &returns);
 	if (err)
 		return ERR_PTR(err);
@@ -334,10 +328,9 @@ int kpl_attach(struct kpl_session *s, struct kpl_attach_batch *arg)
 	int err;
 
 	arg->failed = 0;
-	if (!arg->nr)
-		return -EINVAL;
-	if (arg->nr > KPL_MAX_PROBES)
-		return -E2BIG;
+	err = kpl_check_attach_batch(arg);
+	if (err)
+		return err;
 	list = kpl_copy_in(arg->probes, arg->nr, sizeof(*list));
 	if (IS_ERR(list))
 		return PTR_ERR(list);
@@ -426,12 +419,10 @@ static int kpl_control_listed(struct kpl_session *s, const u32 *ids, const struc
 int kpl_control(struct kpl_session *s, struct kpl_control *arg)
 {
 	u32 *ids;
-	int err;
+	int err = kpl_check_control(arg);
 
-	if (!arg->nr || arg->op > KPL_CTL_DETACH)
-		return -EINVAL;
-	if (arg->nr > KPL_MAX_PROBES)
-		return -E2BIG;
+	if (err)
+		return err;
 	err = arg->op == KPL_CTL_ENABLE ? kpl_probing_allowed() : 0;
 	if (err)
 		return err;

@@ -9,6 +9,7 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
+#include "core/args.h"
 #include "area.h"
 #include "change.h"
 #include "compat.h"
@@ -144,6 +145,37 @@ static void kpl_choose_helpers(struct kpl_session *s, struct kpl_loading *l)
 	}
 }
 
+static bool kpl_is_move(const struct bpf_insn *insn, u32 reg)
+{
+	return insn->code == (BPF_ALU64 | BPF_MOV | BPF_K) && insn->dst_reg == reg;
+}
+
+/*
+ * What the compiler makes of `count:add(n)` and nothing else; in other words,
+ * it is a program like any other.
+ */
+static struct kpl_adds kpl_adds_of(struct kpl_session *s, const struct kpl_loading *l)
+{
+	static const u32 call = 4, end = 7;	/* a map's address has two places */
+	const struct bpf_insn *insn = l->insns;
+	struct kpl_agg *agg;
+	s32 map;
+	u32 at;
+
+	if (l->arg->nr_insns != end || insn[0].code != (BPF_LD | BPF_IMM | BPF_DW) ||
+	    !kpl_is_move(&insn[2], BPF_REG_3) || !kpl_is_move(&insn[3], BPF_REG_4) ||
+	    !kpl_is_move(&insn[5], BPF_REG_0) || insn[5].imm ||
+	    insn[6].code != (BPF_JMP | BPF_EXIT))
+		return (struct kpl_adds) {};
+	map = kpl_agg_of_call(&l->v, call, &at);
+	if (map < 0)
+		return (struct kpl_adds) {};
+	agg = &kpl_map_get(s, map)->agg;
+	if (kpl_agg_helper(agg) != KPL_H_ADD_NUMBER)
+		return (struct kpl_adds) {};
+	return (struct kpl_adds) { &agg->cpu->value, insn[3].imm };
+}
+
 static bool kpl_wants_places(const struct kpl_prog_load *arg)
 {
 	return arg->flags & KPL_PROG_F_PLACES;
@@ -231,6 +263,7 @@ static struct kpl_prog *kpl_prog_make(struct kpl_session *s, struct kpl_loading 
 	memcpy(prog->targets, l->v.targets, sizeof(prog->targets));
 	prog->reads_ip = l->v.regs_read & KPL_TRACE_REG(ip);
 	prog->looks = l->v.looks;
+	prog->adds = kpl_adds_of(s, l);
 	prog->sites = kpl_sites_alloc(prog->kind, prog->nr_insns, prog->looks);
 	if (!prog->sites) {
 		kpl_prog_free(s, prog);
@@ -250,19 +283,6 @@ static struct kpl_prog *kpl_prog_make(struct kpl_session *s, struct kpl_loading 
 		l->code = NULL;
 	}
 	return prog;
-}
-
-static int kpl_prog_check(const struct kpl_prog_load *arg)
-{
-	if (arg->flags & ~(KPL_PROG_F_INTERPRET | KPL_PROG_F_PLACES) || arg->reserved)
-		return -EINVAL;
-	if (arg->kind >= KPL_PROG_KINDS)
-		return -EINVAL;
-	if (arg->nr_insns > KPL_MAX_INSNS || arg->nr_labels > KPL_MAX_LABELS ||
-	    arg->scratch_size > KPL_MAX_SCRATCH || arg->data_size > KPL_MAX_DATA ||
-	    arg->budget > KPL_MAX_BUDGET)
-		return -E2BIG;
-	return arg->nr_insns ? 0 : -EINVAL;
 }
 
 static int kpl_prog_publish(struct kpl_session *s, struct kpl_loading *l, struct kpl_prog *prog)
@@ -309,7 +329,7 @@ int kpl_prog_load(struct kpl_session *s, struct kpl_prog_load *arg)
 
 	arg->reject = KPL_REJECT_NONE;
 	arg->reject_pc = 0;
-	err = kpl_prog_check(arg);
+	err = kpl_check_prog_load(arg);
 	if (err)
 		return err;
 	err = kpl_loading_copy(&l);

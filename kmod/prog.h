@@ -15,6 +15,12 @@ struct kpl_sites;
 /* Both engines: r0 of a run. */
 typedef u64 (*kpl_run_fn)(const void *hit, const struct bpf_insn *insns);
 
+/* What a program does that only adds a number to an aggregation without a key; `value` is NULL: it does more. */
+struct kpl_adds {
+	u64 *__percpu *value;		/* of the active bank */
+	u64 n;
+};
+
 struct kpl_prog {
 	kpl_run_fn run;
 	const struct bpf_insn *insns;
@@ -33,6 +39,7 @@ struct kpl_prog {
 	u64 targets[KPL_MAX_TARGETS];
 	u64 regs_read;			/* as in struct kpl_verify */
 	enum kpl_looks looks;
+	struct kpl_adds adds;
 	DECLARE_BITMAP(maps, KPL_MAX_MAPS);	/* that its code names, by id */
 	u64 charged;
 };
@@ -44,6 +51,7 @@ struct kpl_handler {
 	const struct kpl_prog *prog;
 	struct kpl_origin *origin;	/* its probe's, which its time is put to */
 	enum kpl_looks looks;
+	struct kpl_adds adds;
 };
 
 static inline struct kpl_handler kpl_handler_of(const struct kpl_prog *prog,
@@ -51,7 +59,8 @@ static inline struct kpl_handler kpl_handler_of(const struct kpl_prog *prog,
 {
 	if (!prog)
 		return (struct kpl_handler) {};
-	return (struct kpl_handler) { prog->run, prog->insns, prog, origin, prog->looks };
+	return (struct kpl_handler) { prog->run, prog->insns, prog, origin, prog->looks,
+				      prog->adds };
 }
 
 static __always_inline u64 kpl_handler_call(const struct kpl_handler *handler, struct kpl_hit *hit)

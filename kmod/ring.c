@@ -11,6 +11,7 @@
 #include <linux/slab.h>
 #include <linux/timekeeping.h>
 
+#include "core/args.h"
 #include "area.h"
 #include "guard.h"
 #include "ring.h"
@@ -288,12 +289,10 @@ static int kpl_rings_alloc(struct kpl_session *s, u32 size)
 /* Programs that emit are loaded afterwards: none can look for a ring before. */
 int kpl_ring_setup(struct kpl_session *s, struct kpl_ring_setup *arg)
 {
-	int err;
+	int err = kpl_check_ring_setup(arg, PAGE_SIZE);
 
-	if (arg->size < PAGE_SIZE || !is_power_of_2(arg->size))
-		return -EINVAL;
-	if (arg->size > KPL_MAX_RING)
-		return -E2BIG;
+	if (err)
+		return err;
 	if (s->rings)
 		return -EBUSY;
 	err = kpl_charge(s, kpl_rings_memory(arg->size));

@@ -81,7 +81,7 @@ static bool kpl_memory_there(u64 bytes)
 	return spare > 0 && bytes / PAGE_SIZE < spare;
 }
 
-int kpl_charge(struct kpl_session *s, u64 bytes)
+int kpl_charge_shared(u64 bytes)
 {
 	s64 held = atomic64_read(&kpl_held);
 	u64 limit = kpl_memory_limit();
@@ -90,17 +90,30 @@ int kpl_charge(struct kpl_session *s, u64 bytes)
 		if (held > limit || bytes > limit - held)
 			return -EDQUOT;
 	} while (!atomic64_try_cmpxchg(&kpl_held, &held, held + bytes));
-	atomic64_add(bytes, &s->memory);
 	if (kpl_memory_there(bytes))
 		return 0;
-	kpl_uncharge(s, bytes);
+	kpl_uncharge_shared(bytes);
 	return -ENOMEM;
+}
+
+void kpl_uncharge_shared(u64 bytes)
+{
+	atomic64_sub(bytes, &kpl_held);
+}
+
+int kpl_charge(struct kpl_session *s, u64 bytes)
+{
+	int err = kpl_charge_shared(bytes);
+
+	if (!err)
+		atomic64_add(bytes, &s->memory);
+	return err;
 }
 
 void kpl_uncharge(struct kpl_session *s, u64 bytes)
 {
 	atomic64_sub(bytes, &s->memory);
-	atomic64_sub(bytes, &kpl_held);
+	kpl_uncharge_shared(bytes);
 }
 
 /* ------------------------------------------------------------------- others */

@@ -112,6 +112,9 @@ void *kpl_copy_in(u64 user, u32 nr, size_t size);
  */
 int kpl_charge(struct kpl_session *s, u64 bytes);
 void kpl_uncharge(struct kpl_session *s, u64 bytes);
+/* What may outlive the session that it was made for is not put to any. */
+int kpl_charge_shared(u64 bytes);
+void kpl_uncharge_shared(u64 bytes);
 u64 kpl_memory_held(void);	/* by all sessions */
 u64 kpl_memory_limit(void);
 

@@ -33,15 +33,26 @@ static __always_inline u64 kpl_mix(u64 a, u64 b)
 	return (u64)product ^ (u64)(product >> 64);
 }
 
-/* Seeded: who chooses keys can't choose collisions.  Never 0 in the upper half. */
+/* A step for each word; begins with the seed: who chooses keys can't choose collisions. */
+static __always_inline u64 kpl_hash_step(u64 hash, u64 word)
+{
+	return kpl_mix(hash ^ word, 0x9e3779b97f4a7c15ull);
+}
+
+/* Never 0 in the upper half. */
+static __always_inline u64 kpl_hash_end(u64 hash)
+{
+	return hash >> 32 ? hash : hash | 1ull << 32;
+}
+
 static __always_inline u64 kpl_key_hash(const struct kpl_shape *shape, const u64 *key, u32 words)
 {
 	u64 hash = shape->seed;
 	u32 i;
 
 	for (i = 0; i < words; i++)
-		hash = kpl_mix(hash ^ key[i], 0x9e3779b97f4a7c15ull);
-	return hash >> 32 ? hash : hash | 1ull << 32;
+		hash = kpl_hash_step(hash, key[i]);
+	return kpl_hash_end(hash);
 }
 
 /* The word with the length is among them: of equal keys, both have that many. */

@@ -43,6 +43,19 @@ static void kpl_hit_tracepoint_plain(void *data)
 		kpl_run_begun(pr, ctx, KPL_SIDE_FIRST);
 }
 
+static void kpl_hit_tracepoint_adds(void *data)
+{
+	const struct kpl_probe *pr = data;
+	struct kpl_ctx *ctx = kpl_ctx_here();
+
+	if (kpl_over(pr))
+		return;
+	if (unlikely(ctx->origin))
+		kpl_count(&pr->origin, KPL_SIDE_FIRST, KPL_C_MISSED);
+	else
+		kpl_add(pr, ctx, KPL_SIDE_FIRST);
+}
+
 static __always_inline void kpl_hit_tracepoint(const struct kpl_probe *pr, const u64 *values)
 {
 	struct kpl_ctx *ctx = kpl_ctx_here();
@@ -107,9 +120,10 @@ static void *kpl_tracepoint_hit(const struct kpl_probe *pr, u32 nr)
 	};
 	void *hit = nr < ARRAY_SIZE(hits) ? hits[nr] : NULL;
 
-	if (hit && !pr->when.mask && pr->handler[KPL_SIDE_FIRST].looks == KPL_LOOKS_NOWHERE)
-		return kpl_hit_tracepoint_plain;
-	return hit;
+	if (!hit || pr->when.mask || pr->handler[KPL_SIDE_FIRST].looks != KPL_LOOKS_NOWHERE)
+		return hit;
+	return pr->handler[KPL_SIDE_FIRST].adds.value ? kpl_hit_tracepoint_adds :
+							kpl_hit_tracepoint_plain;
 }
 
 /* ------------------------------------------------------------------- modules */

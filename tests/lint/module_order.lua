@@ -26,7 +26,7 @@ local order = {
   "trace table handle",
   "hit call uhit",
   "stats sites",
-  "common",
+  "common traces",
   "kprobe",
   "kretprobe ftrace tracepoint event uprobe",
   "direct watch test_kind",

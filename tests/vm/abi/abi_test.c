@@ -95,6 +95,7 @@ int main(int argc, char **argv)
 	failed += run_group(probe_tests, only, &ran);
 	failed += run_group(source_tests, only, &ran);
 	failed += run_group(trace_tests, only, &ran);
+	failed += run_group(share_tests, only, &ran);
 	failed += run_group(data_tests, only, &ran);
 	failed += run_group(helper_tests, only, &ran);
 	failed += run_group(native_tests, only, &ran);

@@ -124,7 +124,7 @@ struct test {
 	void (*run)(void);
 };
 
-extern const struct test session_tests[], rights_tests[], probe_tests[], source_tests[], trace_tests[], data_tests[], helper_tests[],
+extern const struct test session_tests[], rights_tests[], probe_tests[], source_tests[], trace_tests[], share_tests[], data_tests[], helper_tests[],
 	native_tests[], free_tests[], together_tests[], direct_tests[], change_tests[];
 
 #endif

@@ -87,3 +87,15 @@ run kprobe-lua -v off.lua
 echo Y > /sys/module/kprobe_lua/parameters/direct
 status 0
 err '^kretprobe, not direct: kpl_target:kpl_t_outer: direct calls are switched off'
+
+# no more than the kernel bears; what has gone counts no more
+most=$(cat /sys/module/kprobe_lua/parameters/direct_max)
+echo 4 > /sys/module/kprobe_lua/parameters/direct_max
+for time in first second; do
+    run kprobe-lua -v signatures.lua
+    status 0
+    line 'wrong	0'
+    err 'armed in .*: 4 by direct calls, 7 by kretprobe$'
+    err '^kretprobe, not direct: kpl_target:kpl_t_.* and 4 more: this kernel loses memory for each direct call beyond 8,192'
+done
+echo "$most" > /sys/module/kprobe_lua/parameters/direct_max
