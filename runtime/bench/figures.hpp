@@ -20,6 +20,7 @@ enum class Load {
     Syscall,  // getpgid()
     Rename,   // prctl(PR_SET_NAME)
     Program,  // a function of this program
+    Mark,     // a mark of this program
     Fault,    // a page is touched for the first time
     Spin,     // the module's function; what hits is a clock or a counter
 };

@@ -1,42 +1,71 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Runs in the VM: what each job adds to one read(2) of one byte, measured against its own boot's base.
-# usage: hits.sh KPROBE_LUA READS MODULE JOB…     without the jobs of MODULE by hand, if it is -
-kprobe_lua=$1 reads=$2 module=$3
-shift 3
+# usage: hits.sh KPROBE_LUA READS MODULE PEERS JOB…     without the jobs of MODULE by hand, if it is -, and without those
+#                                                       of PEERS, the directory that bench_ebpf was built in, likewise
+kprobe_lua=$1 reads=$2 module=$3 peers=$4
+shift 4
 calls=40000
+case $reads in */*) PATH=$PATH:${reads%/*} ;; esac # of the job that probes it
 
-row() { awk -v name="$1" -v with="$2" -v base="$base" 'BEGIN { printf "%-26s %6.0f\n", name, with - base }'; }
+row() { awk -v name="$1" -v with="$2" -v base="$base" 'BEGIN { printf "%-34s %6.0f\n", name, with - base }'; }
 
-# A machine that has just booted is not idle yet.
-sleep 5
-: > /tmp/err
-base=$("$reads" $calls)
-echo "release $(uname -r)"
-echo "base $base"
-[ "$module" = - ] || for job in ftrace empty count offset post return latency; do
-    insmod "$module" job=$job
-    sleep 1
-    row "by-hand-$job" "$("$reads" $calls)"
-    rmmod "$(basename "$module" .ko)"
-done
-for job in "$@"; do
-    "$kprobe_lua" -v --buffer 32M "$job" > /tmp/out 2> /tmp/err &
+# job NAME COMMAND…: what it adds to a read once it says "armed". A consumer that sleeps costs nothing: what the producing
+# side costs by itself.
+job() {
+    name=$1
+    shift
+    : > /tmp/out
+    : > /tmp/err
+    "$@" > /tmp/out 2> /tmp/err &
     pid=$!
     tries=0
-    until grep -q armed /tmp/err; do
+    until cat /tmp/out /tmp/err | grep -q armed; do
         tries=$((tries + 1))
-        if [ $tries = 200 ] || ! kill -0 $pid 2> /dev/null; then cat /tmp/err; exit 1; fi
+        if [ $tries = 300 ] || ! kill -0 $pid 2> /dev/null; then cat /tmp/out /tmp/err; return 1; fi
         sleep 0.1
     done
     sleep 1
-    # A consumer that sleeps costs nothing: what the producing side costs by itself.
-    case $job in *-produced.lua) kill -STOP $pid ;; esac
+    case $name in *produced) kill -STOP $pid ;; esac
     with=$("$reads" $calls)
     kill -CONT $pid
     kill -INT $pid
     wait $pid
-    row "$(basename "$job" .lua)" "$with"
+    row "$name" "$with"
+}
+
+# A machine that has just booted is not idle yet.
+sleep 5
+base=$("$reads" $calls)
+echo "release $(uname -r)"
+echo "base $base"
+place=$("$kprobe_lua" -f json -l 'usdt:bench_reads:*:read' |
+    awk 'match($0, /"address":"?[0-9a-fx]+/) { text = substr($0, RSTART, RLENGTH); sub(/.*[":]/, "", text); print text }')
+[ "$module" = - ] || for by_hand in ftrace empty count offset post return latency uprobe; do
+    insmod "$module" job=$by_hand "file=$(command -v bench_reads)" "place=$place"
+    sleep 1
+    row "by-hand-$by_hand" "$("$reads" $calls)"
+    rmmod "$(basename "$module" .ko)"
+done
+[ "$peers" = - ] || for program in $("$peers/bench_ebpf" "$peers/jobs.bpf.o"); do
+    # kprobe__eight_probes: ebpf-kprobe-eight-probes
+    job "ebpf-$(echo "$program" | sed 's/__*/-/g')" "$peers/bench_ebpf" "$peers/jobs.bpf.o" "$program" "$(command -v bench_reads)" "$place" ||
+        echo "# the kernel has no $program"
+done
+[ "$peers" = - ] || ! command -v bpftrace > /dev/null || sed "/^#/d; s|READS|$reads|" "${0%/*}/peers/bpftrace.txt" | while read -r name program; do
+    # It has no word for "armed": its interval comes once the others are.
+    job "bpftrace-$name" bpftrace -B line -e "$program interval:s:1 { printf(\"armed\\n\"); }" < /dev/null ||
+        echo "# bpftrace can't do $name"
+done
+for script in "$@"; do
+    other=
+    case $script in */two-sessions.lua) # the other one
+        "$kprobe_lua" -v "$script" > /tmp/other 2>&1 &
+        other=$!
+        until grep -q armed /tmp/other; do sleep 0.1; done ;;
+    esac
+    job "$(basename "$script" .lua)" "$kprobe_lua" -v --buffer 32M "$script" || exit 1
+    [ -z "$other" ] || { kill -INT $other && wait $other; }
     # A figure that was had by losing events is none.
     if grep -E '^events:.* [1-9][0-9]* lost|[1-9][0-9]* (stopped|missed)' /tmp/err; then exit 1; fi
 done

@@ -11,8 +11,8 @@ status 0
 quiet_err
 lines 1 '^\{"type":"bench_machine","data":\{"kernel":"Linux '
 lines 5 '^\{"type":"bench_recorded","data":\{"machine":".*","source":"Documentation/.*","ns":\{"k":[0-9]+'
-lines 22 '^\{"type":"bench",'
-lines 22 '^\{"type":"bench",.*("ns":\{"median":[0-9.]*[1-9][0-9.]*,"low":.*"hits":[1-9].*"why":null|"ns":null,.*"why":"[^"])'
+lines 23 '^\{"type":"bench",'
+lines 23 '^\{"type":"bench",.*("ns":\{"median":[0-9.]*[1-9][0-9.]*,"low":.*"hits":[1-9].*"why":null|"ns":null,.*"why":"[^"])'
 for probe in k r kr; do
     out "\"probe\":\"$probe\",.*\"ns\":\{\"median\":"
 done
