@@ -46,14 +46,31 @@ run kprobe-lua -c "luajit $jobs/swap.lua" swapin --comm luajit
 status 0
 has_header swapin
 out '^luajit +[0-9]+ +256$'
-swapoff /dev/zram0
 
-# The kernel tells its console of whom it kills, with a trace that is no fault.
+# More than the machine has, and more than a cgroup may have. Empty pages take no room in this swap.
+swapoff /dev/zram0
+echo 1 > /sys/block/zram0/reset
+echo 96M > /sys/block/zram0/disksize && mkswap /dev/zram0 > /dev/null && swapon /dev/zram0 || fail "no swap"
+free=$(awk '$1 == "MemAvailable:" { print int($2 / 1024) }' /proc/meminfo)
+mkdir full && mount -t tmpfs -o size=100% none full && fallocate -l $((free - 48))M full/file || fail "no memory is taken"
+run kprobe-lua -c "luajit $jobs/eat.lua 80" drsnoop --comm luajit
+umount full
+status 0
+has_header drsnoop
+out '^luajit +[0-9]+ +[0-9.]+ +[1-9][0-9]* +[0-9] machine$'
 mkdir -p /sys/fs/cgroup/small
 echo +memory > /sys/fs/cgroup/cgroup.subtree_control 2> /dev/null
 if echo 16M > /sys/fs/cgroup/small/memory.max; then
+    run kprobe-lua -c "echo 0 > /sys/fs/cgroup/small/cgroup.procs; luajit $jobs/eat.lua 48" drsnoop --comm luajit
+    status 0
+    out '^luajit +[0-9]+ +[0-9.]+ +[1-9][0-9]* +[0-9] cgroup$'
+fi
+swapoff /dev/zram0
+
+# The kernel tells its console of whom it kills, with a trace that is no fault.
+if [ -e /sys/fs/cgroup/small/memory.max ]; then
     dmesg -n 1
-    run kprobe-lua -c "echo 0 > /sys/fs/cgroup/small/cgroup.procs; luajit $jobs/eat.lua" oomkill
+    run kprobe-lua -c "echo 0 > /sys/fs/cgroup/small/cgroup.procs; luajit $jobs/eat.lua 64" oomkill
     dmesg -n 7
     status 0
     has_header oomkill

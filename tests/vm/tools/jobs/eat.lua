@@ -1,5 +1,7 @@
 -- SPDX-License-Identifier: MIT
--- Fills 64 MiB.
+-- usage: eat.lua MIB
+-- Takes so much memory, and leaves its pages empty.
 local ffi, C = require "ffi", require "libc"
-local at = ffi.cast("char *", C.mmap(nil, 2 ^ 26, 3, 0x22, -1, 0))
-for i = 0, 2 ^ 26 - 1, 4096 do at[i] = 1 end
+local size = tonumber(arg[1]) * 2 ^ 20
+local at = ffi.cast("char *", C.mmap(nil, size, 3, 0x22, -1, 0))
+for i = 0, size - 1, 4096 do at[i] = 0 end
