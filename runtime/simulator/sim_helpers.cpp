@@ -278,7 +278,7 @@ HELPER_FN(rec_begin, hit, event, fixed, tail, ) {
         sim().lost++;
         return 0;
     }
-    sim().pending_.emplace();
+    sim().pending_.emplace(Simulator::Pending{});
     auto& record = *sim().pending_;
     record.event = static_cast<uint32_t>(event);
     record.fixed = fixed;

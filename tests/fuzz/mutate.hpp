@@ -16,13 +16,13 @@ class Mutator {
 
     // A program of the corpus with a few changes; its options (kind, sizes, maps) come with it.
     rows::Row next();
+    void change(rows::Row& row);  // once
 
   private:
     size_t below(size_t n) { return n ? random_() % n : 0; }
     bool one_in(size_t n) { return below(n) == 0; }
     const rows::Row& any_row() { return corpus_[below(corpus_.size())]; }
 
-    void change(rows::Row& row);
     void change_field(bpf_insn& insn);
     void change_label(rows::Row& row);
     void insert(rows::Row& row, size_t at, const std::vector<bpf_insn>& insns);

@@ -12,6 +12,7 @@ struct sample {
 	char name[80];		/* where it comes from; ends with NUL */
 	u32 nr_insns, nr_labels, nr_maps;
 	u32 kind, data_size, scratch_size, budget, max_record;
+	u32 rights;		/* KPL_RIGHT_* */
 };
 
 #endif

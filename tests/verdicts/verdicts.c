@@ -5,6 +5,7 @@
  * built by several compilers; what they print must be the same.
  *
  *   verdicts < SAMPLES
+ *   verdicts --reasons	why the verifier refuses, a line each
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,6 +63,24 @@ static u64 run(const struct sample *s, const struct bpf_insn *code)
 	return hash(hash(hash(1, &r0, sizeof(r0)), data, s->data_size), scratch, s->scratch_size);
 }
 
+/* What is known of each instruction; less room than they take is refused. */
+static u64 told(struct kpl_verify *v, struct bpf_insn *code, u32 nr)
+{
+	u32 *places = calloc(v->nr_insns, sizeof(*places)), place;
+	u64 all = 1;
+
+	kpl_rewrite(v, code, nr, &nr, places);
+	for (u32 pc = 0; pc < v->nr_insns; pc++) {
+		u32 facts[] = { places[pc], kpl_insn_cost(v, pc), (u32)kpl_agg_of_call(v, pc, &place), place };
+
+		all = hash(all, facts, sizeof(facts));
+	}
+	free(places);
+	if (kpl_rewrite(v, code, nr - 1, &nr, NULL))
+		printf("  in less room: -1, %s, at %u\n", kpl_reject_text(v->reject), v->reject_pc);
+	return all;
+}
+
 static void judge(const struct sample *s, struct kpl_verify *v)
 {
 	u32 max = s->nr_insns < KPL_MAX_INSNS ? 4 * s->nr_insns + 1 : KPL_MAX_SLOTS, nr, id;
@@ -86,27 +105,45 @@ static void judge(const struct sample *s, struct kpl_verify *v)
 	       v->cost, v->fuel, v->stack_depth, v->has_loops, v->emits, v->looks,
 	       (unsigned long long)v->regs_read, nr, (unsigned long long)of_code,
 	       (unsigned long long)run(s, code));
+	printf("  instructions %llx\n", (unsigned long long)told(v, code, nr));
+	if (v->moved || v->regs_written)
+		printf("  moves %u to %u places, registers %llx\n", v->moved, v->nr_targets,
+		       (unsigned long long)hash(v->regs_written, v->targets, v->nr_targets * sizeof(*v->targets)));
 out:
 	free(code);
 	free(values);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	struct sample s;
 
+	for (u32 i = 1; argc > 1 && !strcmp(argv[1], "--reasons") && i < KPL_REJECT_END_; i++)
+		puts(kpl_reject_text(i));
+	if (argc > 1)
+		return 0;
 	while (fread(&s, sizeof(s), 1, stdin) == 1) {
 		struct bpf_insn *insns = items(s.nr_insns, sizeof(*insns));
 		struct kpl_label *labels = items(s.nr_labels, sizeof(*labels));
 		struct kpl_map_desc *maps = items(s.nr_maps, sizeof(*maps));
-		struct kpl_verify v = {
-			.insns = insns, .labels = labels, .maps = maps,
-			.nr_insns = s.nr_insns, .nr_labels = s.nr_labels, .nr_maps = s.nr_maps,
-			.kind = s.kind, .data_size = s.data_size, .scratch_size = s.scratch_size,
-			.budget = s.budget, .regs_size = 21 * 8, .max_record = s.max_record,
-			.ws = malloc(kpl_verify_ws_size(s.nr_insns)),
-		};
+		struct kpl_verify v;
 
+		/* What it is to fill in holds something else before. */
+		memset(&v, 0xa5, sizeof(v));
+		v.insns = insns;
+		v.labels = labels;
+		v.maps = maps;
+		v.nr_insns = s.nr_insns;
+		v.nr_labels = s.nr_labels;
+		v.nr_maps = s.nr_maps;
+		v.kind = s.kind;
+		v.data_size = s.data_size;
+		v.scratch_size = s.scratch_size;
+		v.budget = s.budget;
+		v.regs_size = 21 * 8;
+		v.max_record = s.max_record;
+		v.ws = malloc(kpl_verify_ws_size(s.nr_insns));
+		kpl_verify_rights(&v, s.rights, 0x7fbf, 1ull << 10);	/* of x86-64 */
 		judge(&s, &v);
 		free(insns);
 		free(labels);

@@ -1,0 +1,162 @@
+-- SPDX-License-Identifier: MIT
+-- usage: luajit tests/mutation/mutate.lua BUILD [PATTERN]     from the top of the tree
+-- Deletes or weakens each rule of the verifier and the rewriter in turn, and compiles it with sanitizers. It is noticed
+-- if the data rows are judged otherwise than by the original, or a unit test fails. PATTERN: only mutants whose place
+-- matches. equivalent.txt has a line for each mutant that nothing can tell from the original, with the reason.
+io.stdout:setvbuf "line"
+local build, pattern = arg[1], arg[2]
+local kmod, tests, equivalent = "kmod", "tests", "tests/mutation/equivalent.txt"
+local rows = { "base", "memory", "calls", "edges", "change" }
+-- The interpreter wraps on purpose, the verifier nowhere.
+local cc = "cc -std=gnu11 -O0 -w -fno-strict-aliasing -I" .. kmod .. " -I" .. tests
+local checked = " -fsanitize=undefined,address -fno-sanitize-recover=all"
+local sources = { "verify", "verify_call", "verify_jump", "verify_mem", "verify_state", "rewrite" }
+local dir = io.popen("mktemp -d"):read "*l"
+local samples = dir .. "/samples"
+
+local function quiet(command) return os.execute(command .. " > /dev/null 2>&1") == 0 end
+
+local function lines_of(path)
+  local list = {}
+  for line in assert(io.open(path)):lines() do list[#list + 1] = line end
+  return list
+end
+
+-- Operators: from a line to lines that are weaker, each with what was done.
+local changes = {}
+
+local function each_match(line, find, replace, what)
+  local from = 1
+  while true do
+    local first, last = line:find(find, from)
+    if not first then return end
+    local piece = line:sub(first, last)
+    local with = type(replace) == "string" and replace or replace(piece)
+    changes[#changes + 1] = { line:sub(1, first - 1) .. with .. line:sub(last + 1), what }
+    from = last + 1
+  end
+end
+
+local operators = {
+  function(line) each_match(line, "kpl_refuse%b()", "0", "not refused") end,
+  function(line) each_match(line, "kpl_refuse_at%b()", "0", "not refused") end,
+  function(line) each_match(line, " || ", " && ", "or is and") end,
+  function(line) each_match(line, " && ", " || ", "and is or") end,
+  function(line) each_match(line, " >= ", " > ", "one less") end,
+  function(line) each_match(line, " > ", " >= ", "one more") end,
+  function(line) each_match(line, " <= ", " < ", "one less") end,
+  function(line) each_match(line, " < ", " <= ", "one more") end,
+  function(line) each_match(line, " %% 8", " %% 4", "half as aligned") end,
+  function(line) if line:find "^\treturn 0;" or line:find "^\t\t+return 0;" then each_match(line, "0;", "1;", "true") end end,
+  function(line)
+    if line:find "^\t+[%w_>%.%[%]*%-]+ [|&+%-]?= .*;$" or line:find "^\t+kpl_[%w_]+%b();$" or line:find "%+%+;$" then
+      changes[#changes + 1] = { line:match "^\t+" .. ";", "deleted" }
+    end
+  end,
+}
+
+-- Where code is: not in comments, tables, declarations.
+local function mutants_of(name)
+  local list, lines = {}, lines_of(kmod .. "/core/" .. name .. ".c")
+  local inside, comment = false, false
+  for number, line in ipairs(lines) do
+    if line:find "^{" then inside = true elseif line:find "^}" then inside = false end
+    local starts = line:find "^%s*/%*"
+    comment = comment or starts
+    if inside and not comment then
+      changes = {}
+      for _, operator in ipairs(operators) do operator(line) end
+      for _, change in ipairs(changes) do
+        list[#list + 1] = { file = name, number = number, line = change[1], what = change[2], was = line:match "^%s*(.-)%s*$" }
+      end
+    end
+    if comment and line:find "%*/" then comment = false end
+  end
+  return list, lines
+end
+
+local function compile(source, object)
+  return quiet(("%s%s -I%s/core -c %s -o %s"):format(cc, source:find "interp" and " -fsanitize=address" or checked, kmod, source, object))
+end
+
+for i, name in ipairs(rows) do rows[i] = ("%s/data/verifier_%s.txt"):format(tests, name) end
+rows[#rows + 1] = tests .. "/data/engine_programs.txt"
+os.execute(("%s/tests/verdicts/verdict_samples 0 %s > %s"):format(build, table.concat(rows, " "), samples))
+
+local objects = {}
+for path in io.popen("ls " .. kmod .. "/core/*.c"):lines() do
+  local stem = path:match "([%w_]+)%.c$"
+  objects[stem] = dir .. "/" .. stem .. ".o"
+  assert(compile(path, objects[stem]), path)
+end
+assert(compile(tests .. "/verdicts/verdicts.c", dir .. "/verdicts.o"))
+
+local function with(stem, object)
+  local all = {}
+  for name, own in pairs(objects) do all[#all + 1] = name == stem and object or own end
+  return table.concat(all, " ")
+end
+
+-- What it says of the samples, with the object of one source replaced. It may crash, or not end: then it says less.
+local function judge(stem, object, out)
+  assert(quiet(("cc -fsanitize=undefined,address %s/verdicts.o %s -o %s/judge"):format(dir, with(stem, object), dir)), "can't be linked")
+  os.execute(("timeout 120 %s/judge < %s > %s 2> /dev/null"):format(dir, samples, out))
+end
+
+-- The unit tests of the verifier, as the build links them, but with these objects instead of its own.
+local link = io.popen("ninja -C " .. build .. " -t commands tests/unit/verifier_test | tail -1"):read "*l"
+assert(link and link:find " %-o tests/unit/verifier_test ", "no build of verifier_test in " .. build)
+
+local function tests_pass(stem, object)
+  local command = link:gsub("%S*libkpl_core%.a", ""):gsub(" %-o tests/unit/verifier_test ", function()
+    return (" -fsanitize=undefined,address -o %s/unit %s "):format(dir, with(stem, object))
+  end)
+  assert(quiet(("cd %s && %s"):format(build, command)), "verifier_test can't be linked")
+  return quiet(("cd %s && timeout 120 %s/unit"):format(tests .. "/data", dir))
+end
+
+local function same_as_right(stem, object)
+  judge(stem, object, dir .. "/said")
+  return quiet(("cmp %s/right %s/said"):format(dir, dir))
+end
+
+judge("", "", dir .. "/right")
+assert(same_as_right("verify", objects.verify), "the original does not say the same twice")
+assert(tests_pass("", ""), "the original fails the unit tests")
+
+local known = {}
+for _, line in ipairs(lines_of(equivalent)) do
+  local place, was = line:match "^(%S+: [^:]+): (.-)%s+;;"
+  if place then known[place .. ": " .. was] = true end
+end
+
+local made, unnoticed, excused = 0, 0, 0
+for _, name in ipairs(sources) do
+  local list, lines = mutants_of(name)
+  for _, mutant in ipairs(list) do
+    local place = ("%s.c: %s: %s"):format(name, mutant.what, mutant.was)
+    if not pattern or place:find(pattern) then
+      local original = lines[mutant.number]
+      lines[mutant.number] = mutant.line
+      local file = assert(io.open(dir .. "/mutant.c", "w"))
+      file:write(table.concat(lines, "\n"), "\n")
+      file:close()
+      lines[mutant.number] = original
+      if compile(dir .. "/mutant.c", dir .. "/mutant.obj") then
+        made = made + 1
+        local object = dir .. "/mutant.obj"
+        if same_as_right(name, object) and tests_pass(name, object) then
+          if known[place] then
+            excused = excused + 1
+          else
+            unnoticed = unnoticed + 1
+            print(("%s.c:%d: %s: %s"):format(name, mutant.number, mutant.what, mutant.was))
+          end
+        end
+      end
+    end
+  end
+end
+os.execute("rm -rf " .. dir)
+print(("%d mutants, %d equivalent, %d unnoticed"):format(made, excused, unnoticed))
+os.exit(unnoticed == 0 and made > 0 and 0 or 1)

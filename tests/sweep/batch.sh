@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: MIT
+# The cases of a sweep: batches of functions with our probes, one function by hand, and instructions of functions.
+control=${KPL_MODULES%/kmod}/tests/sweep/control/$(uname -r)/kpl_control.ko
+work='ls -lR /sys/kernel/mm /proc/self; for i in 1 2 3; do (cat /proc/stat | wc); done; sleep 0.2'
+
+batch() { # KIND all|one FROM TO PATTERN
+    if [ "$2" = all ]; then
+        run kprobe-lua --max-probes=65536 -q -c "($work) > /dev/null 2>&1" "$KPL_ROOT/tests/sweep/functions.lua" "$@"
+    else
+        (while :; do eval "$work"; done) > /dev/null 2>&1 &
+        worker=$!
+        run kprobe-lua -q "$KPL_ROOT/tests/sweep/functions.lua" "$@"
+        kill "$worker"
+    fi
+    grep '^[0-9]' out
+    status 0
+    left_nothing
+}
+
+by_hand() { # KIND FUNCTION'S NUMBER PATTERN
+    insmod "$control" || fail "can't load the control"
+    at=$(awk '$2 ~ /[tTwW]/ && NF == 3 && !seen[$1]++ { print $1, $3 }' /proc/kallsyms | sort | grep -Ev ' __[pc]fi?x?_' |
+        awk -v pattern="$3" 'pattern == "" || $2 ~ pattern' | sed -n "$2s/ .*//p")
+    echo "$1 $at" > /sys/module/kpl_control/parameters/on || { echo "refused" && return; }
+    eval "$work" > /dev/null 2>&1
+    echo "$(cat /sys/module/kpl_control/parameters/hits) hits by hand"
+    echo off > /sys/module/kpl_control/parameters/on
+    rmmod kpl_control
+}
+
+offsets() { # FUNCTIONS SEED
+    (while :; do eval "$work"; done) > /dev/null 2>&1 &
+    worker=$!
+    run points_agree "$1" "$2"
+    kill "$worker"
+    cat out
+    status 0
+    out '^([0-9]+) of \1 instructions: 100.00 %$'
+}

@@ -1,0 +1,82 @@
+-- SPDX-License-Identifier: MIT
+-- A probe on each of the kernel's functions from the FROM-th to the TO-th, by address:
+--   functions.lua KIND all|one FROM TO [PATTERN]
+-- KIND is ftrace, kprobe, kretprobe or direct; `all`: together, while the command of -c runs; `one`: one after the other. The
+-- handler calls most helpers. Without numbers: how many functions there are.
+local kind, how, from, to, pattern = arg[1], arg[2], tonumber(arg[3]), tonumber(arg[4]), arg[5] or ""
+
+local functions, seen = {}, {}
+for line in io.lines "/proc/kallsyms" do
+  local at, name, module = line:match "^(%x+) [tTwW] (%S+)(.*)$"
+  if name and module == "" and not seen[at] and name:find(pattern) and not name:find "^__[pc]fi?x?_" then
+    seen[at] = true
+    functions[#functions + 1] = { at = "0x" .. at, name = name }
+  end
+end
+table.sort(functions, function(a, b) return a.at < b.at end)
+if not from then
+  print(#functions)
+  return exit()
+end
+print(("%d to %d: %s to %s"):format(from, to, functions[from].name, functions[to].name))
+
+local calls, stacks, times, last, got = count(), count(), hist(), map(), event()
+local function hit(p)
+  local own = buf(task(), 16)
+  calls[comm()]:add()
+  stacks[kstack(6)]:add()
+  last[tid()] = now()
+  got {
+    pid = pid(), parent = ppid(), user = uid(), group = gid(), cpu = cpu(), cgroup = cgroup(), who = comm(), at = p.func,
+    task = task(), stack = ustack(4), bytes = try(buf(p.sp, 16), own), text = try(str(p.arg[1], 16), ""),
+    user_text = try(ustr(p.arg[2], 16), ""),
+  }
+end
+local function entry(p) p.data.t = now() p.data.first = p.arg[1] end
+local function ret(p)
+  calls[comm()]:add()
+  stacks[kstack(6)]:add()
+  times:add(now() - p.data.t)
+  got { pid = pid(), at = p.func, value = p.regs.ax, first = p.data.first, who = comm() }
+end
+local received = 0
+got:each(function() received = received + 1 end)
+
+local returns = kind == "kretprobe" or kind == "direct"
+local function declare(targets)
+  if returns then return kretprobe { targets, via = kind, optional = true, entry = entry, ret = ret } end
+  return kprobe { targets, via = kind, optional = true, pre = hit }
+end
+
+local tried, armed, hits, stopped = 0, 0, 0, 0
+local function account(probe)
+  local s = probe:stats()
+  armed = armed + (s.hits and 1 or 0)
+  hits = hits + s.hits
+  stopped = stopped + s.hits - s.handled - s.missed
+end
+
+if how == "all" then
+  local targets = {}
+  for i = from, to do targets[#targets + 1] = functions[i].at end
+  local probe = declare(targets)
+  at_exit(function()
+    account(probe)
+    print(("%d hits, %d stopped, %d events"):format(hits, stopped, received))
+  end)
+else
+  local probe, at = nil, from
+  every(0.01, function()
+    if probe then
+      account(probe)
+      probe:detach()
+      probe = nil
+    elseif at > to then
+      exit()
+    else
+      local done, made = pcall(declare, { functions[at].at })
+      probe, tried, at = done and made, tried + 1, at + 1
+    end
+  end)
+  at_exit(function() print(("%d tried, %d armed, %d hits, %d stopped, %d events"):format(tried, armed, hits, stopped, received)) end)
+end
