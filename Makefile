@@ -6,7 +6,7 @@ KERNEL ?= newest
 
 workload = for file in /etc/hostname /nonexistent /etc/passwd /no/such/file; do cat $$file; sleep 0.3; done >/dev/null 2>&1
 
-.PHONY: all packages configure demo check lint sanitize threads bench soak fuzz sweep install modules_install clean
+.PHONY: all packages configure demo check lint sanitize threads bench soak fuzz mutate sweep kills neighbours install modules_install clean
 
 all: configure
 	@echo "==> building kprobe-lua, its tests, and the module for each kernel whose headers are installed"
@@ -50,6 +50,7 @@ lint: packages
 
 # The figures of docs/performance.md; KERNELS="6.1" for one kernel only.
 bench: all
+	@setup/install setup/peers
 	@tests/bench/run $(BUILD) $(KERNELS)
 
 # A thousand sessions of the library in one process, on both kernels.
@@ -58,22 +59,50 @@ SESSIONS ?= 1000
 soak: all
 	@tests/bench/soak $(BUILD) $(SESSIONS) $(KERNELS)
 
-# Long: random functions against LuaJIT, and programs that are nearly right against the verifier.
+# Long: random functions against LuaJIT; nearly right programs, and inputs that coverage leads to, against the verifier;
+# programs on all engines.
 FUNCTIONS ?= 100000
+INPUTS ?= 10000000
+PROGRAMS ?= 100000
 SEED ?= 1
 
 fuzz: packages
 	@$(MAKE) --no-print-directory configure
 	@echo "==> building the fuzzers"
-	@ninja -C $(BUILD) differential_test verifier_fuzz
+	@ninja -C $(BUILD) differential_test verifier_fuzz guided_fuzzers kprobe-lua-exec kernel_modules
 	@echo "==> $(FUNCTIONS) random functions, compiled and in LuaJIT"
 	@KPL_FUNCTIONS=$(FUNCTIONS) KPL_SEED=$(SEED) $(BUILD)/tests/unit/differential_test
-	@echo "==> 5,000,000 programs through the verifier"
-	@$(BUILD)/tests/fuzz/verifier_fuzz 5000000 $(SEED)
+	@echo "==> $(INPUTS) programs through the verifier"
+	@$(BUILD)/tests/fuzz/verifier_fuzz $(INPUTS) $(SEED)
+	@echo "==> $(INPUTS) inputs that coverage leads to; $(BUILD)/fuzz keeps those that matter"
+	@tests/fuzz/guided $(BUILD) $(INPUTS) $(SEED) $(BUILD)/fuzz
+	@echo "==> $(PROGRAMS) accepted programs on interpreter, reference and the kernels' JIT"
+	@tests/exec/check $(BUILD)/kprobe-lua-exec $(PROGRAMS) $(SEED) $(or $(KERNELS),6.1 6.12)
 
-# Hours: a return probe on every function of both kernels, or of KERNELS.
+# Ten minutes: each rule of the verifier deleted or weakened, and whether the tests notice.
+mutate: packages
+	@$(MAKE) --no-print-directory configure
+	@ninja -C $(BUILD) verdict_samples verifier_test
+	@luajit tests/mutation/mutate.lua $(BUILD)
+
+# Hours: probes of each kind on every function of both kernels, or of KERNELS; at each instruction of 200 functions.
+SWEEP ?= ftrace kprobe kretprobe direct
+
 sweep: all
-	@for kernel in $(or $(KERNELS),6.1 6.12); do tests/sweep/run $(BUILD) $$kernel || exit 1; done
+	@for kernel in $(or $(KERNELS),6.1 6.12); do \
+	    for kind in $(SWEEP); do for how in all one; do tests/sweep/run $(BUILD) $$kernel $$kind $$how || exit 1; done; done; \
+	    tests/sweep/run $(BUILD) $$kernel offsets || exit 1; \
+	done
+
+# Half an hour for each kernel: kprobe-lua is killed at random moments, and nothing is left.
+KILLS ?= 200
+
+kills: all
+	@for kernel in $(or $(KERNELS),6.1 6.12); do tests/kills/run $(BUILD) $$kernel $(KILLS) $(SEED) || exit 1; done
+
+# Other tracers at the functions of our probes, in every order; perf and bpftrace, if they are installed.
+neighbours: all
+	@tests/check $(BUILD) -L long
 
 # Command, library, headers, manual pages, udev rule: below DESTDIR, if it is given.
 PREFIX ?= /usr/local

@@ -1,10 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # usage: kernel-btf.sh DIR
-# Writes the BTF of each kernel in /boot to DIR/<release>/vmlinux, and of some of its modules beside it, as
+# Writes the BTF of each kernel in /boot, or KPROBE_LUA_BOOT_DIR, to DIR/<release>/vmlinux, and of some of its modules beside it, as
 # /sys/kernel/btf of that kernel would have them. What is there already and newer than the kernel stays.
 set -eu
 out=$1
+boot=${KPROBE_LUA_BOOT_DIR:-/boot}
 modules="nf_conntrack nf_nat ext4"
 
 byte_at() { od -An -tu1 -j "$2" -N 1 "$1" | tr -d ' '; }
@@ -34,9 +35,9 @@ extract() { # ELF TO
 
 temporary=$(mktemp -d)
 trap 'rm -rf "$temporary"' EXIT
-for kernel in /boot/vmlinuz-*; do
+for kernel in "$boot"/vmlinuz-*; do
     [ -e "$kernel" ] || continue
-    release=${kernel#/boot/vmlinuz-}
+    release=${kernel#"$boot"/vmlinuz-}
     [ -n "$(find "$out/$release/vmlinux" -newer "$kernel" 2> /dev/null)" ] && continue
     mkdir -p "$out/$release"
     # Documentation/arch/x86/boot.rst: setup_sects at 0x1f1, payload_offset at 0x248, payload_length at 0x24c.

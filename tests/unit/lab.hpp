@@ -36,7 +36,8 @@ class Lab {
     // Empty: fine. Else the compiler's (or Lua's) errors, `file:line: what` each.
     std::string compile(const std::string& code) {
         if (std::string errors = plan(code); !errors.empty()) return errors;
-        for (HandlerDecl& handler : script_.unit.handlers) handler.user_pointers = user_pointers || handler.way;
+        for (HandlerDecl& handler : script_.unit.handlers)
+            handler.user_pointers = user_pointers || handler.way || handler.marked;
         auto compiled = compile_unit(
             script_.unit, types_, options, [](const std::string&) {},
             [this](const Warning& w) { warnings += fmt::format("{}:{}: {}\n", w.at.file, w.at.line, w.text); });
@@ -124,6 +125,7 @@ class Lab {
 
     Options options;
     bool user_pointers = false;  // HandlerDecl's, of what is compiled next
+    std::string mark_args;       // what marks that are compiled next pass
     Simulator sim;
     std::vector<HandlerProgram> programs;
     std::string warnings;
@@ -138,8 +140,13 @@ class Lab {
         for (; planned_ < script_.probes.size(); planned_++) {
             const ProbeDecl& probe = script_.probes[planned_];
             const auto* name = std::get_if<std::string>(&probe.targets[0]);
-            const TargetText target = name ? parse_target(*name).value() : TargetText{};
+            const bool is_mark = probe_kind(probe.kind).source == Source::Mark;
+            const TargetText target = name && !is_mark ? parse_target(*name).value() : TargetText{};
             KernelPlace place;
+            if (is_mark) {
+                place.shown = *name;
+                place.marked = std::make_shared<const std::vector<MarkArg>>(parse_mark_args(host_arch(), mark_args));
+            }
             place.function = target.symbol;
             place.offset = target.offset;
             place.returns = kpl_returns_of(place.function.c_str());

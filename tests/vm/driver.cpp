@@ -39,6 +39,7 @@ struct Arguments {
     std::string kernel, title = "vm", cases, lib, runner, modules, root;
     std::vector<std::string> programs, names, files, add;
     bool host = false;
+    bool show = false;       // what passes, too
     bool icount = false;     // for cases that compare times: the VM's clock counts instructions
     int boot_limit = 1800;   // minutes, on a busy machine
     int quiet_limit = 1000;  // above every case's own limit, which the runner enforces
@@ -262,6 +263,8 @@ bool parse(int argc, char** argv, Arguments& args) {
             args.host = true;
         else if (arg == "--icount")
             args.icount = true;
+        else if (arg == "--show")
+            args.show = true;
         else if (!arg.starts_with("--"))
             args.names.emplace_back(arg);
         else if (i + 1 == argc)
@@ -278,9 +281,10 @@ bool parse(int argc, char** argv, Arguments& args) {
     return !args.cases.empty() && !args.lib.empty() && !args.runner.empty();
 }
 
-// A line for each outcome, with the output of what did not pass; and in tests/check's form where it asks for
+// A line for each outcome, with the output of what did not pass, or of all; and in tests/check's form where it asks for
 // it.
-bool report(const std::string& title, const std::vector<Outcome>& outcomes) {
+bool report(const Arguments& args, const std::vector<Outcome>& outcomes) {
+    const std::string& title = args.title;
     bool good = true;
     const char* dir = std::getenv("KPL_TEST_REPORTS");
     std::ofstream file(dir ? fmt::format("{}/{}", dir, title) : "/dev/null");
@@ -289,7 +293,7 @@ bool report(const std::string& title, const std::vector<Outcome>& outcomes) {
         good = good && o.verdict != Verdict::fail;
         fmt::print("{} {} ({:.1f} s)\n", verdict, o.name, o.seconds);
         if (!o.again.empty()) fmt::print("again {}: {}\n", o.name, o.again);
-        if (o.verdict != Verdict::pass) fmt::print("{}", o.output);
+        if (args.show || o.verdict != Verdict::pass) fmt::print("{}", o.output);
         file << verdict << " " << title << " " << o.name << "\n";
     }
     file << "end\n";
@@ -314,5 +318,5 @@ int main(int argc, char** argv) {
         fmt::print(stderr, "{}\n", outcomes.error().message());
         return 1;
     }
-    return report(args.title, *outcomes) ? 0 : 1;
+    return report(args, *outcomes) ? 0 : 1;
 }
