@@ -5,9 +5,15 @@
  * An event of a CPU ends with it, and a CPU that comes up has none.  What says
  * so is called with the hotplug lock held for writing, which creating and
  * releasing an event may want to read: a work item does it right after.
+ *
+ * A watchpoint on a module's data goes with it.
  */
 #include <linux/cpu.h>
 #include <linux/cpuhotplug.h>
+#include <linux/hw_breakpoint.h>
+#include <linux/module.h>
+#include <linux/notifier.h>
+#include <linux/percpu.h>
 #include <linux/slab.h>
 #include <linux/workqueue.h>
 
@@ -23,7 +29,7 @@ struct kpl_event_of_cpu {
 };
 
 struct kpl_events {
-	struct list_head list;	/* of armed ones */
+	struct list_head list;	/* of all */
 	struct kpl_probe *pr;
 	struct perf_event_attr attr;
 	bool one_cpu;		/* the first that is up */
@@ -33,7 +39,7 @@ struct kpl_events {
 
 /* Nothing under it waits for user space. */
 static DEFINE_MUTEX(kpl_events_lock);
-static LIST_HEAD(kpl_events_armed);
+static LIST_HEAD(kpl_events_all);
 
 static struct cpumask kpl_cpus_up;
 static u32 *kpl_cpu_lives;	/* how often each has come up */
@@ -100,8 +106,9 @@ static void kpl_cpus_changed(struct work_struct *work)
 	struct kpl_events *es;
 
 	mutex_lock(&kpl_events_lock);
-	list_for_each_entry(es, &kpl_events_armed, list)
-		kpl_events_follow(es);
+	list_for_each_entry(es, &kpl_events_all, list)
+		if (es->pr->armed)
+			kpl_events_follow(es);
 	mutex_unlock(&kpl_events_lock);
 }
 
@@ -122,21 +129,74 @@ static int kpl_cpu_goes(unsigned int cpu)
 	return 0;
 }
 
+static bool kpl_is_cpus_data_of(const struct module *mod, u64 addr)
+{
+	unsigned int cpu;
+
+	for_each_possible_cpu(cpu)
+		if (addr - (unsigned long)per_cpu_ptr(mod->percpu, cpu) < mod->percpu_size)
+			return true;
+	return false;
+}
+
+/* A breakpoint in memory of the module, or in that of its start-up alone. */
+static bool kpl_events_stand_in(const struct kpl_events *es, const struct module *mod,
+				bool init_alone)
+{
+	if (es->attr.type != PERF_TYPE_BREAKPOINT)
+		return false;
+	if (init_alone)
+		return within_module_init(es->attr.bp_addr, mod);
+	return within_module(es->attr.bp_addr, mod) || kpl_is_cpus_data_of(mod, es->attr.bp_addr);
+}
+
+/* Before the memory goes. */
+static int kpl_events_module(struct notifier_block *nb, unsigned long state, void *data)
+{
+	struct kpl_events *es;
+
+	if (state != MODULE_STATE_GOING && state != MODULE_STATE_LIVE)
+		return NOTIFY_DONE;
+	mutex_lock(&kpl_events_lock);
+	list_for_each_entry(es, &kpl_events_all, list) {
+		if (!kpl_events_stand_in(es, data, state == MODULE_STATE_LIVE))
+			continue;
+		kpl_events_drop_all(es);
+		es->pr->armed = false;
+		WRITE_ONCE(es->pr->gone, true);
+	}
+	mutex_unlock(&kpl_events_lock);
+	return NOTIFY_OK;
+}
+
+static struct notifier_block kpl_events_modules = {
+	.notifier_call = kpl_events_module,
+};
+
 int kpl_event_init(void)
 {
+	int err = -ENOMEM;
+
 	kpl_cpu_lives = kcalloc(nr_cpu_ids, sizeof(*kpl_cpu_lives), GFP_KERNEL);
 	if (!kpl_cpu_lives)
-		return -ENOMEM;
+		return err;
+	err = register_module_notifier(&kpl_events_modules);
+	if (err)
+		goto fail_modules;
 	kpl_cpu_state = cpuhp_setup_state(CPUHP_AP_ONLINE_DYN, "kprobe_lua:online", kpl_cpu_comes,
 					  kpl_cpu_goes);
 	if (kpl_cpu_state >= 0)
 		return 0;
+	err = kpl_cpu_state;
+	unregister_module_notifier(&kpl_events_modules);
+fail_modules:
 	kfree(kpl_cpu_lives);
-	return kpl_cpu_state;
+	return err;
 }
 
 void kpl_event_exit(void)
 {
+	unregister_module_notifier(&kpl_events_modules);
 	cpuhp_remove_state(kpl_cpu_state);
 	cancel_work_sync(&kpl_cpus_work);
 	kfree(kpl_cpu_lives);
@@ -155,7 +215,9 @@ struct kpl_events *kpl_events_alloc(struct kpl_probe *pr, const struct perf_even
 	es->attr = *attr;
 	es->one_cpu = one_cpu;
 	es->hit = hit;
-	INIT_LIST_HEAD(&es->list);
+	mutex_lock(&kpl_events_lock);
+	list_add(&es->list, &kpl_events_all);
+	mutex_unlock(&kpl_events_lock);
 	return es;
 }
 
@@ -170,26 +232,21 @@ static int kpl_events_on(struct kpl_probe *pr)
 	struct kpl_events *es = pr->events;
 	int err;
 
-	if (pr->armed)
-		return 0;
 	mutex_lock(&kpl_events_lock);
-	err = kpl_events_follow(es);
+	err = pr->gone ? -ENOENT : kpl_events_follow(es);
 	if (err)
 		kpl_events_drop_all(es);
-	else
-		list_add(&es->list, &kpl_events_armed);
-	mutex_unlock(&kpl_events_lock);
 	pr->armed = !err;
+	mutex_unlock(&kpl_events_lock);
 	return err;
 }
 
 static void kpl_events_off(struct kpl_probe *pr)
 {
 	mutex_lock(&kpl_events_lock);
-	list_del_init(&pr->events->list);
 	kpl_events_drop_all(pr->events);
-	mutex_unlock(&kpl_events_lock);
 	pr->armed = false;
+	mutex_unlock(&kpl_events_lock);
 }
 
 void kpl_events_arm(struct kpl_probe **prs, u32 nr)
@@ -223,6 +280,11 @@ void kpl_events_remove(struct kpl_probe **prs, u32 nr)
 
 void kpl_events_free(struct kpl_probe *pr)
 {
+	if (!pr->events)
+		return;
+	mutex_lock(&kpl_events_lock);
+	list_del(&pr->events->list);
+	mutex_unlock(&kpl_events_lock);
 	kfree(pr->events);
 }
 

@@ -35,7 +35,7 @@ struct kpl_probe {
 	unsigned long site;	/* where ftrace calls from */
 	struct list_head in_list;	/* of the trace's; or of all tracepoints' */
 	bool armed;		/* hits find it */
-	bool gone;		/* with the code that it stood in */
+	bool gone;		/* with the code, or data, that it stood at */
 
 	/* A return probe's by direct calls; `site` and `gone`, too. */
 	struct kpl_direct *direct;
@@ -45,7 +45,7 @@ struct kpl_probe {
 	/* A tracepoint's; it has `armed`, `gone` and `in_list`, too. */
 	void *hit;		/* what the tracepoint calls */
 
-	/* A clock's, a counter's or a watchpoint's. */
+	/* A clock's, a counter's or a watchpoint's; it has `armed` and `gone`, too. */
 	struct kpl_events *events;
 	u64 period;		/* these three: as in struct kpl_attach */
 	u32 event;

@@ -3,11 +3,11 @@
 # later is not probed.
 target_lua
 rmmod kpl_target
-held=/sys/module/kpl_target/parameters/held
+begun=/sys/module/kpl_target/parameters/begun # Y once its code runs
 load_held() {
     insmod "$KPL_TARGET" held=1 &
     tries=0
-    until grep -q ' kpl_t_starting\s' /proc/kallsyms; do
+    until grep -qs Y $begun; do
         tries=$((tries + 1))
         [ $tries -lt 200 ] || fail 'the module does not start'
         sleep 0.1
@@ -45,7 +45,7 @@ local steps = {
     os.execute "rmmod kpl_target; (insmod TARGET held=1; echo up > up) &"
     return true
   end,
-  function() return os.execute "grep -q kpl_t_starting /proc/kallsyms" == 0 end,
+  function() return os.execute "grep -qs Y BEGUN" == 0 end,
   function() write "0" return true end,
   function() return io.open "up" ~= nil end,
   function()
@@ -59,7 +59,7 @@ every(0.1, function()
   if not steps[step] then exit() end
 end)
 LUA
-sed -i "s|TARGET|$KPL_TARGET|" init.lua
+sed -i "s|TARGET|$KPL_TARGET|; s|BEGUN|$begun|" init.lua
 load_held
 run kprobe-lua init.lua
 status 0

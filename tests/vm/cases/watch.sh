@@ -49,6 +49,25 @@ refuses "'current_task' is a variable of each CPU: watch one copy|no symbol 'cur
 run kprobe-lua -e 'for i = 0, 4 do watch { "jiffies_64", len = 1, function() end } end'
 status 1
 err "can't probe jiffies_64: no debug register is free on some CPU.*; 4 are this script.s$"
+# A module's data goes with it, the others stay.
+script gone.lua <<'LUA'
+local target = require "target"
+local one = watch { "kpl_target:kpl_t_watched", function() end }
+local other = watch { "jiffies_64", function() end }
+target.steps {
+  function() target.call "watched 3" end,
+  function() os.execute "rmmod kpl_target" end,
+  function()
+    print(one.state, one:stats().hits, other.state, other:stats().hits > 0)
+    print(pcall(one.enable, one))
+  end,
+}
+LUA
+run kprobe-lua -q gone.lua
+status 0
+line 'gone	3	armed	true'
+out "^false	gone.lua:2: the probe's module was unloaded"
+target > /dev/null
 # a writer that is everywhere, and a handler that reads and sends
 run kprobe-lua -q -c 'sh -c "i=0; while [ \$i -lt 300 ]; do i=\$((i+1)); cat /dev/null; done"' -e 'watch { "total_forks", function(p, before, after) printf("%d %s\n", after - before, comm()) end }'
 status 0

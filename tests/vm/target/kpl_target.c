@@ -27,7 +27,7 @@
  *
  * and what came of it is read from `result`: a number, two times in ns, or the
  * hits of the foreign kprobe's two handlers.  Loaded with held=1, its start-up
- * code calls kpl_t_starting(i) until held is 0.
+ * code, once begun is Y, calls kpl_t_starting(i) until held is 0.
  */
 #include <linux/completion.h>
 #include <linux/dcache.h>
@@ -563,8 +563,9 @@ static const struct kernel_param_ops run_ops = { .set = run_set };
 module_param_cb(run, &run_ops, NULL, 0200);
 module_param_string(result, result, sizeof(result), 0400);
 
-static bool held;
+static bool held, begun;
 module_param(held, bool, 0600);
+module_param(begun, bool, 0400);
 
 noinline __init long kpl_t_starting(long n)
 {
@@ -576,6 +577,7 @@ static int __init kpl_target_init(void)
 {
 	long i = 0;
 
+	begun = true;
 	while (READ_ONCE(held)) {
 		kpl_t_starting(++i);
 		msleep(20);
