@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "arch/arch.hpp"
 #include "programs/program.hpp"
@@ -213,7 +214,9 @@ TEST_CASE("a program's marks are found where it has them, and notes that are non
     Program& program = **opened;
     const auto found = program.marks();
     REQUIRE(found);
-    const std::vector<ProgramMark>& marks = **found;
+    std::vector<ProgramMark> marks = **found;
+    // A program that links the whole library has the library's own, too.
+    std::erase_if(marks, [](const ProgramMark& mark) { return mark.provider != "marks_test"; });
     REQUIRE(marks.size() == 2);
     const auto function = program.find("kpl_test_mark");
     REQUIRE(function);
