@@ -51,20 +51,19 @@ out '^luajit +[0-9]+ +256$'
 swapoff /dev/zram0
 echo 1 > /sys/block/zram0/reset
 echo 96M > /sys/block/zram0/disksize && mkswap /dev/zram0 > /dev/null && swapon /dev/zram0 || fail "no swap"
-free=$(awk '$1 == "MemAvailable:" { print int($2 / 1024) }' /proc/meminfo)
-mkdir full && mount -t tmpfs -o size=100% none full && fallocate -l $((free - 48))M full/file || fail "no memory is taken"
-# kswapd begins late, so that a program comes to wait for memory itself; whether it does is chance.
-scale=$(cat /proc/sys/vm/watermark_scale_factor) least=$(cat /proc/sys/vm/min_free_kbytes)
-echo 1 > /proc/sys/vm/watermark_scale_factor
-echo 512 > /proc/sys/vm/min_free_kbytes
+mkdir full
+starve() { # leaves so many MiB
+    free=$(awk '$1 == "MemAvailable:" { print int($2 / 1024) }' /proc/meminfo)
+    mount -t tmpfs -o size=100% none full && fallocate -l $((free - $1))M full/file || fail "no memory is taken"
+}
+# Whether kswapd is in time is chance: until a program had to wait for memory itself.
 tries=0
-until run kprobe-lua -c "luajit $jobs/eat.lua 80" drsnoop --comm luajit && grep -q ' machine$' out; do
+until grep -q ' machine$' out || [ $tries = 20 ]; do
     tries=$((tries + 1))
-    [ $tries -lt 10 ] || break
+    starve 64
+    run kprobe-lua -c "luajit $jobs/eat.lua 96" drsnoop --comm luajit
+    umount full
 done
-umount full
-echo "$scale" > /proc/sys/vm/watermark_scale_factor
-echo "$least" > /proc/sys/vm/min_free_kbytes
 status 0
 has_header drsnoop
 out '^luajit +[0-9]+ +[0-9.]+ +[1-9][0-9]* +[0-9] machine$'
