@@ -80,6 +80,9 @@ class Malformed {
             change(row.code.insns[1]);
             add("a second slot", std::move(row));
         }
+        rows::Row call = program(2, one);
+        call.code.insns.front() = {BPF_JMP | BPF_CALL, 0, 0, 0, KPL_H_END_};
+        add("a helper behind the last", std::move(call));
         for (int16_t at : {-8, 4, 64 * 8, 0}) register_store(at, BPF_DW);
         register_store(112, BPF_W);
     }

@@ -94,9 +94,12 @@ static void judge(const struct sample *s, struct kpl_verify *v)
 	if (!err)
 		err = kpl_rewrite(v, code, max, &nr, NULL);
 	if (err) {
-		printf("%d, %s, at %u\n", err, kpl_reject_text(v->reject), v->reject_pc);
+		printf("%d, %s, at %u, cost %u, fuel %u, depth %u\n", err, kpl_reject_text(v->reject),
+		       v->reject_pc, v->cost, v->fuel, v->stack_depth);
 		goto out;
 	}
+	if (v->reject || v->reject_pc)
+		printf("accepted, and yet %s, at %u: ", kpl_reject_text(v->reject), v->reject_pc);
 	of_code = hash(1, code, nr * sizeof(*code));
 	for (id = 0; id < s->nr_maps; id++)
 		values[id] = 0x100000000 + id;
