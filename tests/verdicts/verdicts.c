@@ -85,7 +85,7 @@ static void judge(const struct sample *s, struct kpl_verify *v)
 {
 	u32 max = s->nr_insns < KPL_MAX_INSNS ? 4 * s->nr_insns + 1 : KPL_MAX_SLOTS, nr, id;
 	struct bpf_insn *code = calloc(max, sizeof(*code));
-	u64 *values = calloc(s->nr_maps + 1, sizeof(*values)), of_code;
+	u64 *values = calloc(s->nr_maps + 1, sizeof(*values)), of_code, bound;
 	int err;
 
 	printf("%s: ", s->name);
@@ -104,9 +104,10 @@ static void judge(const struct sample *s, struct kpl_verify *v)
 	for (id = 0; id < s->nr_maps; id++)
 		values[id] = 0x100000000 + id;
 	kpl_bind_maps(code, nr, values);
-	printf("cost %u, fuel %u, depth %u, loops %u, emits %u, looks %u, registers %llx, %u slots, code %llx, run %llx\n",
+	bound = hash(1, code, nr * sizeof(*code));
+	printf("cost %u, fuel %u, depth %u, loops %u, emits %u, looks %u, registers %llx, %u slots, code %llx, bound %llx, run %llx\n",
 	       v->cost, v->fuel, v->stack_depth, v->has_loops, v->emits, v->looks,
-	       (unsigned long long)v->regs_read, nr, (unsigned long long)of_code,
+	       (unsigned long long)v->regs_read, nr, (unsigned long long)of_code, (unsigned long long)bound,
 	       (unsigned long long)run(s, code));
 	printf("  instructions %llx\n", (unsigned long long)told(v, code, nr));
 	if (v->moved || v->regs_written)
