@@ -238,35 +238,35 @@ s32 kpl_agg_helper(const struct kpl_agg *agg)
 
 /* ------------------------------------------------------------------- memory */
 
+static u64 kpl_index_memory(const struct kpl_agg *agg)
+{
+	return (u64)agg->index_size * sizeof(u64) * KPL_BANKS;
+}
+
 static struct kpl_area_plan kpl_agg_plan(const struct kpl_agg *agg)
 {
-	u32 cpu_pages = agg->bank_size * KPL_BANKS / PAGE_SIZE;
+	u32 pages = agg->bank_size * KPL_BANKS / PAGE_SIZE;
 
-	return (struct kpl_area_plan) {
-		.pages = cpu_pages * nr_cpu_ids,
-		.twice_from = cpu_pages * nr_cpu_ids,
-		.cpu_pages = cpu_pages,
-	};
+	return (struct kpl_area_plan) { .pages = pages, .twice_from = pages };
 }
 
 u64 kpl_agg_memory(struct kpl_agg *agg)
 {
-	u64 nr_cells = agg->shape.key_size ? agg->shape.max_entries : 1, pages;
+	u64 nr_cells = agg->shape.key_size ? agg->shape.max_entries : 1;
 	struct kpl_area_plan plan;
 
 	agg->cell_size = sizeof(struct kpl_agg_cell) + agg->shape.key_size + agg->shape.value_size;
 	agg->bank_size = sizeof(struct kpl_agg_bank) + nr_cells * agg->cell_size;
 	/* A CPU's banks fill whole pages, which no other CPU writes. */
 	agg->bank_size = ALIGN(agg->bank_size, PAGE_SIZE / KPL_BANKS);
-	pages = agg->bank_size * KPL_BANKS / PAGE_SIZE * nr_cpu_ids;
-	if (pages * PAGE_SIZE > KPL_MAP_STRIDE)
+	if (agg->bank_size * KPL_BANKS * nr_cpu_ids > KPL_MAP_STRIDE)
 		return U64_MAX;
 	if (agg->shape.key_size)
 		agg->index_size = roundup_pow_of_two(4 * max(agg->shape.max_entries, 4u));
 	agg->index_mask = agg->index_size - 1;
 	plan = kpl_agg_plan(agg);
-	return kpl_area_memory(&plan) +
-	       (u64)agg->index_size * sizeof(u64) * KPL_BANKS * nr_cpu_ids;
+	agg->grower.each = kpl_area_memory(&plan) + kpl_index_memory(agg);
+	return kpl_areas_memory();
 }
 
 static void kpl_bank_empty(const struct kpl_agg *agg, const struct kpl_agg_view *view, u64 epoch)
@@ -293,60 +293,142 @@ static void kpl_agg_go(const struct kpl_agg *agg, struct kpl_agg_cpu *c, u32 ban
 	smp_store_release(&c->now, view);
 }
 
-static void kpl_agg_views(struct kpl_agg *agg)
+/* The CPU has memory now: `area` and `index` are those of all its banks. */
+static void kpl_agg_give(struct kpl_agg *agg, u32 cpu, void *area, u64 *index)
 {
-	u32 cpu, bank;
+	struct kpl_agg_cpu *c = per_cpu_ptr(agg->cpu, cpu);
+	u32 bank;
 
+	/* A clear has all CPUs go on with the other bank. */
+	mutex_lock(&agg->areas->lock);
+	for (bank = 0; bank < KPL_BANKS; bank++) {
+		c->view[bank].bank = area + bank * agg->bank_size;
+		c->view[bank].index = index + bank * agg->index_size;
+		kpl_bank_empty(agg, &c->view[bank], agg->epoch);
+	}
+	kpl_agg_go(agg, c, agg->next);
+	mutex_unlock(&agg->areas->lock);
+}
+
+static int kpl_agg_make(struct kpl_grower *g, u32 cpu)
+{
+	struct kpl_agg *agg = container_of(g, struct kpl_agg, grower);
+	struct kpl_area area;
+	u64 *index = NULL;
+	int err;
+
+	err = kpl_area_alloc(&area, &agg->areas->plan, cpu);
+	if (err)
+		return err;
+	if (agg->index_size) {
+		index = __vmalloc(kpl_index_memory(agg), KPL_GFP | __GFP_ZERO);
+		if (!index) {
+			kpl_area_free(&area);
+			return -ENOMEM;
+		}
+	}
+	kpl_agg_give(agg, cpu, area.addr, index);
+	kpl_areas_set(agg->areas, cpu, &area);
+	return 0;
+}
+
+/*
+ * A CPU without memory finds no key, and a bank that is full; or it shares a
+ * cell, which nobody reads, with others like it.
+ */
+static int kpl_agg_without(struct kpl_agg *agg)
+{
+	u32 cpu;
+
+	if (agg->shape.key_size)
+		agg->no_index = kpl_zeros_map((u64)agg->index_size * sizeof(u64));
+	else
+		agg->no_cell = kzalloc(agg->cell_size, KPL_GFP);
+	if (!agg->no_index && !agg->no_cell)
+		return -ENOMEM;
 	for_each_possible_cpu(cpu) {
 		struct kpl_agg_cpu *c = per_cpu_ptr(agg->cpu, cpu);
 
-		for (bank = 0; bank < KPL_BANKS; bank++) {
-			u64 nr = (u64)cpu * KPL_BANKS + bank;
-
-			c->view[bank].bank = agg->area.addr + nr * agg->bank_size;
-			c->view[bank].index = agg->index + nr * agg->index_size;
-			kpl_bank_empty(agg, &c->view[bank], 0);
-		}
-		kpl_agg_go(agg, c, 0);
+		c->no_bank.used = agg->shape.max_entries;
+		c->no_view = (struct kpl_agg_view) { &c->no_bank, agg->no_index };
+		c->now = &c->no_view;
+		c->value = (u64 *)(agg->no_cell + 1);
 	}
+	return 0;
 }
 
-int kpl_agg_alloc(struct kpl_agg *agg)
+int kpl_agg_alloc(struct kpl_agg *agg, struct kpl_session *s)
 {
 	struct kpl_area_plan plan = kpl_agg_plan(agg);
-	int err = kpl_area_alloc(&agg->area, &plan);
+	int err;
 
+	agg->areas = kpl_areas_alloc(&plan, agg->bank_size * KPL_BANKS, false);
+	agg->cpu = alloc_percpu_gfp(struct kpl_agg_cpu, KPL_GFP_PERCPU);
+	if (!agg->areas || !agg->cpu)
+		return -ENOMEM;
+	err = kpl_agg_without(agg);
 	if (err)
 		return err;
-	agg->cpu = alloc_percpu_gfp(struct kpl_agg_cpu, KPL_GFP_PERCPU);
-	agg->index = __vmalloc(max_t(u64, 1, agg->index_size) * KPL_BANKS * nr_cpu_ids *
-			       sizeof(u64), KPL_GFP | __GFP_ZERO);
-	if (!agg->cpu || !agg->index)
-		return -ENOMEM;
-	kpl_agg_views(agg);
-	return 0;
+	agg->grower.session = s;
+	agg->grower.areas = agg->areas;
+	agg->grower.make = kpl_agg_make;
+	return kpl_grow_begin(&agg->grower);
 }
 
 void kpl_agg_free(struct kpl_agg *agg)
 {
-	kpl_area_free(&agg->area);
+	u32 cpu;
+
+	kpl_grow_end(&agg->grower);
+	kpl_areas_put(agg->areas);
+	if (agg->cpu)
+		for_each_possible_cpu(cpu)
+			vfree(per_cpu_ptr(agg->cpu, cpu)->view[0].index);
 	free_percpu(agg->cpu);
-	vfree(agg->index);
+	vunmap(agg->no_index);
+	kfree(agg->no_cell);
+}
+
+/* Of an unkeyed one, as far as its cell tells: of sums alone, whether there were any. */
+u64 kpl_agg_lost(const struct kpl_agg *agg)
+{
+	u64 lost = 0;
+	u32 i;
+
+	if (agg->shape.key_size) {
+		for_each_possible_cpu(i)
+			lost += READ_ONCE(per_cpu_ptr(agg->cpu, i)->no_bank.lost);
+		return lost;
+	}
+	for (i = 0; i < (agg->holds ? 1 : agg->shape.value_size / sizeof(u64)); i++)
+		lost += READ_ONCE(((u64 *)(agg->no_cell + 1))[i]);
+	return agg->holds & KPL_AGG_N || !agg->holds ? lost : !!lost;
+}
+
+/* The CPUs that have memory go on with the other bank, which is empty. */
+static void kpl_agg_switch(struct kpl_agg *agg)
+{
+	u32 cpu;
+
+	mutex_lock(&agg->areas->lock);
+	agg->epoch++;
+	agg->next = !agg->active;
+	for_each_possible_cpu(cpu) {
+		struct kpl_agg_cpu *c = per_cpu_ptr(agg->cpu, cpu);
+
+		if (!c->view[agg->next].bank)
+			continue;
+		kpl_bank_empty(agg, &c->view[agg->next], agg->epoch);
+		/* An interrupted update of the old bank ends before the grace period does. */
+		kpl_agg_go(agg, c, agg->next);
+		cond_resched();
+	}
+	mutex_unlock(&agg->areas->lock);
 }
 
 void kpl_agg_clear(struct kpl_agg *agg)
 {
-	u32 next = !agg->active, cpu;
-
-	agg->epoch++;
-	for_each_possible_cpu(cpu) {
-		struct kpl_agg_cpu *c = per_cpu_ptr(agg->cpu, cpu);
-
-		kpl_bank_empty(agg, &c->view[next], agg->epoch);
-		/* An interrupted update of the old bank ends before the grace period does. */
-		kpl_agg_go(agg, c, next);
-		cond_resched();
-	}
+	kpl_agg_switch(agg);
 	kpl_hits_drain();
-	agg->active = next;
+	agg->active = agg->next;
 }

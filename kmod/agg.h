@@ -5,7 +5,7 @@
 
 #include <linux/percpu.h>
 
-#include "area.h"
+#include "grow.h"
 #include "shape.h"
 
 #define KPL_BANKS	2
@@ -21,6 +21,9 @@ struct kpl_agg_cpu {
 	u64 *value;			/* unkeyed: of the active bank's only cell */
 	struct kpl_agg_view *now;	/* keyed: the active bank */
 	struct kpl_agg_view view[KPL_BANKS];
+	/* What there is without memory: no cell, and no room for one. */
+	struct kpl_agg_view no_view;
+	struct kpl_agg_bank no_bank;
 };
 
 struct kpl_agg {
@@ -29,20 +32,24 @@ struct kpl_agg {
 	u32 holds;			/* KPL_AGG_* */
 	s64 lo, step;			/* of those in steps */
 	struct kpl_agg_cpu __percpu *cpu;
-	struct kpl_area area;
-	u64 *index;			/* of all CPUs and banks */
+	struct kpl_grower grower;
+	struct kpl_areas *areas;
+	u64 *no_index;			/* keyed: of CPUs without memory */
+	struct kpl_agg_cell *no_cell;	/* unkeyed: likewise, theirs together */
 	u32 index_size;			/* slots of one, a power of two; 0: no key */
 	u32 index_mask;
 	u32 cell_size;
 	u64 bank_size;
 	u64 epoch;
-	u32 active;			/* bank */
+	u32 active;			/* bank, for the reader */
+	u32 next;			/* bank, of CPUs that come; areas->lock */
 };
 
 /* Process context. */
-u64 kpl_agg_memory(struct kpl_agg *agg);	/* also plans the layout */
-int kpl_agg_alloc(struct kpl_agg *agg);
+u64 kpl_agg_memory(struct kpl_agg *agg);	/* with no CPU's; also plans the layout */
+int kpl_agg_alloc(struct kpl_agg *agg, struct kpl_session *s);
 void kpl_agg_free(struct kpl_agg *agg);
+u64 kpl_agg_lost(const struct kpl_agg *agg);	/* updates of CPUs without memory */
 s32 kpl_agg_helper(const struct kpl_agg *agg);	/* what calls of agg_add become */
 void kpl_agg_clear(struct kpl_agg *agg);	/* returns when the old bank is quiet */
 

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/* Memory that handlers write and user space maps. */
+/* Memory of each CPU that handlers write and user space maps. */
 #ifndef KPL_AREA_H
 #define KPL_AREA_H
 
 #include <linux/gfp.h>
+#include <linux/mutex.h>
+#include <linux/refcount.h>
 #include <linux/types.h>
 
+struct address_space;
 struct vm_area_struct;
 struct page;
 
@@ -17,29 +20,59 @@ struct page;
 #define KPL_GFP		(GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
 #define KPL_GFP_PERCPU	(GFP_KERNEL_ACCOUNT | __GFP_NORETRY | __GFP_NOWARN)
 
+/* One CPU's. */
 struct kpl_area {
-	void *addr;
-	struct page **pages;
-	u32 nr_pages;
-	u64 size;	/* bytes mapped at addr, repeated pages counted twice */
+	void *addr;		/* NULL: there is none */
+	struct page **pages;	/* as they are mapped: repeated ones twice */
+	u32 nr_pages;		/* without the repeated ones */
 };
 
 /*
- * What to allocate: `pages` zeroed pages; page i near CPU `cpu` + i / cpu_pages.
- * The pages from `twice_from` on are mapped a second time after the last.
+ * What each is: `pages` zeroed pages near its CPU.  Those from `twice_from` on
+ * are mapped a second time after the last.
  */
 struct kpl_area_plan {
 	u32 pages;
 	u32 twice_from;	/* >= pages: nothing is repeated */
-	u32 cpu;
-	u32 cpu_pages;
 };
 
-int kpl_area_alloc(struct kpl_area *area, const struct kpl_area_plan *plan);
+/*
+ * The areas of all CPUs, in a row where user space maps them.  One that is
+ * missing reads as zeros; where user space may write, it can't be touched.
+ */
+struct kpl_areas {
+	refcount_t users;		/* whoever made them, and each mapping */
+	struct kpl_area_plan plan;
+	u64 stride;			/* pages from one to the next */
+	bool writable;
+	struct mutex lock;		/* of what follows, and of what mappings show */
+	struct address_space *mapping;	/* NULL: nobody has mapped them */
+	u64 first;			/* page of it where they begin */
+	struct kpl_area of[];		/* nr_cpu_ids */
+};
+
+int kpl_area_alloc(struct kpl_area *area, const struct kpl_area_plan *plan, u32 cpu);
 void kpl_area_free(struct kpl_area *area);
 u64 kpl_area_memory(const struct kpl_area_plan *plan);
 
-/* Maps the area's first bytes into `vma`, as many as the vma has; read-only unless `writable`. */
-int kpl_area_mmap(const struct kpl_area *area, struct vm_area_struct *vma, bool writable);
+/* Without any area; `stride` in bytes.  NULL: there is no memory. */
+struct kpl_areas *kpl_areas_alloc(const struct kpl_area_plan *plan, u64 stride, bool writable);
+void kpl_areas_put(struct kpl_areas *areas);
+u64 kpl_areas_memory(void);	/* of a struct kpl_areas */
+
+/* Takes over what is from now on the CPU's.  It had none. */
+void kpl_areas_set(struct kpl_areas *areas, u32 cpu, const struct kpl_area *area);
+
+/*
+ * mmap_lock is held.  Maps the area that begins `off` bytes from the first, as
+ * much of it as the vma has, or several where nothing is between them.
+ */
+int kpl_areas_mmap(struct kpl_areas *areas, struct vm_area_struct *vma, u64 off);
+
+/* Zeros in a row that take no memory, for vunmap(); to be read only.  NULL: it can't be had. */
+void *kpl_zeros_map(u64 bytes);
+
+int kpl_area_init(void);
+void kpl_area_exit(void);
 
 #endif

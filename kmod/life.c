@@ -9,6 +9,7 @@
  * probes armed.  The memory goes with the release.
  */
 #include <linux/fs.h>
+#include <linux/memcontrol.h>
 #include <linux/mm.h>
 #include <linux/pid.h>
 #include <linux/sched/signal.h>
@@ -164,6 +165,7 @@ static void kpl_session_free(struct kpl_session *s)
 	kpl_rings_free(s);
 	kpl_scratch_free(s);
 	free_percpu(s->cpu);
+	mem_cgroup_put(s->memcg);
 	put_pid(s->opener);
 	mutex_destroy(&s->maps_lock);
 	mutex_destroy(&s->lock);
@@ -297,6 +299,7 @@ struct kpl_session *kpl_session_open(void)
 	xa_init_flags(&s->progs, XA_FLAGS_ALLOC);
 	xa_init(&s->probes);
 	s->opener = get_task_pid(current, PIDTYPE_TGID);
+	s->memcg = get_mem_cgroup_from_mm(current->mm);
 	kpl_log_name(s, current->comm);
 	err = kpl_session_fill(s);
 	if (err) {
@@ -373,6 +376,7 @@ int kpl_session_info(struct kpl_session *s, struct kpl_info *info)
 		.dead = READ_ONCE(s->dead),
 		.hits_about = hits,
 		.hits_own = own,
+		.lost_without = kpl_rings_lost_without(s),
 	};
 	if (kpl_is_opener(s)) {
 		WRITE_ONCE(s->heard, jiffies);

@@ -5,12 +5,14 @@
 #include <linux/module.h>
 #include <linux/uaccess.h>
 
+#include "area.h"
 #include "bench.h"
 #include "change.h"
 #include "direct.h"
 #include "dry.h"
 #include "event.h"
 #include "ftrace.h"
+#include "grow.h"
 #include "guard.h"
 #include "life.h"
 #include "map.h"
@@ -184,9 +186,15 @@ static int __init kpl_module_init(void)
 	kpl_memory_init();
 	kpl_guard_init();
 	kpl_native_init();
-	err = kpl_ftrace_init();
+	err = kpl_area_init();
 	if (err)
 		return err;
+	err = kpl_grow_init();
+	if (err)
+		goto fail_grow;
+	err = kpl_ftrace_init();
+	if (err)
+		goto fail_ftrace;
 	err = kpl_direct_init();
 	if (err)
 		goto fail_direct;
@@ -215,6 +223,10 @@ fail_tracepoint:
 	kpl_direct_exit();
 fail_direct:
 	kpl_ftrace_exit();
+fail_ftrace:
+	kpl_grow_exit();
+fail_grow:
+	kpl_area_exit();
 	return err;
 }
 
@@ -227,7 +239,9 @@ static void __exit kpl_module_exit(void)
 	kpl_tracepoint_exit();
 	kpl_direct_exit();
 	kpl_ftrace_exit();
+	kpl_grow_exit();
 	kpl_change_exit();
+	kpl_area_exit();
 }
 
 module_init(kpl_module_init);

@@ -68,7 +68,7 @@ static struct kpl_map *kpl_map_alloc(struct kpl_session *s, const struct kpl_map
 		return ERR_PTR(err);
 	}
 	map->charged = memory;
-	err = kpl_map_is_agg(map) ? kpl_agg_alloc(&map->agg) : kpl_hash_alloc(&map->hash);
+	err = kpl_map_is_agg(map) ? kpl_agg_alloc(&map->agg, s) : kpl_hash_alloc(&map->hash);
 	if (err) {
 		kpl_map_free(s, map);
 		return ERR_PTR(err);
@@ -150,7 +150,7 @@ int kpl_map_mmap(struct kpl_session *s, struct vm_area_struct *vma, u64 off)
 	mutex_lock(&s->maps_lock);
 	map = kpl_map_get(s, off / KPL_MAP_STRIDE);
 	if (map && kpl_map_is_agg(map) && off % KPL_MAP_STRIDE == 0)
-		err = kpl_area_mmap(&map->agg.area, vma, false);
+		err = kpl_areas_mmap(map->agg.areas, vma, 0);
 	mutex_unlock(&s->maps_lock);
 	return err;
 }
@@ -175,7 +175,9 @@ int kpl_map_info(struct kpl_session *s, struct kpl_map_info *arg)
 		return -EINVAL;
 	*arg = (struct kpl_map_info) { .id = arg->id, .memory = map->charged };
 	if (kpl_map_is_agg(map)) {
+		arg->memory += READ_ONCE(map->agg.grower.charged);
 		arg->active = map->agg.active;
+		arg->lost = kpl_agg_lost(&map->agg);
 	} else {
 		arg->entries = atomic_read(&map->hash.used);
 		arg->lost = atomic64_read(&map->hash.lost);

@@ -13,6 +13,7 @@
 
 #include "core/args.h"
 #include "area.h"
+#include "grow.h"
 #include "guard.h"
 #include "ring.h"
 #include "words.h"
@@ -130,15 +131,26 @@ u64 kpl_h_rec_drop(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 /* ------------------------------------------------------------------ consuming */
 
 /* Without the lock: all of them, set up, or NULL. */
-static struct kpl_ring *kpl_rings(const struct kpl_session *s)
+static struct kpl_rings *kpl_rings(const struct kpl_session *s)
 {
-	/* Pairs with kpl_rings_alloc(). */
+	/* Pairs with kpl_ring_setup(). */
 	return smp_load_acquire(&s->rings);
+}
+
+/* Of any CPU's ring, which may get its memory at the same time: then both are empty. */
+static const struct kpl_ring_head *kpl_ring_head(const struct kpl_ring *ring)
+{
+	return READ_ONCE(ring->head);
+}
+
+static const struct kpl_ring_ctl *kpl_ring_ctl(const struct kpl_ring *ring)
+{
+	return READ_ONCE(ring->ctl);
 }
 
 bool kpl_rings_ready(struct kpl_session *s)
 {
-	struct kpl_ring *rings = kpl_rings(s);
+	struct kpl_rings *rings = kpl_rings(s);
 	u32 cpu;
 
 	if (!rings)
@@ -146,30 +158,71 @@ bool kpl_rings_ready(struct kpl_session *s)
 	/* Pairs with kpl_ring_wake(). */
 	smp_mb();
 	for (cpu = 0; cpu < nr_cpu_ids; cpu++) {
-		struct kpl_ring *ring = &rings[cpu];
+		const struct kpl_ring *ring = &rings->of[cpu];
+		const struct kpl_ring_ctl *ctl = kpl_ring_ctl(ring);
 
-		if (kpl_ring_due(READ_ONCE(ring->head->head), READ_ONCE(ring->ctl->tail),
-				 READ_ONCE(ring->ctl->wake_at), ring->size))
+		if (kpl_ring_due(READ_ONCE(kpl_ring_head(ring)->head), READ_ONCE(ctl->tail),
+				 READ_ONCE(ctl->wake_at), rings->size))
 			return true;
 	}
 	return false;
 }
 
-void kpl_rings_sums(const struct kpl_session *s, u64 *read, u64 *lost)
+u64 kpl_rings_lost_without(const struct kpl_session *s)
 {
-	const struct kpl_ring *rings = kpl_rings(s);
+	const struct kpl_rings *rings = kpl_rings(s);
+	u64 lost = 0;
 	u32 cpu;
 
-	*read = *lost = 0;
+	for (cpu = 0; rings && cpu < nr_cpu_ids; cpu++)
+		lost += READ_ONCE(rings->of[cpu].no_head.lost);
+	return lost;
+}
+
+void kpl_rings_sums(const struct kpl_session *s, u64 *read, u64 *lost)
+{
+	const struct kpl_rings *rings = kpl_rings(s);
+	u32 cpu;
+
+	*read = 0;
+	*lost = kpl_rings_lost_without(s);
 	for (cpu = 0; rings && cpu < nr_cpu_ids; cpu++) {
-		*read += READ_ONCE(rings[cpu].ctl->tail);
-		*lost += READ_ONCE(rings[cpu].head->lost);
+		const struct kpl_ring *ring = &rings->of[cpu];
+		const struct kpl_ring_head *head = kpl_ring_head(ring);
+
+		*read += READ_ONCE(kpl_ring_ctl(ring)->tail);
+		if (head != &ring->no_head)
+			*lost += READ_ONCE(head->lost);
 	}
 }
 
 u32 kpl_ring_max_record(const struct kpl_session *s)
 {
-	return s->rings ? min_t(u32, s->ring_size / 2, KPL_MAX_RECORD) : 0;
+	return s->rings ? min_t(u32, s->rings->size / 2, KPL_MAX_RECORD) : 0;
+}
+
+/* mmap_lock is held; rings live as long as the file. */
+int kpl_ring_mmap_ctl(struct kpl_session *s, struct vm_area_struct *vma, u64 off)
+{
+	struct kpl_rings *rings = kpl_rings(s);
+
+	return rings && vma_pages(vma) == 1 ? kpl_areas_mmap(rings->ctl, vma, off) : -EINVAL;
+}
+
+int kpl_ring_mmap_data(struct kpl_session *s, struct vm_area_struct *vma, u64 off)
+{
+	struct kpl_rings *rings = kpl_rings(s);
+
+	return rings ? kpl_areas_mmap(rings->data, vma, off) : -EINVAL;
+}
+
+/* -------------------------------------------------------------------- memory */
+
+static const struct kpl_area_plan kpl_ctl_plan = { .pages = 1, .twice_from = 1 };
+
+static struct kpl_area_plan kpl_ring_plan(u32 size)
+{
+	return (struct kpl_area_plan) { .pages = 1 + size / PAGE_SIZE, .twice_from = 1 };
 }
 
 static u64 kpl_data_stride(u32 size)
@@ -177,132 +230,113 @@ static u64 kpl_data_stride(u32 size)
 	return roundup_pow_of_two(PAGE_SIZE + 2ull * size);
 }
 
-/* mmap_lock is held; rings live as long as the file. */
-static struct kpl_ring *kpl_ring_at(struct kpl_session *s, u64 off, u64 stride)
+/* What they take with no CPU's memory. */
+static u64 kpl_rings_memory(void)
 {
-	struct kpl_ring *rings = kpl_rings(s);
-	u64 cpu = div64_u64(off, stride);
-
-	if (!rings || cpu >= nr_cpu_ids || cpu * stride != off)
-		return NULL;
-	return &rings[cpu];
+	return struct_size((struct kpl_rings *)NULL, of, nr_cpu_ids) + 2 * kpl_areas_memory();
 }
 
-int kpl_ring_mmap_ctl(struct kpl_session *s, struct vm_area_struct *vma, u64 off)
+static int kpl_ring_make(struct kpl_grower *g, u32 cpu)
 {
-	struct kpl_ring *ring = kpl_ring_at(s, off, PAGE_SIZE);
-
-	return ring ? kpl_area_mmap(&ring->ctl_area, vma, true) : -EINVAL;
-}
-
-int kpl_ring_mmap_data(struct kpl_session *s, struct vm_area_struct *vma, u64 off)
-{
-	struct kpl_ring *ring = kpl_ring_at(s, off, kpl_data_stride(s->ring_size));
-
-	return ring ? kpl_area_mmap(&ring->head_area, vma, false) : -EINVAL;
-}
-
-/* -------------------------------------------------------------------- memory */
-
-static struct kpl_area_plan kpl_ring_plan(u32 size, u32 cpu)
-{
-	u32 pages = 1 + size / PAGE_SIZE;
-
-	return (struct kpl_area_plan) {
-		.pages = pages, .twice_from = 1, .cpu = cpu, .cpu_pages = pages,
-	};
-}
-
-static struct kpl_area_plan kpl_ctl_plan(u32 cpu)
-{
-	return (struct kpl_area_plan) { .pages = 1, .twice_from = 1, .cpu = cpu, .cpu_pages = 1 };
-}
-
-static u64 kpl_rings_memory(u32 size)
-{
-	struct kpl_area_plan data = kpl_ring_plan(size, 0), ctl = kpl_ctl_plan(0);
-
-	return (kpl_area_memory(&data) + kpl_area_memory(&ctl) + sizeof(struct kpl_ring)) *
-	       nr_cpu_ids;
-}
-
-static int kpl_ring_alloc(struct kpl_ring *ring, u32 size, u32 cpu)
-{
-	struct kpl_area_plan data = kpl_ring_plan(size, cpu), ctl = kpl_ctl_plan(cpu);
+	struct kpl_rings *rings = container_of(g, struct kpl_rings, grower);
+	struct kpl_ring *ring = &rings->of[cpu];
+	struct kpl_area data, ctl;
 	int err;
 
-	err = kpl_area_alloc(&ring->head_area, &data);
+	err = kpl_area_alloc(&data, &rings->data->plan, cpu);
 	if (err)
 		return err;
-	err = kpl_area_alloc(&ring->ctl_area, &ctl);
-	if (err)
+	err = kpl_area_alloc(&ctl, &rings->ctl->plan, cpu);
+	if (err) {
+		kpl_area_free(&data);
 		return err;
-	ring->head = ring->head_area.addr;
-	ring->data = ring->head_area.addr + PAGE_SIZE;
-	ring->ctl = ring->ctl_area.addr;
-	ring->size = size;
+	}
+	((struct kpl_ring_head *)data.addr)->size = rings->size;
+	ring->data = data.addr + PAGE_SIZE;
+	ring->size = rings->size;
 	ring->woke_tail = U64_MAX;
+	/* poll looks at any time. */
+	smp_store_release(&ring->ctl, ctl.addr);
+	smp_store_release(&ring->head, data.addr);
+	kpl_areas_set(rings->ctl, cpu, &ctl);
+	kpl_areas_set(rings->data, cpu, &data);
 	return 0;
 }
 
-static void kpl_rings_release(struct kpl_ring *rings)
+static void kpl_rings_release(struct kpl_rings *rings)
 {
-	u32 cpu;
-
-	for (cpu = 0; rings && cpu < nr_cpu_ids; cpu++) {
-		kpl_area_free(&rings[cpu].head_area);
-		kpl_area_free(&rings[cpu].ctl_area);
-	}
+	kpl_grow_end(&rings->grower);
+	kpl_areas_put(rings->data);
+	kpl_areas_put(rings->ctl);
 	kvfree(rings);
 }
 
 void kpl_rings_free(struct kpl_session *s)
 {
-	if (s->rings)
-		kpl_uncharge(s, kpl_rings_memory(s->ring_size));
+	if (!s->rings)
+		return;
 	kpl_rings_release(s->rings);
+	kpl_uncharge(s, kpl_rings_memory());
 }
 
-static int kpl_rings_alloc(struct kpl_session *s, u32 size)
+static int kpl_rings_fill(struct kpl_rings *rings, struct kpl_session *s, u32 size)
 {
-	struct kpl_ring *rings = kvcalloc(nr_cpu_ids, sizeof(*rings), KPL_GFP);
+	struct kpl_area_plan plan = kpl_ring_plan(size);
 	u32 cpu;
+
+	rings->size = size;
+	rings->data = kpl_areas_alloc(&plan, kpl_data_stride(size), false);
+	rings->ctl = kpl_areas_alloc(&kpl_ctl_plan, PAGE_SIZE, true);
+	if (!rings->data || !rings->ctl)
+		return -ENOMEM;
+	for (cpu = 0; cpu < nr_cpu_ids; cpu++) {
+		rings->of[cpu].head = &rings->of[cpu].no_head;
+		rings->of[cpu].ctl = &rings->of[cpu].no_ctl;
+	}
+	rings->grower.session = s;
+	rings->grower.areas = rings->data;
+	rings->grower.each = kpl_area_memory(&plan) + kpl_area_memory(&kpl_ctl_plan);
+	rings->grower.make = kpl_ring_make;
+	return kpl_grow_begin(&rings->grower);
+}
+
+static struct kpl_rings *kpl_rings_alloc(struct kpl_session *s, u32 size)
+{
+	struct kpl_rings *rings = kvzalloc(struct_size(rings, of, nr_cpu_ids), KPL_GFP);
 	int err;
 
 	if (!rings)
-		return -ENOMEM;
-	for (cpu = 0; cpu < nr_cpu_ids; cpu++) {
-		err = kpl_ring_alloc(&rings[cpu], size, cpu);
-		if (err) {
-			kpl_rings_release(rings);
-			return err;
-		}
-	}
-	for_each_possible_cpu(cpu)
-		per_cpu_ptr(s->cpu, cpu)->ring = &rings[cpu];
-	s->ring_size = size;
-	/* poll and mmap look without the lock. */
-	smp_store_release(&s->rings, rings);
-	return 0;
+		return ERR_PTR(-ENOMEM);
+	err = kpl_rings_fill(rings, s, size);
+	if (!err)
+		return rings;
+	kpl_rings_release(rings);
+	return ERR_PTR(err);
 }
 
 /* Programs that emit are loaded afterwards: none can look for a ring before. */
 int kpl_ring_setup(struct kpl_session *s, struct kpl_ring_setup *arg)
 {
 	int err = kpl_check_ring_setup(arg, PAGE_SIZE);
+	struct kpl_rings *rings;
+	u32 cpu;
 
 	if (err)
 		return err;
 	if (s->rings)
 		return -EBUSY;
-	err = kpl_charge(s, kpl_rings_memory(arg->size));
+	err = kpl_charge(s, kpl_rings_memory());
 	if (err)
 		return err;
-	err = kpl_rings_alloc(s, arg->size);
-	if (err) {
-		kpl_uncharge(s, kpl_rings_memory(arg->size));
-		return err;
+	rings = kpl_rings_alloc(s, arg->size);
+	if (IS_ERR(rings)) {
+		kpl_uncharge(s, kpl_rings_memory());
+		return PTR_ERR(rings);
 	}
+	for_each_possible_cpu(cpu)
+		per_cpu_ptr(s->cpu, cpu)->ring = &rings->of[cpu];
+	/* poll and mmap look without the lock. */
+	smp_store_release(&s->rings, rings);
 	arg->nr_cpus = nr_cpu_ids;
 	arg->ctl_off = KPL_OFF(KPL_OFF_CTL, 0, 0);
 	arg->ctl_stride = PAGE_SIZE;

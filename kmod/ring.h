@@ -5,22 +5,31 @@
 
 #include <linux/cache.h>
 
-#include "area.h"
+#include "grow.h"
 #include "session.h"
 
 struct kpl_ring {
 	/* The producer's: only this CPU, under the guard. */
-	struct kpl_ring_head *head;	/* NULL: there are no rings */
+	struct kpl_ring_head *head;
 	struct kpl_ring_ctl *ctl;
 	void *data;			/* mapped twice in a row */
-	u64 size;			/* bytes, a power of two */
+	u64 size;			/* bytes, a power of two; 0: it has no memory */
 	struct kpl_rec *rec;		/* the pending record */
 	u32 fixed;			/* bytes of its fixed part */
 	u32 used, room;			/* its length so far and at most */
 	u64 woke_at, woke_tail;		/* the consumer's state at the last wake-up */
 
-	struct kpl_area head_area, ctl_area;
+	/* What a ring without memory has, which is always full. */
+	struct kpl_ring_head no_head;
+	struct kpl_ring_ctl no_ctl;
 } ____cacheline_aligned;
+
+struct kpl_rings {
+	struct kpl_grower grower;
+	u32 size;			/* data bytes of one */
+	struct kpl_areas *data, *ctl;
+	struct kpl_ring of[];		/* nr_cpu_ids */
+};
 
 int kpl_ring_setup(struct kpl_session *s, struct kpl_ring_setup *arg);
 void kpl_rings_free(struct kpl_session *s);
@@ -30,6 +39,9 @@ bool kpl_rings_ready(struct kpl_session *s);
 
 /* Bytes that user space has read, and records that found no room, since the start; 0 without rings. */
 void kpl_rings_sums(const struct kpl_session *s, u64 *read, u64 *lost);
+
+/* Of these, what was lost where there was no memory for a ring: no ring's head shows it. */
+u64 kpl_rings_lost_without(const struct kpl_session *s);
 
 /* Limit of a record's fixed part and tail together; 0: no rings. */
 u32 kpl_ring_max_record(const struct kpl_session *s);

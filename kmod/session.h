@@ -17,7 +17,9 @@
 
 struct kpl_probe;
 struct kpl_ring;
+struct kpl_rings;
 struct kpl_scratch;
+struct mem_cgroup;
 
 /* What handlers need of their session, for each CPU. */
 struct kpl_session_cpu {
@@ -57,6 +59,7 @@ struct kpl_session {
 	struct work_struct overloaded;	/* disarms the probes that took more than the share */
 	bool closing;			/* calls are refused, those under way stop soon */
 	atomic64_t memory;		/* bytes held */
+	struct mem_cgroup *memcg;	/* the opener's, when it opened; or NULL */
 
 	/*
 	 * Everything below; process context.  User space's memory is never
@@ -72,8 +75,7 @@ struct kpl_session {
 	struct kpl_probe **room;	/* for operations on all probes: two lists of */
 	u32 room_nr;			/* so many */
 
-	struct kpl_ring *rings;		/* nr_cpu_ids, or NULL */
-	u32 ring_size;
+	struct kpl_rings *rings;	/* or NULL */
 	struct kpl_scratch *scratch;
 	u32 rights;			/* KPL_RIGHT_*: change.c */
 	u32 work_done, work_total;	/* of an attach; read without the lock */

@@ -298,7 +298,8 @@ enum kpl_map_kind {
  * The mapping of an aggregation (read-only, at mmap_off of the session's file)
  * is nr_cpus times nr_banks areas of `bank_size` bytes; the area of CPU c and
  * bank b starts at (c * nr_banks + b) * bank_size.  An area is a struct
- * kpl_agg_bank and `nr_cells` cells of `cell_size` bytes.
+ * kpl_agg_bank and `nr_cells` cells of `cell_size` bytes.  An area has memory
+ * from when its CPU is up for the first time; before, it reads as zeros.
  */
 struct kpl_map_create {
 	__u32 kind;		/* in: enum kpl_map_kind */
@@ -359,7 +360,7 @@ struct kpl_map_info {
 	__u32 active;		/* out: AGG: bank written now */
 	__u64 memory;		/* out: bytes held */
 	__u64 entries;		/* out: HASH: keys in it */
-	__u64 lost;		/* out: HASH: updates refused because it was full */
+	__u64 lost;		/* out: updates refused: HASH: it was full; AGG: on CPUs that got no memory */
 	__u64 busy;		/* out: HASH: accesses given up because a bucket stayed locked */
 };
 
@@ -397,12 +398,15 @@ struct kpl_free {
 
 /*
  * KPL_IOC_RING_SETUP: once for each session, before programs that emit are
- * loaded.  One ring for each possible CPU.  CPU c's ring has two mappings of
- * the session's file:
+ * loaded.  One ring for each possible CPU, with memory from when the CPU is up
+ * for the first time.  CPU c's ring has two mappings of the session's file:
  *   at ctl_off + c * ctl_stride, one page, read-write: struct kpl_ring_ctl;
  *   at data_off + c * data_stride, page_size + 2 * size bytes, read-only:
  *   one page with struct kpl_ring_head, then the data twice in a row, so that
  *   a record that wraps is contiguous.
+ * Without memory, the second reads as zeros, and touching the first is SIGBUS:
+ * leave it alone until the head's `size` is not 0.  With wake_at 0, as it begins,
+ * the first record wakes.
  */
 struct kpl_ring_setup {
 	__u32 size;		/* in: data bytes for each CPU, a power of two, >= the page size */
@@ -428,6 +432,7 @@ struct kpl_ring_head {
 	__u64 reserved_head;	/* != head while a record is being written */
 	__u64 sent;		/* records attempted: complete + lost */
 	__u64 lost;		/* records refused because the ring was full */
+	__u64 size;		/* of the ring's data; 0: it has no memory yet */
 };
 
 /*
@@ -700,6 +705,7 @@ struct kpl_info {
 	__u32 dead;		/* out: 1: all is detached after the dead man's time, nothing more is attached */
 	__u64 hits_about;	/* out: hits that a handler ran at, estimated from one of some hundreds */
 	__u64 hits_own;		/* out: those of the process that opened the session, likewise */
+	__u64 lost_without;	/* out: records lost on CPUs whose rings got no memory: no head counts them */
 };
 #define KPL_FEATURE_JIT		1ull
 #define KPL_FEATURE_KRETPROBE	2ull

@@ -209,7 +209,8 @@ int klua_map(klua_session* s, int map, klua_map_info* info) {
         Armed* armed = s->session->armed();
         const auto number = static_cast<uint32_t>(map);
         const bool there = armed && armed->maps().has(number);
-        const uint64_t lost = there ? TRY(armed->maps().losses(number)).full : 0;
+        const ArmedMaps::Losses losses = there ? TRY(armed->maps().losses(number)) : ArmedMaps::Losses();
+        const uint64_t lost = losses.full + losses.without;
         const bool shared = decl->kind == KPL_MAP_HASH;
         TRY(give(info, klua_map_info{0, decl->name.c_str(), kind_of(*decl), decl->keyed || shared, there,
                                      static_cast<int>(key_fields(*decl).size()),

@@ -52,6 +52,7 @@ void add_map(AccountText& text, const Account::Map& map) {
         text.lines.push_back(Error{Errc::script, fmt::format("{} {}", n, what), map.at}.message());
     };
     warn(map.full, "updates lost: the map was full (declare it with a larger max)");
+    warn(map.without, "updates lost: there was no memory for it on a CPU that came up");
     warn(map.busy, "accesses given up: other CPUs held the key's part of the map for too long");
 }
 

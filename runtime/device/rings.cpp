@@ -95,18 +95,21 @@ bool Rings::next(RecordBatch& batch) {
 
 void Rings::release() {
     for (Ring& ring : rings_)
-        if (ring.control().tail != ring.tail) __atomic_store_n(&ring.control().tail, ring.tail, __ATOMIC_RELEASE);
+        if (ring.tail && ring.control().tail != ring.tail)
+            __atomic_store_n(&ring.control().tail, ring.tail, __ATOMIC_RELEASE);
 }
 
 void Rings::arm(uint64_t fill) {
     for (Ring& ring : rings_) {
+        // While its CPU has never been up, the control page is not there.
+        if (load_acquire(ring.head().size) == 0) continue;
         const uint64_t position = ring.tail + (fill ? fill : 1);
         if (ring.control().wake_at != position) __atomic_store_n(&ring.control().wake_at, position, __ATOMIC_RELEASE);
     }
 }
 
 RingCounts Rings::counts() const {
-    RingCounts counts;
+    RingCounts counts{lost_without_, lost_without_};
     for (const Ring& ring : rings_) {
         counts.sent += load_acquire(ring.head().sent);
         counts.lost += load_acquire(ring.head().lost);

@@ -47,9 +47,12 @@ class Rings {
     // Frees the room of all that next() gave.
     void release();
 
-    // Asks to be woken at the next record (`fill` 0), or when a ring holds `fill` bytes.
+    // Asks to be woken at the next record (`fill` 0), or when a ring holds `fill` bytes; and at the first one of a CPU
+    // that comes up.
     void arm(uint64_t fill);
 
+    // What was lost in all where no ring counts it (kpl_info).
+    void set_lost_without(uint64_t records) { lost_without_ = records; }
     RingCounts counts() const;
 
   private:
@@ -75,6 +78,7 @@ class Rings {
     std::vector<Ring> rings_;
     std::vector<Oldest> heap_;  // the oldest ring first
     uint64_t horizon_ = 0;      // no record can still appear below this time
+    uint64_t lost_without_ = 0;
     uint32_t size_ = 0;
     uint32_t page_ = 4096;
 };

@@ -23,8 +23,9 @@ struct Account {
     };
     struct Map {
         SourceLoc at;
-        uint64_t full = 0;  // updates refused because the map was full
-        uint64_t busy = 0;  // accesses given up because another CPU held the key's part
+        uint64_t full = 0;     // updates refused because the map was full
+        uint64_t busy = 0;     // accesses given up because another CPU held the key's part
+        uint64_t without = 0;  // updates on CPUs that got no memory for it
     };
     std::vector<Probe> probes;     // those that are or were armed, in the order of their declaration
     std::optional<Events> events;  // nothing: no handler sends any

@@ -165,8 +165,8 @@ Result<bool> ArmedMaps::erase(uint32_t map, const std::vector<Datum>& key) const
 }
 
 Result<ArmedMaps::Losses> ArmedMaps::losses(uint32_t map) const {
-    if (is_aggregation(map)) return Losses{maps_[map].aggregation->lost(), 0};
     const kpl_map_info info = TRY(parts_.device.map_info(id(map)));
+    if (is_aggregation(map)) return Losses{maps_[map].aggregation->lost(), 0, info.lost};
     return Losses{info.lost, info.busy};
 }
 

@@ -47,8 +47,9 @@ class ArmedMaps {
     Result<void> clear(uint32_t map);  // of either
 
     struct Losses {
-        uint64_t full = 0;  // updates refused because the map was full
-        uint64_t busy = 0;  // accesses given up
+        uint64_t full = 0;     // updates refused because the map was full
+        uint64_t busy = 0;     // accesses given up
+        uint64_t without = 0;  // updates on CPUs that got no memory for it
     };
     Result<Losses> losses(uint32_t map) const;
 

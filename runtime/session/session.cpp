@@ -240,8 +240,8 @@ Result<Rings> Session::make_rings() const {
     const Device& device = armed_->device();
     auto rings = Rings::create(device, options_.ring_bytes);
     if (rings) return rings;
-    return Error{Errc::system, fmt::format("{}: {} CPUs have a ring of {}K each; a smaller --buffer takes less",
-                                           rings.error().text, device.cpus(), options_.ring_bytes >> 10)};
+    return Error{Errc::system, fmt::format("{}: each CPU has a ring of {}K; a smaller --buffer takes less",
+                                           rings.error().text, options_.ring_bytes >> 10)};
 }
 
 // ---- running
@@ -294,9 +294,15 @@ Result<std::optional<uint64_t>> Session::deliver(uint64_t limit_ns) {
     return std::optional(latency);
 }
 
+Result<kpl_info> Session::device_info() {
+    kpl_info info = TRY(armed_->device().info());
+    if (delivery_) delivery_->rings().set_lost_without(info.lost_without);
+    return info;
+}
+
 Result<void> Session::look_for_exit() {
     if (!armed_ || exit_code_ || stopped_) return {};
-    const kpl_info info = TRY(armed_->device().info());
+    const kpl_info info = TRY(device_info());
     handler_exit_ = info.exiting ? std::optional<int>(info.exit_code) : std::nullopt;
     ended_ |= info.exiting != 0;
     if (!info.dead || dead_) return {};
@@ -377,17 +383,17 @@ Result<Account> Session::account() {
             change_text(armed_->programs_of(i), status.moved, status.first.handled + status.second.handled);
         account.probes.push_back({std::move(name), probe.has_first(), status, std::move(changes)});
     }
+    const kpl_info info = TRY(device_info());
     if (delivery_) {
         tell_lost();
         account.events = events();
     }
-    const kpl_info info = TRY(armed_->device().info());
     account.hits_about = info.hits_about, account.hits_own = info.hits_own;
     account.unknown_processes = kernel_.users.unknown();
     for (uint32_t i = 0; i < declared_.unit().maps.size(); i++) {
         if (!has(i)) continue;
         const ArmedMaps::Losses losses = TRY(armed_->maps().losses(i));
-        account.maps.push_back({declared_.unit().maps[i].at, losses.full, losses.busy});
+        account.maps.push_back({declared_.unit().maps[i].at, losses.full, losses.busy, losses.without});
     }
     return account;
 }

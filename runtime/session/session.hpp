@@ -165,6 +165,7 @@ class Session final : public ScriptApi {
     Result<Rings> make_rings() const;
     Result<std::optional<uint64_t>> deliver(uint64_t limit_ns);
     Result<void> look_for_exit();
+    Result<kpl_info> device_info();  // once armed
     void tell_lost();
     void end_delivery();
     Result<void> switch_probes(std::span<const uint32_t> probes, kpl_control_op op);

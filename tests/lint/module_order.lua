@@ -12,6 +12,7 @@ local order = {
   "stubs",
   "area",
   "session",
+  "grow",
   "guard shape",
   "ring agg hash",
   "map",

@@ -64,6 +64,7 @@ class MadeRing {
             ::mmap(nullptr, page_ + 2 * size_t{size}, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
         place(base_, 0, page_ + size);
         place(base_ + page_ + size, page_, size);
+        head().size = size;
         control_ = ::mmap(nullptr, page_, PROT_READ | PROT_WRITE, MAP_SHARED, control_fd_, 0);
     }
     MadeRing(MadeRing&& other) noexcept = delete;

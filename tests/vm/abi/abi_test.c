@@ -103,6 +103,7 @@ int main(int argc, char **argv)
 	failed += run_group(together_tests, only, &ran);
 	failed += run_group(direct_tests, only, &ran);
 	failed += run_group(change_tests, only, &ran);
+	failed += run_group(cpu_tests, only, &ran);
 	printf("%d tests, %d failed\n", ran, failed);
 	return failed || !ran;
 }

@@ -125,6 +125,6 @@ struct test {
 };
 
 extern const struct test session_tests[], rights_tests[], probe_tests[], source_tests[], trace_tests[], share_tests[], data_tests[], helper_tests[],
-	native_tests[], free_tests[], together_tests[], direct_tests[], change_tests[];
+	native_tests[], free_tests[], together_tests[], direct_tests[], change_tests[], cpu_tests[];
 
 #endif
