@@ -20,6 +20,7 @@ LUA
 begin() { # NAME
     rm -f "end-$1"
     mkdir -p "$1"
+    : > "$1/err" # what an earlier run wrote is not waited for
     kprobe-lua -v counts.lua "$1" > "$1/out" 2> "$1/err" < /dev/null &
     eval "pid_$1=$!"
     pid=$!
