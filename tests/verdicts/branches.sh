@@ -9,7 +9,7 @@ shift 2
 cd "$dir"
 rm -f ./*.gcda ./*.gcov
 cat "$@" | "$verdicts" > judged
-sed -n 's/.*: -[0-9]*, \(.*\), at [0-9]*$/\1/p' judged | sort -u > reasons
+sed -n 's/.*: -[0-9]*, \(.*\), at [0-9]*.*$/\1/p' judged | sort -u > reasons
 "$verdicts" --reasons | sort > all_reasons
 gcov -b -c -- *.gcda > /dev/null 2>&1
 {

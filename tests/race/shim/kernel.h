@@ -72,5 +72,7 @@ static inline void kpl_acts(u64 hit) { (void)hit; }
 
 struct kpl_session;
 struct vm_area_struct;
+struct mutex { int unused; };	/* these two: of types that it only names */
+typedef struct { int unused; } refcount_t;
 
 #endif
