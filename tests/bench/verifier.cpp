@@ -49,7 +49,7 @@ double nanoseconds(const Assembly& code) {
     std::vector<bpf_insn> out(KPL_MAX_SLOTS);
     double best = 0;
     for (size_t run = 0; run < 2000000 / code.insns.size(); run++) {
-        struct kpl_verify v{};
+        struct kpl_verify v {};
         v.insns = code.insns.data();
         v.labels = code.labels.data();
         v.nr_insns = static_cast<u32>(code.insns.size());
