@@ -30,7 +30,7 @@ LUA
     } > all.lua
     for what in entries returns; do
         # The first time of all, files are read.
-        for _ in 1 2; do "$kprobe_lua" -q -v --max-probes=100000 -c true all.lua $what > out 2> err || { cat err; exit 1; }; done
+        for _ in 1 2; do "$kprobe_lua" -q -v --max-probes=65536 -c true all.lua $what > out 2> err || { cat err; exit 1; }; done
         echo "$number $what: $(grep '^armed in' err | sed 's/ (.*//'), $(grep -o 'gone in.*' err)"
     done
 done
