@@ -9,7 +9,7 @@ local kmod, tests, equivalent = "kmod", "tests", "tests/mutation/equivalent.txt"
 local rows = { "base", "memory", "calls", "edges", "change" }
 -- The interpreter wraps on purpose, the verifier nowhere.
 local cc = "cc -std=gnu11 -O0 -w -fno-strict-aliasing -I" .. kmod .. " -I" .. tests
-local checked = " -fsanitize=undefined,address -fno-sanitize-recover=all"
+local checked = " -fsanitize=undefined,bounds-strict,address -fno-sanitize-recover=all"
 local sources = { "verify", "verify_call", "verify_jump", "verify_mem", "verify_state", "rewrite" }
 local dir = io.popen("mktemp -d"):read "*l"
 local samples = dir .. "/samples"
