@@ -18,6 +18,7 @@
 #   lines N REGEX      exactly N lines of `out` match
 #   quiet_err          stderr is empty
 #   one_error          stderr is one line
+#   refuses REGEX SCRIPT  the script of one line ends in one error, which matches behind its place
 #   shown_by DOC COMMAND  the lines that DOC shows below `$ kprobe-lua COMMAND`
 #   like STREAM        `out` or `err` has a line like each of stdin's, which a document shows
 #   target COMMAND     loads tests/vm/target if need be and has it call its functions; prints what came of it
@@ -176,6 +177,14 @@ LUA
 }
 
 one_error() { [ "$(wc -l < err)" = 1 ] || fail "not one line on stderr"; }
+
+refuses() {
+    echo "$2" > wrong.lua
+    run kprobe-lua wrong.lua
+    status 1
+    one_error
+    err "^wrong.lua:1: $1"
+}
 
 # The probes of all kinds that are in the kernel; not what the stubs' module keeps there (kmod/kept.c).
 probes() {

@@ -44,13 +44,6 @@ line 'back	true'
 line 'disabled'
 out '^tenth	true'
 line 'account	true'
-refuses() {
-    echo "$2" > wrong.lua
-    run kprobe-lua wrong.lua
-    status 1
-    one_error
-    err "^wrong.lua:1: $1"
-}
 refuses 'profile: takes a number of times in a second, 1 to 10,000' 'profile(10001, function() end)'
 refuses 'profile: takes a number of times in a second, 1 to 10,000' 'profile("99", function() end)'
 refuses 'interval: takes a number of seconds, 0.0001 and up' 'interval(0, function() end)'

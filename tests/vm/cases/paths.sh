@@ -45,13 +45,6 @@ lines 2 '^2	10	0	10	0	ftrace$'
 lines 2 '^3	10	10	0	0	ftrace$'
 lines 2 '^4	[0-9]+	[0-9]+	0	3	ftrace$'
 # what ftrace can't do, or must not
-refuses() { # REGEX; the declaration
-    echo "$2" > wrong.lua
-    run kprobe-lua wrong.lua
-    status 1
-    one_error
-    err "^wrong.lua:1: $1"
-}
 refuses "kretprobe: 'via' must be \"auto\", \"direct\" or \"kretprobe\"$" 'kretprobe { "vfs_read", via = "ftrace", ret = function() end }'
 refuses 'via = "ftrace" stands at a function.s entry, not at vfs_read\+0x9' 'kprobe { "vfs_read+9", via = "ftrace", pre = function() end }'
 refuses "can't probe do_int3: the kernel's blacklist forbids it" 'kprobe { "do_int3", via = "ftrace", pre = function() end }'

@@ -48,13 +48,6 @@ LUA
 run kprobe-lua -q --max-probes=2000 -c 'syscalls getpid 40' every.lua
 status 0
 out '^40	[01]	ftrace$'
-refuses() {
-    echo "$2" > wrong.lua
-    run kprobe-lua wrong.lua
-    status 1
-    one_error
-    err "^wrong.lua:1: $1"
-}
 refuses "no system call 'opennat' in this kernel; near to it: openat" 'syscall("opennat", function() end)'
 refuses "no system call 'no_such_\*' in this kernel" 'syscall("no_such_*", function() end)'
 refuses "the handler has 3 parameters for the system call's 1.*it is close\(unsigned int fd\)" 'syscall("close", function(p, a, b, c) end)'

@@ -1,12 +1,5 @@
 # SPDX-License-Identifier: MIT
 # What is wrong with a tracepoint is said in words that help; tracefs is not needed for a name.
-refuses() {
-    echo "$2" > wrong.lua
-    run kprobe-lua wrong.lua
-    status 1
-    one_error
-    err "^wrong.lua:1: $1"
-}
 refuses "no tracepoint 'sched:sched_swich' in this kernel; near to it: sched:sched_switch" 'tracepoint("sched:sched_swich", function() end)'
 refuses "no tracepoint 'irq:sched_switch' in this kernel; near to it: sched:sched_switch$" 'tracepoint("irq:sched_switch", function() end)'
 refuses "no tracepoint 'sched:no_such_\*' in this kernel$" 'tracepoint("sched:no_such_*", function() end)'

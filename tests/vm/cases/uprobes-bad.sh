@@ -1,12 +1,5 @@
 # SPDX-License-Identifier: MIT
 # What can't be probed in programs, and what is listed of them.
-refuses() {
-    echo "$2" > wrong.lua
-    run kprobe-lua wrong.lua
-    status 1
-    one_error
-    err "^wrong.lua:1: $1"
-}
 refuses "no program or library 'uprobbed'; near to it: uprobed" 'uprobe("uprobbed:add", function() end)'
 refuses "/no/such: No such file or directory" 'uprobe("/no/such:main", function() end)'
 refuses "/dev/null is no file that can be run" 'uprobe("/dev/null:main", function() end)'

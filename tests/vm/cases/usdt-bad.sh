@@ -1,12 +1,5 @@
 # SPDX-License-Identifier: MIT
 # What can't be probed of programs' marks, and what is listed of them.
-refuses() {
-    echo "$2" > wrong.lua
-    run kprobe-lua wrong.lua
-    status 1
-    one_error
-    err "^wrong.lua:1: $1"
-}
 refuses "no program or library 'usdtted'; near to it: usdted" 'usdt("usdtted:usdted:value", function() end)'
 refuses ".*/usdted has no mark 'usdted:vlaue'; near to it: usdted:value" 'usdt("usdted:usdted:vlaue", function() end)'
 refuses ".*/usdted has no mark 'x:\*'" 'usdt("usdted:x:*", function() end)'

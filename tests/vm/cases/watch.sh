@@ -31,13 +31,6 @@ line 'hits	3	3	3'
 line 'disabled	armed'
 line '2	1	kpl_t_watch	true'
 line 'again	4'
-refuses() {
-    echo "$2" > wrong.lua
-    run kprobe-lua wrong.lua
-    status 1
-    one_error
-    err "^wrong.lua:1: $1"
-}
 refuses "no symbol 'jiffies_46' in this kernel; near to it: jiffies_64" 'watch { "jiffies_46", function() end }'
 refuses "watch: 8 bytes are watched at a multiple of 8, and jiffies_64\+0x4 lies at 0x" 'watch { "jiffies_64+4", len = 8, function() end }'
 refuses "watch: 'len' must be 1, 2, 4 or 8" 'watch { "jiffies_64", len = 3, function() end }'
