@@ -630,7 +630,7 @@ static bool kpl_set_forget(struct kpl_direct *d, struct kpl_direct_set *set,
 
 		if (!pr || !pr->added || pr->gone)
 			continue;
-		if (init_alone ? !within_module_init(pr->site, mod) : !within_module(pr->site, mod))
+		if (!kpl_goes_with(mod, pr->site, init_alone))
 			continue;
 		pr->gone = true;
 		kpl_direct_switch(pr, false);

@@ -21,6 +21,7 @@
 #include "common.h"
 #include "event.h"
 #include "handle.h"
+#include "place.h"
 
 /* Of one CPU. */
 struct kpl_event_of_cpu {
@@ -145,9 +146,8 @@ static bool kpl_events_stand_in(const struct kpl_events *es, const struct module
 {
 	if (es->attr.type != PERF_TYPE_BREAKPOINT)
 		return false;
-	if (init_alone)
-		return within_module_init(es->attr.bp_addr, mod);
-	return within_module(es->attr.bp_addr, mod) || kpl_is_cpus_data_of(mod, es->attr.bp_addr);
+	return kpl_goes_with(mod, es->attr.bp_addr, init_alone) ||
+	       (!init_alone && kpl_is_cpus_data_of(mod, es->attr.bp_addr));
 }
 
 /* Before the memory goes. */

@@ -3,6 +3,7 @@
 #ifndef KPL_PLACE_H
 #define KPL_PLACE_H
 
+#include <linux/module.h>
 #include <linux/types.h>
 
 int kpl_check_place(u64 addr, bool returns);
@@ -18,5 +19,11 @@ bool kpl_stays_with(u64 target, u64 addr);
  * marked for, KPL_RETURNS_*.
  */
 int kpl_check_override(u64 addr, u32 *returns);
+
+/* Whether what is at `addr` goes: with the module, or with the memory of its start-up alone. */
+static inline bool kpl_goes_with(const struct module *mod, u64 addr, bool init_alone)
+{
+	return init_alone ? within_module_init(addr, mod) : within_module(addr, mod);
+}
 
 #endif

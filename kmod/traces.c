@@ -14,6 +14,7 @@
 #include "area.h"
 #include "compat.h"
 #include "hit.h"
+#include "place.h"
 #include "sites.h"
 #include "traces.h"
 
@@ -237,7 +238,7 @@ void kpl_trace_forget(struct kpl_trace *t, const struct module *mod, bool init_a
 	list_for_each_entry(pr, &t->probes, in_list) {
 		if (!pr->added)
 			continue;
-		if (init_alone ? !within_module_init(pr->site, mod) : !within_module(pr->site, mod))
+		if (!kpl_goes_with(mod, pr->site, init_alone))
 			continue;
 		pr->gone = true;
 		kpl_trace_switch(pr, false);
