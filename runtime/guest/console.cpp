@@ -80,7 +80,7 @@ void Console::take_line(std::string line) {
     if (line.find("invoked oom-killer:") != line.npos) oom_kill_ = true;
     const bool trace = without_stamp(line).starts_with("Call Trace:");
     if (is_splat(line) && !(trace && std::exchange(oom_kill_, false))) {
-        if (splats_.empty()) first_splat_ = lines_.size();
+        splat_lines_.push_back(lines_.size());
         splats_.emplace_back(without_stamp(line));
     }
     lines_.push_back(std::move(line));
@@ -95,7 +95,7 @@ std::vector<std::string> Console::lines() const {
 std::string Console::excerpt(std::size_t limit) const {
     const std::vector<std::string> all = lines();
     const std::size_t tail = all.size() > limit ? all.size() - limit : 0;
-    const std::size_t from = splats_.empty() ? tail : first_splat_;
+    const std::size_t from = splats_.empty() ? tail : splat_lines_.front();
     std::string text;
     for (std::size_t i = from; i < all.size(); i++)
         if (i < from + limit || without_stamp(all[i]).starts_with("kprobe_lua: ")) text += "  " + all[i] + "\n";

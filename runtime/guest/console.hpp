@@ -2,6 +2,7 @@
 // What a guest's kernel console says: whether the kernel is well.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,6 +18,8 @@ class Console {
     bool clean() const { return splats_.empty(); }
     // The lines that report trouble, without time stamps.
     const std::vector<std::string>& splats() const { return splats_; }
+    // Which of lines() they are, in order.
+    const std::vector<std::size_t>& splat_lines() const { return splat_lines_; }
 
     // All lines so far, the one in the making included.
     std::vector<std::string> lines() const;
@@ -30,10 +33,10 @@ class Console {
     bool oom_kill_ = false;  // its call trace is still to come
     std::string partial_;
     std::vector<std::string> splats_;
-    std::size_t first_splat_ = 0;  // index into lines_
+    std::vector<std::size_t> splat_lines_;
 };
 
-// Whether a console line reports trouble.
+// Whether a console line reports trouble, when nothing is known of those before it.
 bool is_splat(std::string_view line);
 
 }  // namespace kpl

@@ -221,6 +221,14 @@ TEST_CASE("a console is collected in pieces") {
     CHECK(console.excerpt(1) == "  [    0.2] WARNING: CPU: 0 PID: 1 at a.c:1\n");
 }
 
+TEST_CASE("the trace of an OOM kill is no splat, the next one is") {
+    Console console;
+    console.append("[    0.1] sh invoked oom-killer: order=0\n[    0.1] CPU: 0\n[    0.1] Call Trace:\n");
+    CHECK(console.clean());
+    console.append("[    0.2] Call Trace:\n");
+    CHECK(console.splat_lines() == std::vector<std::size_t>{3});
+}
+
 TEST_CASE("what programs need") {
     SECTION("a dynamic program brings its loader and libc") {
         const auto needs = program_needs(fs::read_symlink("/proc/self/exe"));

@@ -99,9 +99,13 @@ std::map<std::string, std::string> splats_by_case(const Console& console) {
     std::map<std::string, std::string> found;
     std::string name = "end";
     std::size_t shown = 0;
-    for (const std::string& line : console.lines()) {
+    const std::vector<std::string> lines = console.lines();
+    const std::vector<std::size_t>& splats = console.splat_lines();
+    for (std::size_t i = 0; i < lines.size(); i++) {
+        const std::string& line = lines[i];
         if (const auto at = line.find(mark); at != std::string::npos) name = line.substr(at + mark.size()), shown = 0;
-        if (!is_splat(line) && (!found.contains(name) || shown == 0)) continue;
+        const bool splat = std::binary_search(splats.begin(), splats.end(), i);
+        if (!splat && (!found.contains(name) || shown == 0)) continue;
         if (shown++ < 60) found[name] += "console: " + line + "\n";
     }
     return found;

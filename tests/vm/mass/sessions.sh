@@ -16,12 +16,16 @@ every(0.1, function()
   exit()
 end)
 LUA
+session() {
+    rm -f "$1.out" "$1.err" # what an earlier one wrote is not waited for
+    kprobe-lua -v --max-probes=4000 many.lua "$1" > "$1.out" 2> "$1.err" < /dev/null &
+    pid=$!
+}
 for first in one two; do
     rm -f end
     [ $first = one ] && second=two || second=one
     for name in $first $second; do
-        kprobe-lua -v --max-probes=4000 many.lua $name > $name.out 2> $name.err < /dev/null &
-        pid=$!
+        session $name
         [ $name = one ] && one=$pid || two=$pid
         armed $name.err
     done
@@ -33,9 +37,8 @@ for first in one two; do
     target 'plain 1000' > /dev/null
     wait $one
     target 'plain 1000' > /dev/null
-    kprobe-lua -v --max-probes=4000 many.lua one > one.out 2> one.err < /dev/null &
-    one=$!
-    pid=$one
+    session one
+    one=$pid
     armed one.err
     target 'plain 1000' > /dev/null
     touch end
