@@ -118,13 +118,15 @@ static __always_inline unsigned long kpl_kprobe_ip(unsigned long site)
 #define KPL_DIRECT_MAX	UINT_MAX
 #endif
 
+#ifdef KPL_HAVE_FTRACE_DIRECT_OPS
+#define KPL_REGISTER_DIRECT register_ftrace_direct
+#else
+#define KPL_REGISTER_DIRECT register_ftrace_direct_multi
+#endif
+
 static inline int kpl_direct_on(struct ftrace_ops *ops, unsigned long stub)
 {
-#ifdef KPL_HAVE_FTRACE_DIRECT_OPS
-	return register_ftrace_direct(ops, stub);
-#else
-	return register_ftrace_direct_multi(ops, stub);
-#endif
+	return KPL_REGISTER_DIRECT(ops, stub);
 }
 
 /* Afterwards nobody is on the way from a site to the stub, nor in the stub before it calls the function. */

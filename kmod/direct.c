@@ -23,6 +23,7 @@
 #include "kprobe.h"
 #include "place.h"
 #include "kretprobe.h"
+#include "refused.h"
 #include "sites.h"
 #include "stubs.h"
 #include "table.h"
@@ -216,6 +217,7 @@ static int kpl_set_off(struct kpl_direct *d, struct kpl_direct_set *set)
 		return err;
 	}
 	set->registered = false;
+	kpl_refused_release();
 	return 0;
 }
 
@@ -240,6 +242,7 @@ static int kpl_set_register(struct kpl_direct *d, struct kpl_direct_set *set, u3
 		return err;
 	}
 	set->registered = true;
+	kpl_refused_hold();
 	/* The sysctl that would switch it off silently is refused; before, 6.1 takes no flags. */
 	set->ops.flags |= FTRACE_OPS_FL_PERMANENT;
 	if (kpl_site_calls(d->sites[0]))

@@ -29,6 +29,7 @@
 #include "overload.h"
 #include "probe.h"
 #include "prog.h"
+#include "refused.h"
 #include "ring.h"
 #include "ucall.h"
 
@@ -377,6 +378,7 @@ int kpl_session_info(struct kpl_session *s, struct kpl_info *info)
 		.hits_about = hits,
 		.hits_own = own,
 		.lost_without = kpl_rings_lost_without(s),
+		.refused = kpl_refused(),
 	};
 	if (kpl_is_opener(s)) {
 		WRITE_ONCE(s->heard, jiffies);

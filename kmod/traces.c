@@ -15,6 +15,7 @@
 #include "compat.h"
 #include "hit.h"
 #include "place.h"
+#include "refused.h"
 #include "sites.h"
 #include "traces.h"
 
@@ -177,6 +178,8 @@ static int kpl_trace_unregister(struct kpl_trace *t)
 		return err;
 	}
 	t->registered = false;
+	if (t->moves)
+		kpl_refused_release();
 	return 0;
 }
 
@@ -208,6 +211,8 @@ static int kpl_trace_filter(struct kpl_trace *t)
 	if (!err && !t->registered) {
 		err = register_ftrace_function(&t->ops);
 		t->registered = !err;
+		if (t->registered && t->moves)
+			kpl_refused_hold();
 	}
 	return err;
 }

@@ -87,6 +87,7 @@ void module_rows(const Machine& machine) {
     row("ABI", fmt::format("{}, {:016x}", info->abi, info->abi_hash));
     row("features", features(info->features));
     row("CPUs", std::to_string(info->nr_cpus));
+    row("refused to others", std::to_string(info->refused));
 }
 
 void settings(const Machine& machine) {

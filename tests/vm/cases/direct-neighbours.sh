@@ -75,7 +75,10 @@ line '4	direct	300	300	0'
 rm -f go*
 start kprobe-lua counts.lua 3
 armed
+refused() { kprobe-lua --info | awk '/^  refused to others / { print $4 }'; }
+before=$(refused)
 ! echo 'foreign 1' 2> /dev/null > /sys/module/kpl_target/parameters/run || fail "a post handler beside a direct call"
+[ "$(refused)" = $((before + 1)) ] || fail "it is not counted: $(refused), $before before"
 step 3
 touch go4
 finish
@@ -90,6 +93,18 @@ finish
 target 'foreign 0' > /dev/null
 out '^4	(ftrace|int3)	200	200	0$'
 err 'not direct: kpl_target:kpl_t_plain: somebody else calls the function directly'
+
+# but where the kernel's filter for post handlers is in use already, it takes the function, too: both see each call
+target 'foreign 2'
+rm -f go*
+start kprobe-lua counts.lua 3
+armed
+target 'foreign 1'
+step 3
+touch go4
+finish
+line '4	direct	200	200	0'
+[ "$(target 'foreign 0')" = '200 200' ] || fail "another's post handler saw $(target plain 0)"
 
 # ftrace can't be switched off under it, and does nothing for us while it is off
 start kprobe-lua counts.lua 4

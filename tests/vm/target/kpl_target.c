@@ -23,10 +23,10 @@
  *	path LEN		makes kpl_t_path a way of 64 directories, each name so long
  *	kprobes N, kretprobes N	registers N of them on kpl_t_f000 and so on, and unregisters them
  *	foreign 1, foreign 2	arms a kprobe with a post handler on kpl_t_plain, or on kpl_t_outer
- *	foreign 0		takes it away; the kernel may fail to, and keep it
+ *	foreign 0		takes both away; the kernel may fail to, and keep one
  *
  * and what came of it is read from `result`: a number, two times in ns, or the
- * hits of the foreign kprobe's two handlers.  Loaded with held=1, its start-up
+ * hits of the foreign kprobes' two handlers.  Loaded with held=1, its start-up
  * code, once begun is Y, calls kpl_t_starting(i) until held is 0.
  */
 #include <linux/completion.h>
@@ -422,7 +422,7 @@ static int time_kretprobes(long nr)
 
 /* ----------------------------------------------------- another one's post handler */
 
-static struct kprobe *foreign;
+static struct kprobe *foreign[2];	/* on kpl_t_plain, on kpl_t_outer */
 static atomic_t foreign_hits[2];
 
 static int foreign_pre(struct kprobe *kp, struct pt_regs *regs)
@@ -438,38 +438,44 @@ static void foreign_post(struct kprobe *kp, struct pt_regs *regs, unsigned long 
 
 static int foreign_off(void)
 {
-	bool kept;
+	bool kept = false;
+	u32 i;
 
-	if (!foreign)
+	if (!foreign[0] && !foreign[1])
 		return 0;
-	unregister_kprobe(foreign);
-	kept = !foreign->addr;
+	for (i = 0; i < ARRAY_SIZE(foreign); i++) {
+		if (!foreign[i])
+			continue;
+		unregister_kprobe(foreign[i]);
+		if (foreign[i]->addr)
+			kfree(foreign[i]);
+		else
+			kept = true;
+		foreign[i] = NULL;
+	}
 	if (kept)
 		__module_get(THIS_MODULE);
-	else
-		kfree(foreign);
-	foreign = NULL;
 	sprintf(result, "%d %d%s", atomic_xchg(&foreign_hits[0], 0),
 		atomic_xchg(&foreign_hits[1], 0), kept ? " kept" : "");
 	return 0;
 }
 
-static int foreign_on(void *addr)
+static int foreign_on(struct kprobe **kp, void *addr)
 {
 	int err;
 
-	if (foreign)
+	if (*kp)
 		return -EBUSY;
-	foreign = kzalloc(sizeof(*foreign), GFP_KERNEL);
-	if (!foreign)
+	*kp = kzalloc(sizeof(**kp), GFP_KERNEL);
+	if (!*kp)
 		return -ENOMEM;
-	foreign->addr = addr;
-	foreign->pre_handler = foreign_pre;
-	foreign->post_handler = foreign_post;
-	err = register_kprobe(foreign);
+	(*kp)->addr = addr;
+	(*kp)->pre_handler = foreign_pre;
+	(*kp)->post_handler = foreign_post;
+	err = register_kprobe(*kp);
 	if (err) {
-		kfree(foreign);
-		foreign = NULL;
+		kfree(*kp);
+		*kp = NULL;
 	}
 	return err;
 }
@@ -532,7 +538,8 @@ static int run_set(const char *text, const struct kernel_param *kp)
 		return time_kretprobes(a);
 	if (!strcmp(what, "foreign"))
 		return !a ? foreign_off() :
-		       foreign_on(a == 1 ? (void *)kpl_t_plain : (void *)kpl_t_outer);
+		       a == 1 ? foreign_on(&foreign[0], kpl_t_plain) :
+				foreign_on(&foreign[1], kpl_t_outer);
 	if (!strcmp(what, "bug"))
 		mod_timer(&bug_timer, jiffies + HZ / 10);
 	if (!strcmp(what, "many"))
