@@ -6,33 +6,7 @@
 kprobe_lua=$1 reads=$2 module=$3 peers=$4
 shift 4
 calls=40000
-case $reads in */*) PATH=$PATH:${reads%/*} ;; esac # of the job that probes it
-
-row() { awk -v name="$1" -v with="$2" -v base="$base" 'BEGIN { printf "%-34s %6.0f\n", name, with - base }'; }
-
-# job NAME COMMAND…: what it adds to a read once it says "armed". A consumer that sleeps costs nothing: what the producing
-# side costs by itself.
-job() {
-    name=$1
-    shift
-    : > /tmp/out
-    : > /tmp/err
-    "$@" > /tmp/out 2> /tmp/err &
-    pid=$!
-    tries=0
-    until cat /tmp/out /tmp/err | grep -q armed; do
-        tries=$((tries + 1))
-        if [ $tries = 300 ] || ! kill -0 $pid 2> /dev/null; then cat /tmp/out /tmp/err; return 1; fi
-        sleep 0.1
-    done
-    sleep 1
-    case $name in *produced) kill -STOP $pid ;; esac
-    with=$("$reads" $calls)
-    kill -CONT $pid
-    kill -INT $pid
-    wait $pid
-    row "$name" "$with"
-}
+. "${0%/*}/job.lib"
 
 # A machine that has just booted is not idle yet.
 sleep 5

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// usage: reads N   reads one byte N times, a system call each, comes by the mark bench_reads:read after each, and prints
-// the nanoseconds that this took.
+// usage: reads N [OFFSETS]   reads one byte N times, a system call each, comes by the mark bench_reads:read after each, and
+// prints the nanoseconds that this took. With OFFSETS, by pread64(2), at so many offsets in turn.
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,12 +23,15 @@
         ".popsection\n")
 
 // One copy: the mark is one place.
-__attribute__((noinline, noclone)) static double spin(int fd, long n) {
+__attribute__((noinline, noclone)) static double spin(int fd, long n, long offsets) {
     struct timespec from, to;
     char byte;
     clock_gettime(CLOCK_MONOTONIC, &from);
     for (long i = 0; i < n; i++) {
-        syscall(SYS_read, fd, &byte, 1);
+        if (offsets)
+            syscall(SYS_pread64, fd, &byte, 1, i % offsets);
+        else
+            syscall(SYS_read, fd, &byte, 1);
         MARK_READ;
     }
     clock_gettime(CLOCK_MONOTONIC, &to);
@@ -37,9 +40,10 @@ __attribute__((noinline, noclone)) static double spin(int fd, long n) {
 
 int main(int argc, char** argv) {
     const long n = argc > 1 ? atol(argv[1]) : 20000;
+    const long offsets = argc > 2 ? atol(argv[2]) : 0;
     const int fd = open("/dev/zero", O_RDONLY);
     if (fd < 0 || n <= 0) return 1;
-    spin(fd, n / 4 + 1);
-    printf("%.1f\n", spin(fd, n));
+    spin(fd, n / 4 + 1, offsets);
+    printf("%.1f\n", spin(fd, n, offsets));
     return 0;
 }
