@@ -26,7 +26,7 @@ local order = {
   "kind",
   "trace table handle",
   "hit call uhit",
-  "stats sites",
+  "stats sites refused",
   "common traces",
   "kprobe",
   "kretprobe ftrace tracepoint event uprobe",
