@@ -307,7 +307,9 @@ void Kallsyms::Impl::build_by_name() {
         if (line.is_function()) functions.push_back(begin);
         return true;
     });
-    by_name.build(static_cast<uint32_t>(functions.size()), [&](uint32_t i) { return line_at(functions[i]).name; });
+    by_name.build(static_cast<uint32_t>(functions.size()), [&](const auto& add) {
+        for (uint32_t i = 0; i < functions.size(); i++) add(i, line_at(functions[i]).name);
+    });
 }
 
 // Null: the kernel's memory can't be read, or does not have it.
