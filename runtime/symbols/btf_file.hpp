@@ -71,7 +71,7 @@ class BtfFile {
 
   private:
     // How much of the file is passed over before it is dropped.
-    static constexpr ptrdiff_t pass_size = 256 << 10;
+    static constexpr ptrdiff_t pass_size = 64 << 10;
     // An id is found by going on from the nearest of these.
     static constexpr uint32_t types_a_place = 16;
 
