@@ -222,25 +222,10 @@ static bool kpl_areas_fit(const struct kpl_areas *areas, u64 at, u64 nr)
 	return nr <= one || (one == areas->stride && nr <= (nr_cpu_ids - cpu) * one);
 }
 
-/* What is there is not waited for later. */
-static int kpl_areas_show(struct kpl_areas *areas, struct vm_area_struct *vma, u64 at)
-{
-	u64 nr = vma_pages(vma), i;
-	int err = 0;
-
-	for (i = 0; !err && i < nr; i++) {
-		struct page *page = kpl_areas_page(areas, at + i);
-
-		if (page)
-			err = vm_insert_page(vma, vma->vm_start + i * PAGE_SIZE, page);
-	}
-	return err;
-}
-
+/* Pages come with their first fault: rings that are never filled take no room in who maps them. */
 int kpl_areas_mmap(struct kpl_areas *areas, struct vm_area_struct *vma, u64 off)
 {
 	u64 at = off >> PAGE_SHIFT;
-	int err;
 
 	if (!(vma->vm_flags & VM_SHARED) || !kpl_areas_fit(areas, at, vma_pages(vma)))
 		return -EINVAL;
@@ -256,10 +241,7 @@ int kpl_areas_mmap(struct kpl_areas *areas, struct vm_area_struct *vma, u64 off)
 	mutex_lock(&areas->lock);
 	areas->mapping = vma->vm_file->f_mapping;
 	areas->first = vma->vm_pgoff - at;
-	err = kpl_areas_show(areas, vma, at);
 	mutex_unlock(&areas->lock);
-	if (err)
-		return err;
 	refcount_inc(&areas->users);
 	vma->vm_private_data = areas;
 	vma->vm_ops = &kpl_areas_ops;

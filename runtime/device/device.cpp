@@ -6,6 +6,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <optional>
@@ -236,11 +237,19 @@ Result<void> Device::control(kpl_control_op op, std::span<const uint32_t> ids) c
     return {};
 }
 
-Result<void> Device::stats(std::span<kpl_probe_stats> stats) const {
-    kpl_stats request{};
-    request.stats = reinterpret_cast<uint64_t>(stats.data());
-    request.nr = static_cast<uint32_t>(stats.size());
-    if (::ioctl(fd(), KPL_IOC_STATS, &request) < 0) return errno_error("reading statistics", errno);
+Result<void> Device::each_stats(std::span<const uint32_t> ids,
+                                const std::function<void(size_t, const kpl_probe_stats&)>& visit) const {
+    constexpr size_t at_once = 256;
+    std::vector<kpl_probe_stats> stats;
+    for (size_t first = 0; first < ids.size(); first += stats.size()) {
+        stats.assign(std::min(at_once, ids.size() - first), {});
+        for (size_t i = 0; i < stats.size(); i++) stats[i].id = ids[first + i];
+        kpl_stats request{};
+        request.stats = reinterpret_cast<uint64_t>(stats.data());
+        request.nr = static_cast<uint32_t>(stats.size());
+        if (::ioctl(fd(), KPL_IOC_STATS, &request) < 0) return errno_error("reading statistics", errno);
+        for (size_t i = 0; i < stats.size(); i++) visit(first + i, stats[i]);
+    }
     return {};
 }
 

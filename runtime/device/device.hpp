@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -64,7 +65,9 @@ class Device {
     // The number of a process of our namespace in the initial one; 0: there is no such process.
     Result<uint32_t> initial_pid(uint32_t pid) const;
     Result<void> control(kpl_control_op op, std::span<const uint32_t> ids) const;
-    Result<void> stats(std::span<kpl_probe_stats> stats) const;
+    // visit(number in `ids`, statistics) for each.
+    Result<void> each_stats(std::span<const uint32_t> ids,
+                            const std::function<void(size_t, const kpl_probe_stats&)>& visit) const;
     Result<std::vector<kpl_site>> sites(uint32_t program, uint32_t room) const;
     // How long so many calls of a KPL_BENCH_* function took, in ns. Nothing: a signal came.
     Result<std::optional<uint64_t>> bench(uint32_t function, uint32_t calls) const;

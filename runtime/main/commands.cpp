@@ -103,7 +103,7 @@ Result<int> list_places(Context& c, ProbeKind kind, const std::string& pattern) 
     for (const KernelPlace& place : found.places) {
         const auto signature =
             c.line.options.verbose ? TRY(signature_at(probe_kind(kind).source, place, c.types)) : std::nullopt;
-        const bool of_program = place.program && c.line.options.verbose;
+        const bool of_program = place.special->program && c.line.options.verbose;
         const std::string declaration = signature ? signature->text : of_program ? program_place_text(place) : "";
         std::string line =
             c.json() ? json_place(place.text(), place.address, declaration) : print_place(place.text(), declaration);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include <malloc.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -29,6 +30,8 @@ int report(const kpl::Result<int>& result, kpl::Color color) {
 }  // namespace
 
 int main(int argc, char** argv) {
+    // What is large and freed goes back to the kernel. Else glibc keeps it from the first time on.
+    ::mallopt(M_MMAP_THRESHOLD, 128 << 10);
     // A broken pipe is an error of write(), and ends the run quietly. Programs that scripts start have the default
     // again.
     std::signal(SIGPIPE, [](int) {});

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <iterator>
 #include <set>
 #include <utility>
 
@@ -38,7 +39,7 @@ double seconds_since(uint64_t began) { return static_cast<double>(monotonic_ns()
 
 }  // namespace
 
-std::span<const Armed::Probe> Armed::probes_of(uint32_t declaration) const {
+std::span<const PlannedProbe> Armed::probes_of(uint32_t declaration) const {
     if (declaration >= ranges_.size()) return {};
     return std::span(probes_).subspan(ranges_[declaration].first, ranges_[declaration].count);
 }
@@ -46,7 +47,7 @@ std::span<const Armed::Probe> Armed::probes_of(uint32_t declaration) const {
 std::string Armed::name_of(uint32_t declaration) const {
     const auto probes = probes_of(declaration);
     if (probes.empty()) return {};
-    const std::string& one = probes[0].plan.place.name();
+    const std::string& one = probes[0].place.name();
     return probes.size() == 1 ? one : fmt::format("{} and {} more", one, probes.size() - 1);
 }
 
@@ -59,8 +60,8 @@ size_t Armed::attached() const {
 
 std::vector<const ArmedProgram*> Armed::programs_of(uint32_t declaration) const {
     std::set<int> handlers;
-    for (const Probe& probe : probes_of(declaration))
-        handlers.insert(std::begin(probe.plan.handlers), std::end(probe.plan.handlers));
+    for (const PlannedProbe& probe : probes_of(declaration))
+        handlers.insert(std::begin(probe.handlers), std::end(probe.handlers));
     std::vector<const ArmedProgram*> programs;
     for (const int handler : handlers)
         if (handler >= 0) programs.push_back(&programs_[static_cast<size_t>(handler)]);
@@ -111,14 +112,25 @@ std::string Armed::attach_errors(const std::vector<PlannedProbe>& planned, const
 
 // The probes are in the kernel: takes them over, each declaration's in a row.
 void Armed::take_attached(std::vector<PlannedProbe> planned, const std::vector<kpl_attach>& requests) {
+    const size_t before = probes_.size();
+    size_t taken = 0;
     for (size_t i = 0; i < requests.size(); i++) {
         if (requests[i].error != 0) continue;
-        ProbeRange& range = ranges_[planned[i].declaration];
-        if (range.count++ == 0) range.first = probes_.size();
-        if (const auto& program = planned[i].place.program) in_programs_.try_emplace(program, probes_.size());
-        if (!planned[i].place.module.empty()) in_modules_[planned[i].place.module].push_back(probes_.size());
-        probes_.push_back({std::move(planned[i]), requests[i].id});
+        PlannedProbe& plan = planned[i];
+        const size_t number = before + taken;
+        plan.id = requests[i].id;
+        ProbeRange& range = ranges_[plan.declaration];
+        if (range.count++ == 0) range.first = number;
+        if (const auto& program = plan.place.special->program) in_programs_.try_emplace(program, number);
+        if (!plan.place.module->empty()) in_modules_[*plan.place.module].push_back(number);
+        if (taken != i) planned[taken] = std::move(plan);
+        taken++;
     }
+    planned.erase(planned.begin() + static_cast<std::ptrdiff_t>(taken), planned.end());
+    if (before == 0)
+        probes_ = std::move(planned);
+    else
+        probes_.insert(probes_.end(), std::move_iterator(planned.begin()), std::move_iterator(planned.end()));
 }
 
 // Of each glob: what it left out. An error when nothing of it is left.
@@ -209,7 +221,7 @@ Result<void> Armed::detach_all() {
 Result<void> Armed::control(std::span<const uint32_t> declarations, kpl_control_op op) {
     std::vector<uint32_t> ids;
     for (const uint32_t declaration : declarations)
-        for (const Probe& probe : probes_of(declaration)) ids.push_back(probe.id);
+        for (const PlannedProbe& probe : probes_of(declaration)) ids.push_back(probe.id);
     if (ids.empty()) return {};
     if (auto done = device_.control(op, ids); !done) {
         for (const uint32_t declaration : declarations)
@@ -227,8 +239,8 @@ Result<void> Armed::control(std::span<const uint32_t> declarations, kpl_control_
 
 // The programs of a declaration whose probes are gone for good: tells where they stopped last, and frees them.
 Result<void> Armed::retire(uint32_t declaration) {
-    for (const Probe& probe : probes_of(declaration))
-        for (const int handler : probe.plan.handlers) {
+    for (const PlannedProbe& probe : probes_of(declaration))
+        for (const int handler : probe.handlers) {
             if (handler < 0 || programs_[static_cast<size_t>(handler)].freed) continue;
             ArmedProgram& program = programs_[static_cast<size_t>(handler)];
             for (const std::string& line : TRY(stops_.last_of(device_, programs_, static_cast<uint32_t>(handler))))
@@ -240,15 +252,10 @@ Result<void> Armed::retire(uint32_t declaration) {
 
 Result<ProbeStatus> Armed::status(uint32_t declaration) const {
     ProbeStatus status;
-    std::vector<kpl_probe_stats> stats;
-    for (const Probe& probe : probes_of(declaration)) {
-        stats.push_back({});
-        stats.back().id = probe.id;
-    }
-    if (stats.empty()) return status;
-    TRY(device_.stats(stats));
-    status.state = state_name(stats[0].state);
-    for (const kpl_probe_stats& one : stats) {
+    std::vector<uint32_t> ids;
+    for (const PlannedProbe& probe : probes_of(declaration)) ids.push_back(probe.id);
+    TRY(device_.each_stats(ids, [&](size_t i, const kpl_probe_stats& one) {
+        if (i == 0) status.state = state_name(one.state);
         add(status.first, one.entry);
         add(status.second, one.ret);
         status.outstanding += one.outstanding;
@@ -256,7 +263,7 @@ Result<ProbeStatus> Armed::status(uint32_t declaration) const {
         status.truncated += one.truncated;
         status.moved += one.moved;
         if (state_name(one.state) != status.state) status.state = "mixed";
-    }
+    }));
     if (declaration < last_states_.size()) status.state = last_states_[declaration];
     return status;
 }
@@ -270,21 +277,20 @@ Result<void> Armed::report_stops(bool last) {
 // Says once of each declaration that its probes in a module went with it, or with its start-up code.
 Result<void> Armed::report_gone() {
     for (auto& [module, probes] : in_modules_) {
-        std::vector<kpl_probe_stats> stats(probes.size());
-        for (size_t i = 0; i < probes.size(); i++) stats[i].id = probes_[probes[i]].id;
-        TRY(device_.stats(stats));
+        std::vector<uint32_t> ids;
+        for (const size_t probe : probes) ids.push_back(probes_[probe].id);
         std::vector<size_t> left;
-        for (size_t i = 0; i < probes.size(); i++) {
-            if (stats[i].state == KPL_STATE_GONE)
-                tell_gone(probes_[probes[i]].plan);
-            else if (stats[i].state != KPL_STATE_DETACHED)
+        TRY(device_.each_stats(ids, [&](size_t i, const kpl_probe_stats& one) {
+            if (one.state == KPL_STATE_GONE)
+                tell_gone(probes_[probes[i]]);
+            else if (one.state != KPL_STATE_DETACHED)
                 left.push_back(probes[i]);
-        }
+        }));
         probes = std::move(left);
     }
     std::erase_if(in_modules_, [](const auto& entry) { return entry.second.empty(); });
     std::erase_if(in_programs_, [this](const auto& entry) {
-        const PlannedProbe& plan = probes_[entry.second].plan;
+        const PlannedProbe& plan = probes_[entry.second];
         return is_replaced(plan.place) && (tell_replaced(plan), true);
     });
     return {};
@@ -292,9 +298,9 @@ Result<void> Armed::report_gone() {
 
 Result<void> Armed::report_overloads() {
     std::vector<uint32_t> ids;
-    for (const Probe& probe : probes_) ids.push_back(probe.id);
+    for (const PlannedProbe& probe : probes_) ids.push_back(probe.id);
     for (const Overload& one : TRY(overloads_.poll(device_, ids))) {
-        const PlannedProbe& plan = probes_[one.probe].plan;
+        const PlannedProbe& plan = probes_[one.probe];
         const std::string place = plan.place.text();
         parts_.client.overloaded(place, one);
         parts_.client.note(Note::Warning, Error{Errc::script, overload_text(place, one, parts_.options.cpu_share),

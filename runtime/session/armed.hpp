@@ -67,11 +67,6 @@ class Armed {
     Result<void> report_overloads();
 
   private:
-    // A probe in the kernel, and the declaration it comes from.
-    struct Probe {
-        PlannedProbe plan;
-        uint32_t id = 0;  // the module's
-    };
     // The probes of a declaration among probes_, and what became of the rest of it.
     struct ProbeRange {
         size_t first = 0, count = 0;
@@ -99,14 +94,14 @@ class Armed {
     Result<void> retire(uint32_t declaration);
     void tell_gone(const PlannedProbe& plan);
     void tell_replaced(const PlannedProbe& plan);
-    std::span<const Probe> probes_of(uint32_t declaration) const;
+    std::span<const PlannedProbe> probes_of(uint32_t declaration) const;
 
     Parts parts_;
     Device device_;
     std::optional<uint32_t> pid_;
     ArmedMaps maps_;
-    std::vector<ArmedProgram> programs_;  // by the number of their handler in the unit
-    std::vector<Probe> probes_;
+    std::vector<ArmedProgram> programs_;                     // by the number of their handler in the unit
+    std::vector<PlannedProbe> probes_;                       // in the kernel
     std::vector<ProbeRange> ranges_;                         // by declaration
     std::map<std::string, std::vector<size_t>> in_modules_;  // of probes_: those that may go with their module
     std::map<std::shared_ptr<const Program>, size_t>

@@ -28,7 +28,7 @@ bool may_take_ftrace(const ProbeDecl& probe, const PlannedProbe& plan, const Pat
     if (!(probe_kind(probe.kind).by_ftrace || probe.entry_alone()) || probe.via == "kprobe" || !paths.ftrace)
         return false;
     // A trace of one function is the cheapest: calls of 32 bits, which are rare, don't share that of the others.
-    if (plan.place.way && plan.place.way->compat && !plan.place.by_glob) return false;
+    if (plan.place.special->way && plan.place.special->way->compat && !plan.place.by_glob) return false;
     return plan.place.offset <= landing_pad && paths.blacklist.get() && !blacklisted(paths, plan.place.address);
 }
 
@@ -111,13 +111,13 @@ kpl_attach attach_request(const ProbeDecl& probe, const PlannedProbe& plan, cons
     for (int i = 0; i < 3; i++)
         request.prog[i] =
             plan.handlers[i] < 0 ? KPL_NO_PROG : programs[static_cast<size_t>(plan.handlers[i])].loaded.id;
-    request.period = plan.place.period;
-    request.event = plan.place.event;
-    request.len = plan.place.len;
+    request.period = plan.place.special->period;
+    request.event = plan.place.special->event;
+    request.len = plan.place.special->len;
     request.line = static_cast<uint32_t>(std::max(probe.at.line, 0));
-    if (plan.place.program) {
-        request.fd = static_cast<uint32_t>(plan.place.program->fd());
-        request.semaphore = plan.place.semaphore;
+    if (plan.place.special->program) {
+        request.fd = static_cast<uint32_t>(plan.place.special->program->fd());
+        request.semaphore = plan.place.special->semaphore;
         if (!plan.place.offset && !plan.place.function.empty()) request.flags |= KPL_ATTACH_F_ENTRY;
     }
     request.maxactive = probe.follows_calls() ? probe.maxactive : 0;

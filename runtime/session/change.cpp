@@ -22,14 +22,14 @@ constexpr Section sections[] = {
 }  // namespace
 
 Result<void> look_at_change(KernelPlace& place, Kallsyms& symbols) {
-    place.returns = kpl_returns_of(place.function.c_str());
+    place.special.edit().returns = kpl_returns_of(place.function.c_str());
     if (!why_no_return(place.function).empty() || returns_otherwise(place.function)) {
-        place.no_override = "it does not return as functions do";
+        place.special.edit().no_override = "it does not return as functions do";
         return {};
     }
     for (const Section& section : sections) {
         const uint64_t begin = TRY(symbols.address(section.begin)), end = TRY(symbols.address(section.end));
-        if (begin && place.address >= begin && place.address < end) place.no_override = section.why;
+        if (begin && place.address >= begin && place.address < end) place.special.edit().no_override = section.why;
     }
     return {};
 }

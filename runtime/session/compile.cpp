@@ -45,10 +45,12 @@ bool may_need_signature(const FunctionRef& function, bool mirrors) {
 
 // What tells apart places whose handlers must be compiled apart.
 std::string parameter_list(const std::optional<Signature>& signature, const KernelPlace& place) {
-    std::string key = place.way ? std::string(place.way->prefix) + (place.any_way ? "*" : "") : "";
-    if (place.marked)
-        for (const MarkArg& arg : *place.marked) key += fmt::format("{}{:+d} ", arg.text, arg.number);
-    if (place.returns || !place.no_override.empty()) key += fmt::format("!{}{} ", place.returns, place.no_override);
+    std::string key =
+        place.special->way ? std::string(place.special->way->prefix) + (place.special->any_way ? "*" : "") : "";
+    if (place.special->marked)
+        for (const MarkArg& arg : *place.special->marked) key += fmt::format("{}{:+d} ", arg.text, arg.number);
+    if (place.special->returns || !place.special->no_override.empty())
+        key += fmt::format("!{}{} ", place.special->returns, place.special->no_override);
     if (!signature) return key + (is_variant(place.function) ? "v" : "") + (place.offset ? "+" : "");
     key += std::to_string(signature->result);
     for (const Param& param : signature->params) key += fmt::format(",{} {}", param.type, param.name);
@@ -100,14 +102,14 @@ std::array<int, most_handlers> add_handlers(Grouping& grouping, const KernelPlac
         if (is_variant(place.function)) handler.variant = place.function;
         handler.probed = source_row(kind.source).name;
         handler.passed = source_row(kind.source).passed;
-        handler.way = place.way;
-        handler.marked = place.marked;
-        handler.any_way = place.any_way;
-        handler.user_pointers = place.way != nullptr || source_row(kind.source).of_process;
+        handler.way = place.special->way;
+        handler.marked = place.special->marked;
+        handler.any_way = place.special->any_way;
+        handler.user_pointers = place.special->way != nullptr || source_row(kind.source).of_process;
         handler.signature = signature;
         handler.function_name = place.text();
-        handler.returns = place.returns;
-        handler.no_override = place.no_override;
+        handler.returns = place.special->returns;
+        handler.no_override = place.special->no_override;
         handler.data_group = probe.follows_calls() ? grouping.next_data_group : -1;
         handler.budget = probe.budget;
         handler.declared_data = probe.data;
@@ -212,19 +214,20 @@ Result<std::vector<PlannedProbe>> plan_probe(const ProbeDecl& probe, uint32_t nu
     }
     TRY(check_parameters(probe, places, types));
     std::vector<PlannedProbe> planned;
+    planned.reserve(places.size());
     for (KernelPlace& place : places) {
         if (!probe_kind(probe.kind).inside && place.offset != 0)
             return Error{Errc::script,
                          fmt::format("{} stands at a function's first instruction, not at {}+{:#x}: use {} there",
                                      probe_kind(probe.kind).name, place.function, place.offset,
-                                     place.program ? "uprobe" : "kprobe"),
+                                     place.special->program ? "uprobe" : "kprobe"),
                          probe.at};
         std::optional<Signature> signature;
-        if (typed || place.marked) signature = TRY(signature_at(probe_kind(probe.kind).source, place, types));
+        if (typed || place.special->marked) signature = TRY(signature_at(probe_kind(probe.kind).source, place, types));
         const std::string key = typed ? parameter_list(signature, place) : parameter_list({}, place);
         auto [at, fresh] = grouping.sets.try_emplace(key);
         if (fresh) at->second = add_handlers(grouping, place, signature);
-        PlannedProbe one{number, std::move(place), {}, {}};
+        PlannedProbe one{number, std::move(place), {}, {}, 0};
         std::copy(at->second.begin(), at->second.end(), one.handlers);
         planned.push_back(std::move(one));
     }

@@ -20,6 +20,7 @@ struct PlannedProbe {
     KernelPlace place;
     int handlers[3] = {-1, -1, -1};
     DirectCall direct{};  // of a return probe
+    uint32_t id = 0;      // once it is armed: the module's
 };
 
 // Adds the handlers of a declaration to the unit: one set for each distinct parameter list among its places.

@@ -124,11 +124,11 @@ bool returns_otherwise(std::string_view function) {
 
 Result<DirectCall> direct_call(Types& types, const KernelPlace& place) {
     // All implementations of system calls take a pointer, and are named otherwise than the call.
-    if (place.way) return DirectCall{place.function.starts_with("exit") ? KPL_WHY_NORETURN : KPL_WHY_NONE};
+    if (place.special->way) return DirectCall{place.function.starts_with("exit") ? KPL_WHY_NORETURN : KPL_WHY_NONE};
     if (is_variant(place.function)) return DirectCall{KPL_WHY_VARIANT};
     if (returns_otherwise(place.function)) return DirectCall{KPL_WHY_NORETURN};
     // Without BTF at all, a return probe needs none.
-    const auto signature = types.function(place.function, place.module);
+    const auto signature = types.function(place.function, *place.module);
     if (!signature || !*signature) return DirectCall{KPL_WHY_TYPES};
     return call_of(types, **signature);
 }

@@ -48,9 +48,9 @@ KernelPlace mark_place(const ProgramMark& mark, const std::string& program, Kern
     KernelPlace place;
     place.address = mark.file_offset;
     place.function_address = kernel.symbols.number_of(mark.text());
-    place.shown = program + ":" + mark.text();
-    place.marked = std::make_shared<const std::vector<MarkArg>>(mark.args);
-    place.semaphore = mark.semaphore;
+    place.special.edit().shown = program + ":" + mark.text();
+    place.special.edit().marked = std::make_shared<const std::vector<MarkArg>>(mark.args);
+    place.special.edit().semaphore = mark.semaphore;
     return place;
 }
 
@@ -65,7 +65,7 @@ Result<void> resolve_mark(const std::string& text, KernelView& kernel, Resolved&
         found = true;
         KernelPlace place = mark_place(mark, wanted.program, kernel);
         place.by_glob = by_glob;
-        place.program = program;
+        place.special.edit().program = program;
         resolved.places.push_back(std::move(place));
     }
     return found ? Result<void>() : no_mark(wanted, *program, marks);
@@ -85,9 +85,9 @@ Result<Resolved> resolve_marks(const ProbeDecl& probe, KernelView& kernel, const
 
 Result<std::optional<Signature>> mark_signature(const KernelPlace& place, Types&) {
     Signature signature;
-    signature.name = place.shown;
-    signature.text = place.shown + "(";
-    for (const MarkArg& arg : *place.marked) {
+    signature.name = place.special->shown;
+    signature.text = place.special->shown + "(";
+    for (const MarkArg& arg : *place.special->marked) {
         const size_t n = signature.params.size() + 1;
         signature.params.push_back({fmt::format("arg{}", n), 0});
         signature.text += fmt::format("{}{} arg{}", n == 1 ? "" : ", ", mark_arg_type(arg), n);

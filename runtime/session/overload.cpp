@@ -9,15 +9,12 @@ Result<std::vector<Overload>> OverloadReporter::poll(const Device& device, std::
     std::vector<Overload> found;
     const uint32_t count = TRY(device.info()).overloads;
     if (count == seen_ || ids.empty()) return found;
-    std::vector<kpl_probe_stats> stats(ids.size());
-    for (size_t i = 0; i < ids.size(); i++) stats[i].id = ids[i];
-    TRY(device.stats(stats));
-    for (size_t i = 0; i < ids.size(); i++) {
-        if (stats[i].state != KPL_STATE_OVERLOAD)
-            told_.erase(ids[i]);
-        else if (told_.insert(ids[i]).second)
-            found.push_back({i, stats[i].overload_cpu, stats[i].overload_percent, stats[i].entry.hits});
-    }
+    TRY(device.each_stats(ids, [&](size_t i, const kpl_probe_stats& one) {
+        if (one.state != KPL_STATE_OVERLOAD)
+            told_.erase(one.id);
+        else if (told_.insert(one.id).second)
+            found.push_back({i, one.overload_cpu, one.overload_percent, one.entry.hits});
+    }));
     seen_ = count;
     return found;
 }

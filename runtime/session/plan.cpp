@@ -29,7 +29,7 @@ Result<std::vector<PlannedProbe>> plan_one(const Planning& planning, Declared& d
             return too_many_error(probe, found.places.size(), others, options.max_probes);
     }
     for (const KernelPlace& place : found.places)
-        if (place.function_address && !place.program && (!place.by_glob || !place.shown.empty()))
+        if (place.function_address && !place.special->program && (!place.by_glob || !place.special->shown.empty()))
             planning.kernel.symbols.prefer(place.function_address, place.name());
     left_out = found.left_out;
     if (options.unsafe != Unsafe::No && probe_kind(probe.kind).source == Source::Function)
@@ -52,13 +52,16 @@ Result<Plan> plan_pending(const Planning& planning, Declared& declared) {
     for (size_t i = plan.first; i < declared.probes().size(); i++) {
         auto one = plan_one(planning, declared, static_cast<uint32_t>(i), planning.armed + plan.probes.size(),
                             plan.left_out[i - plan.first]);
-        if (one)
+        if (one && plan.probes.empty())
+            plan.probes = std::move(*one);
+        else if (one)
             plan.probes.insert(plan.probes.end(), std::move_iterator(one->begin()), std::move_iterator(one->end()));
         else if (declared.probes()[i].optional && one.error().code == Errc::script)
             note_skipped(planning.client, one.error());
         else
             errors.add(one.error());
     }
+    planning.kernel.symbols.rest(planning.options.check ? std::string_view() : Blacklist::head);
     if (!errors.empty()) return errors.error();
     return plan;
 }

@@ -75,11 +75,11 @@ struct ProgramResolver {
         place.address = program->file_offset(address).value_or(0);
         place.offset = symbol.name.empty() ? 0 : address - symbol.address;
         const std::string function = symbol.name.empty() ? fmt::format("{:#x}", address) : symbol.name;
-        place.shown = name + ":" + function;
-        place.function_address = kernel.symbols.number_of(place.shown);
-        if (place.offset) place.shown += fmt::format("+{:#x}", place.offset);
+        place.special.edit().shown = name + ":" + function;
+        place.function_address = kernel.symbols.number_of(place.special->shown);
+        if (place.offset) place.special.edit().shown += fmt::format("+{:#x}", place.offset);
         place.by_glob = by_glob;
-        place.program = program;
+        place.special.edit().program = program;
         return place;
     }
 
@@ -170,7 +170,8 @@ Result<std::shared_ptr<Program>> open_program(const std::string& name, KernelVie
 void drop_repeated_places(Resolved& resolved) {
     std::set<std::tuple<uint64_t, uint64_t, uint64_t>> seen;
     std::erase_if(resolved.places, [&](const KernelPlace& place) {
-        const bool again = !seen.insert({place.program->device(), place.program->inode(), place.address}).second;
+        const bool again =
+            !seen.insert({place.special->program->device(), place.special->program->inode(), place.address}).second;
         resolved.left_out.repeated += again && place.by_glob;
         return again;
     });
@@ -193,7 +194,7 @@ Result<Resolved> resolve_programs(const ProbeDecl& probe, KernelView& kernel, co
 }
 
 std::string program_place_text(const KernelPlace& place) {
-    return fmt::format("{} {:#x}", place.program->path(), place.address);
+    return fmt::format("{} {:#x}", place.special->program->path(), place.address);
 }
 
 std::vector<std::string> program_targets(const std::string& word, KernelView& kernel) {
@@ -212,6 +213,6 @@ std::vector<std::string> program_targets(const std::string& word, KernelView& ke
     return names;
 }
 
-bool is_replaced(const KernelPlace& place) { return place.program && place.program->is_replaced(); }
+bool is_replaced(const KernelPlace& place) { return place.special->program && place.special->program->is_replaced(); }
 
 }  // namespace kpl

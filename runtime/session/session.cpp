@@ -343,10 +343,7 @@ void Session::end_delivery() {
     if (delivery_) delivery_->stop();
 }
 
-void Session::keep_caches() {
-    kernel_.types.keep();
-    kernel_.symbols.keep();
-}
+void Session::keep_caches() { kernel_.symbols.keep(); }
 
 // ---- reports
 void Session::tell_lost() {

@@ -34,7 +34,7 @@ Result<void> resolve_tracepoint(const std::string& text, KernelView& kernel, boo
     for (const Tracepoint& one : *found) {
         if (addresses && !one.entry) TRY(kernel.symbols.find(one.name));  // says that they are hidden, and by what
         KernelPlace place{one.name, one.module, one.entry, one.caller};
-        place.shown = one.text();
+        place.special.edit().shown = one.text();
         place.by_glob = by_glob;
         resolved.places.push_back(std::move(place));
     }
@@ -52,7 +52,7 @@ Result<Resolved> resolve_tracepoints(const ProbeDecl& probe, KernelView& kernel,
 }
 
 Result<std::optional<Signature>> tracepoint_signature(const KernelPlace& place, Types& types) {
-    return types.tracepoint(place.function, place.module);
+    return types.tracepoint(place.function, *place.module);
 }
 
 // ---- system calls
@@ -76,16 +76,16 @@ Result<Resolved> resolve_syscalls(const ProbeDecl& probe, KernelView& kernel, co
         if (found && found->empty()) return no_syscall(*text, kernel);
         // Where symbols can't be read, nothing is attached: any name will do.
         for (const Syscall& one : found ? *found : std::vector{Syscall{*text, *text, {}, &host_arch().syscalls[0]}}) {
-            KernelPlace place{one.name, "", one.function.addr, one.function.addr};
-            place.shown = one.shown;
+            KernelPlace place{one.name, {}, one.function.addr, one.function.addr};
+            place.special.edit().shown = one.shown;
             // All ways into it are one p.func. Without parameters, they are one function.
             KernelPlace* before = resolved.places.empty() ? nullptr : &resolved.places.back();
-            if (before && before->shown == one.shown) {
-                before->any_way |= one.function.addr && before->address == one.function.addr;
+            if (before && before->special->shown == one.shown) {
+                before->special.edit().any_way |= one.function.addr && before->address == one.function.addr;
                 if (before->address == one.function.addr) continue;
                 place.function_address = before->function_address;
             }
-            place.way = one.way;
+            place.special.edit().way = one.way;
             place.by_glob = text->find_first_of("*?[") != text->npos;
             resolved.places.push_back(std::move(place));
         }
@@ -112,10 +112,10 @@ Result<std::optional<Signature>> syscall_signature(const KernelPlace& place, Typ
 // ---- clocks and counters
 
 KernelPlace event_place(std::string name, kpl_event event, uint64_t period, uint64_t config = 0) {
-    KernelPlace place{name, "", config, 0};
-    place.shown = std::move(name);
-    place.event = event;
-    place.period = period;
+    KernelPlace place{name, {}, config, 0};
+    place.special.edit().shown = std::move(name);
+    place.special.edit().event = event;
+    place.special.edit().period = period;
     return place;
 }
 
@@ -220,17 +220,17 @@ Result<KernelPlace> data_place(const Target& target, const ProbeDecl& probe, Ker
         place.module = wanted.module;
         place.offset = wanted.offset;
     }
-    place.event = probe.reads ? KPL_EVENT_ACCESS : KPL_EVENT_WRITE;
-    place.len = probe.len                ? probe.len
-                : place.address % 8 == 0 ? 8
-                : place.address % 4 == 0 ? 4
-                : place.address % 2 == 0 ? 2
-                                         : 1;
+    place.special.edit().event = probe.reads ? KPL_EVENT_ACCESS : KPL_EVENT_WRITE;
+    place.special.edit().len = probe.len                ? probe.len
+                               : place.address % 8 == 0 ? 8
+                               : place.address % 4 == 0 ? 4
+                               : place.address % 2 == 0 ? 2
+                                                        : 1;
     if (addresses && !(place.address >> 47 == 0x1ffff))
         return Error{Errc::script, fmt::format("watch: {:#x} is no address of the kernel's data", place.address)};
-    if (place.address % place.len)
+    if (place.address % place.special->len)
         return Error{Errc::script, fmt::format("watch: {} bytes are watched at a multiple of {}, and {} lies at {:#x}",
-                                               place.len, place.len, place.text(), place.address)};
+                                               place.special->len, place.special->len, place.text(), place.address)};
     return place;
 }
 
@@ -242,10 +242,10 @@ Result<Resolved> resolve_data(const ProbeDecl& probe, KernelView& kernel, const 
 }
 
 Result<std::optional<Signature>> data_signature(const KernelPlace& place, Types& types) {
-    const char* type = place.len == 1   ? "unsigned char"
-                       : place.len == 2 ? "unsigned short"
-                       : place.len == 4 ? "unsigned int"
-                                        : "unsigned long";
+    const char* type = place.special->len == 1   ? "unsigned char"
+                       : place.special->len == 2 ? "unsigned short"
+                       : place.special->len == 4 ? "unsigned int"
+                                                 : "unsigned long";
     const TypeId id = TRY(types.parse(type));
     return std::optional(Signature{place.text(),
                                    0,
@@ -262,7 +262,7 @@ Result<Resolved> resolve_functions(const ProbeDecl& probe, KernelView& kernel, c
 }
 
 Result<std::optional<Signature>> function_signature(const KernelPlace& place, Types& types) {
-    return types.function(place.function, place.module);
+    return types.function(place.function, *place.module);
 }
 
 struct SourceWays {

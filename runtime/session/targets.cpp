@@ -158,7 +158,12 @@ Result<void> resolve_glob(const std::string& text, const TargetText& spec, Resol
         if (const auto why = why_not_in_module(spec.module, spec.symbol, r.symbols))
             return Error{Errc::script, fmt::format("'{}': {}", text, *why)};
     }
+    std::vector<std::string> wholes;  // that is_forbidden() asks for
+    for (const Symbol& symbol : found)
+        if (is_variant(symbol.name)) wholes.push_back(symbol.name.substr(0, symbol.name.find('.')));
+    r.symbols.expect(std::move(wholes));
     const size_t before = r.result.places.size();
+    if (before == 0) r.result.places.reserve(found.size());
     for (const Symbol& symbol : found) TRY(r.offer(symbol, spec.offset));
     if (r.result.places.size() != before) return {};
     const std::string why = r.result.left_out.text();
@@ -206,11 +211,23 @@ Result<void> resolve_unaddressed(const std::string& text, Resolver& r) {
     return {};
 }
 
+// The functions that are asked for by name.
+std::vector<std::string> plain_names(const ProbeDecl& probe) {
+    std::vector<std::string> names;
+    for (const Target& target : probe.targets) {
+        const auto* text = std::get_if<std::string>(&target);
+        if (!text || parse_address(*text)) continue;
+        if (auto spec = parse_target(*text); spec && !is_glob(spec->symbol)) names.push_back(std::move(spec->symbol));
+    }
+    return names;
+}
+
 }  // namespace
 
 std::string KernelPlace::text() const {
-    if (!shown.empty()) return shown + (way && way->compat ? " (32-bit)" : "");
-    std::string text = module.empty() ? function : module + ":" + function;
+    if (const std::string& shown = special->shown; !shown.empty())
+        return shown + (special->way && special->way->compat ? " (32-bit)" : "");
+    std::string text = module->empty() ? function : *module + ":" + function;
     if (offset) text += fmt::format("+{:#x}", offset);
     return text;
 }
@@ -236,6 +253,7 @@ Result<Resolved> resolve_each(const ProbeDecl& probe,
                               const std::function<Result<void>(const Target&, Resolved&)>& one) {
     Resolved resolved;
     ErrorRound errors;
+    resolved.places.reserve(probe.targets.size());
     for (const Target& target : probe.targets) {
         Result<void> done = one(target, resolved);
         if (done) continue;
@@ -255,13 +273,16 @@ Result<Resolved> resolve_each(const ProbeDecl& probe,
 Result<Resolved> resolve_targets(const ProbeDecl& probe, Kallsyms& symbols, const BlacklistOnDemand& blacklist,
                                  bool addresses) {
     std::optional<AddressRange> start_up;
-    return resolve_each(probe, [&](const Target& target, Resolved& resolved) -> Result<void> {
+    if (addresses) symbols.expect(plain_names(probe));
+    auto resolved = resolve_each(probe, [&](const Target& target, Resolved& resolved) -> Result<void> {
         Resolver r{probe, symbols, blacklist, start_up, resolved};
         const auto* name = std::get_if<std::string>(&target);
         const auto address = name ? parse_address(*name) : std::optional(std::get<uint64_t>(target));
         if (!address) return addresses ? resolve_name(*name, r) : resolve_unaddressed(*name, r);
         return addresses ? resolve_address(*address, r) : Result<void>();
     });
+    symbols.expect_no_more();
+    return resolved;
 }
 
 }  // namespace kpl

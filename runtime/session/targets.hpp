@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/rare.hpp"
 #include "luahost/declarations.hpp"
 #include "programs/program.hpp"
 #include "symbols/blacklist.hpp"
@@ -15,15 +16,10 @@
 
 namespace kpl {
 
-struct KernelPlace {
-    std::string function;  // the symbol's name
-    std::string module;    // empty: vmlinux
-    uint64_t address = 0;  // of the instruction; 0 when addresses are not known (--check)
-    uint64_t function_address = 0;
-    uint64_t offset = 0;   // address - function_address
-    bool by_glob = false;  // one of many: left out, and counted, where it can't be probed
-    std::string shown{};   // what people call it; empty: as the function
-    uint64_t period = 0;   // these three: as struct kpl_attach has them; `address` may be a counter's number
+// What few places have: thousands of functions do without.
+struct SpecialPlace {
+    std::string shown{};  // what people call it; empty: as the function
+    uint64_t period = 0;  // these three: as struct kpl_attach has them; `address` may be a counter's number
     uint32_t event = 0;
     uint32_t len = 0;
     uint32_t returns = KPL_RETURNS_ANY;                    // if changes are allowed: what the function is marked for,
@@ -33,8 +29,20 @@ struct KernelPlace {
     uint64_t semaphore = 0;                                // a mark's: in the file
     bool any_way = false;
     const SyscallWay* way = nullptr;  // of a system call, of whose implementation `function` is the name
+};
 
-    const std::string& name() const { return shown.empty() ? function : shown; }  // what p.func prints
+struct KernelPlace {
+    std::string function;      // the symbol's name
+    Rare<std::string> module;  // empty: vmlinux
+    uint64_t address = 0;      // of the instruction; 0 when addresses are not known (--check)
+    uint64_t function_address = 0;
+    uint64_t offset = 0;   // address - function_address
+    bool by_glob = false;  // one of many: left out, and counted, where it can't be probed
+    Rare<SpecialPlace> special{};
+
+    const std::string& name() const {
+        return special->shown.empty() ? function : special->shown;
+    }                          // what p.func prints
     std::string text() const;  // "module:function+0x1a", "group:tracepoint", "openat (32-bit)"
 };
 

@@ -98,7 +98,7 @@ std::optional<Blacklist> Blacklist::walk(uint64_t head, const ReadMemory& read) 
 }
 
 std::optional<Blacklist> Blacklist::of_kernel(Kallsyms& symbols) {
-    const uint64_t head = symbols.quick_address("kprobe_blacklist");
+    const uint64_t head = symbols.quick_address(Blacklist::head);
     if (!head) return std::nullopt;
     const auto memory = KernelMemory::open();
     if (!memory) return std::nullopt;

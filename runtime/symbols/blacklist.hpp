@@ -22,6 +22,7 @@ struct BlacklistRange {
 
 class Blacklist {
   public:
+    static constexpr const char* head = "kprobe_blacklist";  // of the kernel's own list: its symbol
     static constexpr const char* usual_path = "/sys/kernel/debug/kprobes/blacklist";
 
     // The error says how the list can be made readable.

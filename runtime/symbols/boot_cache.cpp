@@ -5,14 +5,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <functional>
+#include <vector>
 
 #include "base/unique_fd.hpp"
 
 namespace kpl {
 namespace {
+
+constexpr size_t copied_at_once = 64 << 10;
 
 bool is_ours_alone(const std::string& dir) {
     struct stat st {};
@@ -49,6 +54,19 @@ bool write_all(int fd, std::span<const uint8_t> bytes) {
     return true;
 }
 
+// Complete or not at all, whoever else does the same at the same time.
+bool replace(const std::string& name, const std::function<bool(int)>& fill) {
+    const std::string dir = directory(true);
+    if (dir.empty()) return false;
+    const std::string path = dir + "/" + name;
+    std::string fresh = path + ".XXXXXX";
+    const UniqueFd fd(::mkostemp(fresh.data(), O_CLOEXEC));
+    if (!fd) return false;
+    const bool done = fill(fd.get()) && std::rename(fresh.c_str(), path.c_str()) == 0;
+    if (!done) ::unlink(fresh.c_str());
+    return done;
+}
+
 }  // namespace
 
 std::optional<Mapping> cached(const std::string& name) {
@@ -63,14 +81,25 @@ std::optional<Mapping> cached(const std::string& name) {
 }
 
 void keep_cached(const std::string& name, std::span<const uint8_t> bytes) {
-    const std::string dir = directory(true);
-    const std::string path = dir + "/" + name;
-    if (dir.empty()) return;
-    // Complete or not at all, whoever else does the same at the same time.
-    std::string fresh = path + ".XXXXXX";
-    const UniqueFd fd(::mkostemp(fresh.data(), O_CLOEXEC));
-    if (!fd) return;
-    if (!write_all(fd.get(), bytes) || std::rename(fresh.c_str(), path.c_str()) < 0) ::unlink(fresh.c_str());
+    replace(name, [bytes](int to) { return write_all(to, bytes); });
+}
+
+std::optional<Mapping> copy_to_cache(const std::string& name, int fd, size_t size) {
+    const bool done = replace(name, [&](int to) {
+        std::vector<uint8_t> piece(std::min(size, copied_at_once));
+        for (size_t at = 0; at < size;) {
+            size_t filled = 0;
+            for (const size_t wanted = std::min(piece.size(), size - at); filled < wanted;) {
+                const ssize_t n = ::pread(fd, piece.data() + filled, wanted - filled, static_cast<off_t>(at + filled));
+                if (n <= 0) return false;
+                filled += static_cast<size_t>(n);
+            }
+            if (!write_all(to, std::span(piece).first(filled))) return false;
+            at += filled;
+        }
+        return true;
+    });
+    return done ? cached(name) : std::nullopt;
 }
 
 }  // namespace kpl

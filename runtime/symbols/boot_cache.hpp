@@ -19,4 +19,8 @@ std::optional<Mapping> cached(const std::string& name);
 // Makes the copy, or replaces it. Where it can't be made, there is none.
 void keep_cached(const std::string& name, std::span<const uint8_t> bytes);
 
+// Makes it of a file's first `size` bytes, of which little is in memory at a time, and gives it; nullopt: it can't be
+// made.
+std::optional<Mapping> copy_to_cache(const std::string& name, int fd, size_t size);
+
 }  // namespace kpl

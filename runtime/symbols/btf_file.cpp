@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: MIT
+// The form: Documentation/bpf/btf.rst of Linux. libbpf's accessors are used, but not its reader, which has vmlinux's 5
+// MB in memory twice, and a number for each of 130,000 types. Here they stay in a file that is mapped, of which a pass
+// over all of it leaves nothing resident.
 #include "symbols/btf_file.hpp"
 
-#include <bpf/btf.h>
-#include <bpf/libbpf.h>
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
-#include <mutex>
-#include <utility>
+#include <optional>
 
+#include "base/unique_fd.hpp"
 #include "symbols/boot_cache.hpp"
 
 namespace kpl {
@@ -24,99 +28,141 @@ constexpr uint32_t indexed_kinds = kind_bit(BTF_KIND_INT) | kind_bit(BTF_KIND_ST
 // An index costs what three searches do.
 constexpr size_t searches_before_index = 3;
 
+// Thousands of searches lead all over the file.
+constexpr uint32_t searches_before_drop = 256;
+
 constexpr const char* kernel_types = "/sys/kernel/btf/vmlinux";
 constexpr const char* cache_name = "vmlinux.btf";
 
-// libbpf prints its troubles on stderr unless told otherwise; ours become Errors. Its printer is the whole process's:
-// one thread at a time borrows it.
-class QuietLibbpf {
-  public:
-    QuietLibbpf() : lock_(mutex()), before_(libbpf_set_print(nullptr)) {}
-    ~QuietLibbpf() { libbpf_set_print(before_); }
-    QuietLibbpf(const QuietLibbpf&) = delete;
-    QuietLibbpf& operator=(const QuietLibbpf&) = delete;
-
-  private:
-    static std::mutex& mutex() {
-        static std::mutex of_all;
-        return of_all;
+// All of a file, in memory of our own.
+std::optional<Mapping> read_all(int fd, size_t size) {
+    void* into = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (into == MAP_FAILED) return std::nullopt;
+    Mapping bytes = Mapping::adopt(into, size);
+    for (size_t done = 0; done < size;) {
+        const ssize_t n = ::pread(fd, bytes.data() + done, size - done, static_cast<off_t>(done));
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) return std::nullopt;
+        if (n == 0) errno = EIO;
+        if (n == 0) return std::nullopt;
+        done += static_cast<size_t>(n);
     }
-    std::lock_guard<std::mutex> lock_;
-    libbpf_print_fn_t before_;
-};
+    return bytes;
+}
 
 }  // namespace
 
-void BtfFile::Free::operator()(btf* b) const { btf__free(b); }
-BtfFile::BtfFile(BtfFile&&) noexcept = default;
-BtfFile& BtfFile::operator=(BtfFile&&) noexcept = default;
-BtfFile::~BtfFile() = default;
-
-BtfFile::BtfFile(btf* b, const BtfFile* base)
-    : btf_(b), first_id_(base ? base->end_id_ : 1), end_id_(btf__type_cnt(b)) {}
-
-// The kernel hands its BTF out a page at a time.
-btf* BtfFile::parse_cached(const std::string& path) {
-    std::error_code none;
-    const auto size = std::filesystem::file_size(path, none);
-    const auto copy = none ? std::nullopt : cached(cache_name);
-    if (!copy || copy->size() != size) return nullptr;
-    return btf__new(copy->data(), static_cast<uint32_t>(copy->size()));
-}
-
+// The kernel hands its BTF out a page at a time: the first to ask leaves a copy.
 Result<BtfFile> BtfFile::open(const std::string& path, const BtfFile* base) {
-    QuietLibbpf quiet;
-    btf* b = path == kernel_types ? parse_cached(path) : nullptr;
-    const bool keep = path == kernel_types && !b;
-    if (!b) b = base ? btf__parse_split(path.c_str(), base->btf_.get()) : btf__parse(path.c_str(), nullptr);
-    if (!b) {
-        const int code = errno;
-        const char* reason = code < 4000 ? strerror(code) : "no BTF that libbpf understands";  // 4000…: libbpf's own
-        return Error{Errc::system, fmt::format("{}: {}", path, reason)};
+    const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    struct stat st {};
+    if (!fd || ::fstat(fd.get(), &st) < 0) return Error{Errc::system, fmt::format("{}: {}", path, strerror(errno))};
+    const auto size = static_cast<size_t>(st.st_size);
+    const Error not_btf{Errc::system, path + ": no BTF that is understood"};
+    if (size < sizeof(btf_header)) return not_btf;
+    std::optional<Mapping> bytes;
+    if (path == kernel_types) {
+        bytes = cached(cache_name);
+        if (!bytes || bytes->size() != size) bytes = copy_to_cache(cache_name, fd.get(), size);
     }
-    BtfFile file(b, base);
-    file.keep_ = keep;
+    BtfFile file;
+    file.is_copy_ = bytes.has_value();
+    if (!bytes) bytes = read_all(fd.get(), size);
+    if (!bytes) return Error{Errc::system, fmt::format("{}: {}", path, strerror(errno))};
+    file.bytes_ = std::move(*bytes);
+    if (!file.look_at_header(base) || !file.look_at_types()) return not_btf;
     return file;
 }
 
-void BtfFile::keep() {
-    uint32_t size = 0;
-    if (!std::exchange(keep_, false)) return;
-    if (const void* bytes = btf__raw_data(btf_.get(), &size))
-        keep_cached(cache_name, {static_cast<const uint8_t*>(bytes), size});
+bool BtfFile::look_at_header(const BtfFile* base) {
+    btf_header header{};
+    memcpy(&header, bytes_.data(), sizeof header);
+    if (header.magic != BTF_MAGIC || header.version != BTF_VERSION || header.hdr_len < sizeof header) return false;
+    if (header.hdr_len > bytes_.size() || header.hdr_len % 4 || header.type_off % 4) return false;
+    const size_t room = bytes_.size() - header.hdr_len;
+    const auto fits = [room](uint32_t at, uint32_t size) { return at <= room && size <= room - at; };
+    if (!fits(header.type_off, header.type_len) || !fits(header.str_off, header.str_len)) return false;
+    types_ = bytes_.data() + header.hdr_len + header.type_off;
+    types_end_ = types_ + header.type_len;
+    strings_ = reinterpret_cast<const char*>(bytes_.data()) + header.hdr_len + header.str_off;
+    strings_size_ = header.str_len;
+    if (base) {
+        base_ = base;
+        first_id_ = base->end_id_;
+        strings_before_ = base->strings_before_ + base->strings_size_;
+    }
+    if (!strings_size_) return base != nullptr;
+    return !strings_[strings_size_ - 1] && (base || !strings_[0]);
 }
 
-const btf_type* BtfFile::type(uint32_t id) const { return btf__type_by_id(btf_.get(), id); }
+bool BtfFile::look_at_types() {
+    end_id_ = first_id_;
+    const uint8_t *at = types_, *kept = at;
+    for (; at != types_end_; end_id_++) {
+        const auto left = static_cast<size_t>(types_end_ - at);
+        const auto* type = reinterpret_cast<const btf_type*>(at);
+        if (left < sizeof *type || !btf_behind[btf_kind(type)].known || size_of(*type) > left) return false;
+        if ((end_id_ - first_id_) % types_a_place == 0) places_.push_back(static_cast<uint32_t>(at - types_));
+        at += size_of(*type);
+        if (at - kept >= pass_size) drop(std::exchange(kept, at), at);
+    }
+    drop(kept, at);
+    return true;
+}
+
+// What was passed over only: the file brings it back where it is wanted.
+void BtfFile::drop(const uint8_t* from, const uint8_t* to) const {
+    constexpr uintptr_t page = 4096;
+    if (!is_copy_) return;
+    const uintptr_t first = reinterpret_cast<uintptr_t>(from) & ~(page - 1);
+    const uintptr_t end = reinterpret_cast<uintptr_t>(to) & ~(page - 1);
+    if (first < end) ::madvise(reinterpret_cast<void*>(first), end - first, MADV_DONTNEED);
+}
+
+const btf_type* BtfFile::type(uint32_t id) const {
+    static constexpr btf_type nothing{};
+    if (id == 0) return &nothing;
+    if (id < first_id_) return base_->type(id);
+    if (id >= end_id_) return nullptr;
+    const uint32_t own = id - first_id_;
+    const uint8_t* at = types_ + places_[own / types_a_place];
+    for (uint32_t i = 0; i < own % types_a_place; i++) at += size_of(*reinterpret_cast<const btf_type*>(at));
+    return reinterpret_cast<const btf_type*>(at);
+}
 
 std::string_view BtfFile::name(uint32_t offset) const {
-    const char* text = btf__str_by_offset(btf_.get(), offset);
-    return text ? text : "";
+    if (offset < strings_before_) return base_->name(offset);
+    if (offset - strings_before_ >= strings_size_) return "";
+    return strings_ + (offset - strings_before_);
 }
 
 // Where the name stands among the file's strings; each stands there once. 0: nowhere.
 uint32_t BtfFile::string_offset(std::string_view wanted) const {
-    uint32_t size = 0;
-    const auto* raw = static_cast<const char*>(btf__raw_data(btf_.get(), &size));
-    const auto* header = reinterpret_cast<const btf_header*>(raw);
-    const char* strings = raw + header->hdr_len + header->str_off;
     const std::string between = '\0' + std::string(wanted) + '\0';
-    const void* at = memmem(strings, header->str_len, between.data(), between.size());
-    return at ? static_cast<uint32_t>(static_cast<const char*>(at) + 1 - strings) : 0;
+    const char* const end = strings_ + strings_size_;
+    for (const char* from = strings_; from < end; from += pass_size) {
+        const auto left = static_cast<size_t>(end - from);
+        const size_t size = std::min(left, static_cast<size_t>(pass_size) + between.size() - 1);
+        const void* at = memmem(from, size, between.data(), between.size());
+        drop(reinterpret_cast<const uint8_t*>(from), reinterpret_cast<const uint8_t*>(from + size));
+        if (at) return static_cast<uint32_t>(static_cast<const char*>(at) + 1 - strings_);
+    }
+    return 0;
 }
 
 std::vector<uint32_t> BtfFile::find_in_order(std::string_view wanted, uint32_t kinds) const {
     std::vector<uint32_t> found;
     const uint32_t name_off = string_offset(wanted);
-    for (uint32_t id = first_id_; name_off && id < end_id_; id++) {
-        const btf_type* t = type(id);
-        if (t->name_off == name_off && (kind_bit(btf_kind(t)) & kinds)) found.push_back(id);
-    }
+    if (name_off)
+        each_type([&](uint32_t id, const btf_type* t) {
+            if (t->name_off == name_off && (kind_bit(btf_kind(t)) & kinds)) found.push_back(id);
+        });
     return found;
 }
 
 std::vector<uint32_t> BtfFile::find(std::string_view wanted, uint32_t kinds) const {
     // A module's types may be named in vmlinux's strings.
-    if (first_id_ == 1 && !index_.built()) {
+    if (!base_ && !index_.built()) {
         for (const Search& search : searches_)
             if (search.wanted == wanted && search.kinds == kinds) return search.found;
         if (searches_.size() < searches_before_index) {
@@ -125,11 +171,12 @@ std::vector<uint32_t> BtfFile::find(std::string_view wanted, uint32_t kinds) con
         }
     }
     if (!index_.built())
-        index_.build(end_id_ - first_id_, [&](uint32_t i) {
-            const btf_type* t = type(first_id_ + i);
-            const bool named = t->name_off && (kind_bit(btf_kind(t)) & indexed_kinds);
-            return named ? name(t->name_off) : std::string_view();
+        index_.build(end_id_ - first_id_, [&](const auto& add) {
+            each_type([&](uint32_t id, const btf_type* t) {
+                if (t->name_off && (kind_bit(btf_kind(t)) & indexed_kinds)) add(id - first_id_, name(t->name_off));
+            });
         });
+    if (++searched_ % searches_before_drop == 0) drop(bytes_.data(), bytes_.data() + bytes_.size());
     std::vector<uint32_t> found;
     index_.each_candidate(wanted, [&](uint32_t i) {
         const btf_type* t = type(first_id_ + i);

@@ -12,6 +12,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <malloc.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -106,7 +107,10 @@ struct Kallsyms::Impl {
     bool loaded = false;
     bool hidden = false;
     uint64_t made_to = 0;  // the text was made here, and is whole for addresses up to this one; 0: it is the kernel's
-    std::map<uint64_t, std::string> preferred;
+    // Ascending by address once they are asked for, each once: thousands take little room so.
+    std::vector<std::pair<uint64_t, std::string>> preferred;
+    bool preferred_sorted = true;
+    const std::string* preferred_name(uint64_t addr);
     std::map<std::string, uint64_t, std::less<>> numbers;
     std::string modules;  // loaded ones and their addresses, when the table was read
 
@@ -115,6 +119,21 @@ struct Kallsyms::Impl {
     bool names_tried = false;
     std::map<std::string, std::vector<KernelNames::Found>, std::less<>> known;  // what they have said in this boot
     bool known_read = false, known_more = false;
+
+    // All functions of some names.
+    struct Expected {
+        struct Found {
+            uint64_t addr;
+            uint32_t name;  // these two: their numbers
+            uint16_t module;
+            char kind;
+        };
+        std::vector<std::string> names, modules;
+        NameIndex by_name;
+        std::vector<Found> found;  // ascending by name
+    };
+    std::vector<Expected> expected;
+    std::optional<std::vector<Symbol>> find_expected(std::string_view name, std::string_view module);
 
     int searches = 0;
     std::vector<uint32_t> functions;  // where the lines of functions begin; the index is over these
@@ -307,7 +326,9 @@ void Kallsyms::Impl::build_by_name() {
         if (line.is_function()) functions.push_back(begin);
         return true;
     });
-    by_name.build(static_cast<uint32_t>(functions.size()), [&](uint32_t i) { return line_at(functions[i]).name; });
+    by_name.build(static_cast<uint32_t>(functions.size()), [&](const auto& add) {
+        for (uint32_t i = 0; i < functions.size(); i++) add(i, line_at(functions[i]).name);
+    });
 }
 
 // Null: the kernel's memory can't be read, or does not have it.
@@ -371,14 +392,66 @@ Result<std::vector<Symbol>> Kallsyms::Impl::find_in_text(std::string_view name, 
     return found;
 }
 
+void Kallsyms::expect(std::vector<std::string> names) {
+    if (impl_->loaded || names.size() <= searches_before_index) return;
+    Impl::Expected all{std::move(names), {""}, {}, {}};
+    all.by_name.build(static_cast<uint32_t>(all.names.size()), [&](const auto& add) {
+        for (uint32_t i = 0; i < all.names.size(); i++) add(i, all.names[i]);
+    });
+    const bool done = impl_->each_in_memory(0, [&](const ModuleSymbol& s) {
+        if (const Line line{nullptr, s.kind, s.name, s.module}; !line.is_function()) return;
+        all.by_name.each_candidate(s.name, [&](uint32_t i) {
+            if (all.names[i] != s.name) return;
+            if (all.modules.back() != s.module) all.modules.emplace_back(s.module);
+            all.found.push_back({s.addr, i, static_cast<uint16_t>(all.modules.size() - 1), s.kind});
+        });
+    });
+    if (!done) return;
+    std::stable_sort(all.found.begin(), all.found.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
+    impl_->expected.push_back(std::move(all));
+}
+
+void Kallsyms::expect_no_more() {
+    if (impl_->expected.empty()) return;
+    rest();
+    ::malloc_trim(0);  // thousands of names lay between what stays
+}
+
+void Kallsyms::rest(std::string_view later) {
+    if (impl_->names && !later.empty()) (void)impl_->quick_find(later);
+    impl_->expected = {};
+    impl_->names.reset();
+    impl_->memory.reset();
+    impl_->names_tried = false;
+}
+
+// nullopt: nobody expected that name.
+std::optional<std::vector<Symbol>> Kallsyms::Impl::find_expected(std::string_view name, std::string_view module) {
+    for (Expected& all : expected) {
+        std::optional<std::vector<Symbol>> found;
+        all.by_name.each_candidate(name, [&](uint32_t number) {
+            if (found || all.names[number] != name) return;
+            found.emplace();
+            auto at = std::lower_bound(all.found.begin(), all.found.end(), number,
+                                       [](const Expected::Found& one, uint32_t wanted) { return one.name < wanted; });
+            for (; at != all.found.end() && at->name == number; ++at)
+                if (const Line line{nullptr, at->kind, name, all.modules[at->module]}; line.is_in(module))
+                    found->push_back({std::string(name), all.modules[at->module], at->addr, at->kind});
+        });
+        if (found) return found;
+    }
+    return std::nullopt;
+}
+
 Result<std::vector<Symbol>> Kallsyms::find(std::string_view name, std::string_view module) {
     std::vector<Symbol> found;
-    if (const auto* quick = module.empty() || module == "vmlinux" ? impl_->quick_find(name) : nullptr) {
+    auto expected = impl_->find_expected(name, module);
+    if (const auto* quick = !expected && (module.empty() || module == "vmlinux") ? impl_->quick_find(name) : nullptr) {
         for (const auto& [addr, kind] : *quick)
             if (is_text(kind)) found.push_back({std::string(name), "", addr, kind});
         if (!found.empty()) return found;
     }
-    found = TRY(impl_->find_in_text(name, module));
+    found = expected ? std::move(*expected) : TRY(impl_->find_in_text(name, module));
     const bool in_vmlinux = std::any_of(found.begin(), found.end(), [](const Symbol& s) { return s.module.empty(); });
     if (in_vmlinux) std::erase_if(found, [](const Symbol& s) { return !s.module.empty(); });
     return found;
@@ -452,7 +525,7 @@ void Kallsyms::Impl::build_by_addr() {
 }
 
 Result<Symbol> Kallsyms::at(uint64_t addr) {
-    if (addr - first_number < impl_->numbers.size()) return Symbol{impl_->preferred.at(addr), "", addr};
+    if (addr - first_number < impl_->numbers.size()) return Symbol{*impl_->preferred_name(addr), "", addr};
     TRY(impl_->load_addresses());
     if (impl_->made_to && addr > impl_->made_to) TRY(impl_->load_text());
     impl_->build_by_addr();
@@ -463,20 +536,42 @@ Result<Symbol> Kallsyms::at(uint64_t addr) {
     auto first = std::lower_bound(starts.begin(), after, (after - 1)->addr,
                                   [](const Impl::Start& start, uint64_t value) { return start.addr < value; });
     Symbol symbol = symbol_of(impl_->line_at(first->line));
-    if (const auto preferred = impl_->preferred.find(symbol.addr); preferred != impl_->preferred.end())
-        symbol.name = preferred->second;
+    if (const std::string* preferred = impl_->preferred_name(symbol.addr)) symbol.name = *preferred;
     return symbol;
 }
 
-void Kallsyms::prefer(uint64_t addr, std::string name) { impl_->preferred.insert_or_assign(addr, std::move(name)); }
+void Kallsyms::prefer(uint64_t addr, std::string name) {
+    auto& all = impl_->preferred;
+    if (all.size() == all.capacity()) (void)impl_->preferred_name(0);  // those that others have taken the place of, go
+    all.emplace_back(addr, std::move(name));
+    impl_->preferred_sorted = false;
+}
+
+// Of several for one address, the last.
+const std::string* Kallsyms::Impl::preferred_name(uint64_t addr) {
+    const auto before = [](const auto& a, const auto& b) { return a.first < b.first; };
+    if (!std::exchange(preferred_sorted, true)) {
+        std::stable_sort(preferred.begin(), preferred.end(), before);
+        size_t kept = 0;
+        for (auto& one : preferred) {
+            if (kept && preferred[kept - 1].first == one.first) kept--;
+            if (&preferred[kept] != &one) preferred[kept] = std::move(one);
+            kept++;
+        }
+        preferred.erase(preferred.begin() + static_cast<std::ptrdiff_t>(kept), preferred.end());
+    }
+    const auto at = std::lower_bound(preferred.begin(), preferred.end(), std::pair(addr, std::string()), before);
+    return at != preferred.end() && at->first == addr ? &at->second : nullptr;
+}
 
 uint64_t Kallsyms::number_of(const std::string& name) {
     const auto [at, fresh] = impl_->numbers.try_emplace(name, first_number + impl_->numbers.size());
-    if (fresh) impl_->preferred.emplace(at->second, name);
+    if (fresh) prefer(at->second, name);
     return at->second;
 }
 
 uint64_t Kallsyms::preferred(std::string_view name) const {
+    (void)impl_->preferred_name(0);  // none that others have taken the place of
     const auto& all = impl_->preferred;
     const auto found = std::find_if(all.begin(), all.end(), [name](const auto& one) { return one.second == name; });
     return found == all.end() ? 0 : found->first;

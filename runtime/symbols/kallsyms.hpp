@@ -31,6 +31,12 @@ class Kallsyms {
     // of vmlinux, else those of all modules: the kernel's own order of search. An error says why the table can't be
     // used (addresses hidden by kptr_restrict, unreadable).
     Result<std::vector<Symbol>> find(std::string_view name, std::string_view module = {});
+    // find() will be asked for these: where they are many, one pass over the kernel's tables finds them all.
+    void expect(std::vector<std::string> names);
+    // It has been: frees what that took.
+    void expect_no_more();
+    // Frees what can be read again; `later` is going to be asked for, and is looked up before, if it costs little.
+    void rest(std::string_view later = {});
     // Glob with * ? [a-z], text symbols, ascending by name.
     Result<std::vector<Symbol>> glob(std::string_view pattern, std::string_view module = {});
     // Each text symbol whose name begins so, in no order, with repetitions. Names live until the next call of anything.

@@ -14,19 +14,17 @@ class NameIndex {
   public:
     bool built() const { return !buckets_.empty(); }
 
-    // `name_of(i)` for i < count; an empty name is left out.
-    template <class NameOf>
-    void build(uint32_t count, NameOf name_of) {
+    // `each(add)` calls add(i, name) for those that have a name, in ascending order; i < count.
+    template <class Each>
+    void build(uint32_t count, Each each) {
         buckets_.assign(std::bit_ceil(count / 2 + 1), 0);
         next_.assign(count, 0);
-        // Backwards, so that chains run in ascending order.
-        for (uint32_t i = count; i-- > 0;) {
-            const std::string_view name = name_of(i);
-            if (name.empty()) continue;
-            uint32_t& head = bucket(name);
-            next_[i] = head;
-            head = i + 1;
-        }
+        std::vector<uint32_t> last(buckets_.size());  // of each chain: they run in ascending order
+        each([&](uint32_t i, std::string_view name) {
+            const size_t bucket = hash(name) & (buckets_.size() - 1);
+            (last[bucket] ? next_[last[bucket] - 1] : buckets_[bucket]) = i + 1;
+            last[bucket] = i + 1;
+        });
     }
 
     // Things whose name may be this one, ascending; the caller compares.

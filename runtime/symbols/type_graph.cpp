@@ -52,10 +52,6 @@ Result<void> TypeGraph::load() {
     return {};
 }
 
-void TypeGraph::keep() {
-    if (!parts_.empty()) parts_.front()->file.keep();
-}
-
 Result<bool> TypeGraph::load_module(const std::string& name) {
     for (const auto& part : parts_)
         if (part->module == name) return true;
@@ -229,8 +225,9 @@ std::vector<TypeId> TypeGraph::all(uint32_t kinds) const {
     std::vector<TypeId> out;
     const uint32_t wanted = btf_kinds(kinds);
     for (const auto& part : parts_)
-        for (uint32_t id = part->file.first_id(); id < part->file.end_id(); id++)
-            if (kind_bit(btf_kind(part->file.type(id))) & wanted) out.push_back(global(*part, id));
+        part->file.each_type([&](uint32_t id, const btf_type* t) {
+            if (kind_bit(btf_kind(t)) & wanted) out.push_back(global(*part, id));
+        });
     return out;
 }
 

@@ -66,7 +66,6 @@ class TypeGraph {
 
     // Loads vmlinux's BTF unless it is there already.
     Result<void> load();
-    void keep();  // see Types
     // False when the directory has no such module. Needs vmlinux.
     Result<bool> load_module(const std::string& name);
     void load_all_modules();                        // those that can't be read are left out

@@ -82,8 +82,6 @@ Types::~Types() = default;
 Types::Types(Types&&) noexcept = default;
 Types& Types::operator=(Types&&) noexcept = default;
 
-void Types::keep() { impl_->graph.keep(); }
-
 // ---- what a type is
 
 Result<uint32_t> Types::Impl::size_of(TypeId id, int depth) {

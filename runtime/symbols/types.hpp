@@ -75,9 +75,6 @@ class Types {
     Types(Types&&) noexcept;
     Types& operator=(Types&&) noexcept;
 
-    // When there is time for it: leaves what was read of the running kernel where the next start finds it sooner.
-    void keep();
-
     // Each loads what it needs; an Error says what is missing (no BTF: which kernel option or file).
     // Without `module`, only vmlinux is searched. nullopt: BTF knows no such function, has no such module, or has
     // several (static) functions of that name with different parameters.

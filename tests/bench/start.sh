@@ -29,3 +29,8 @@ name=bpftrace armed bpftrace -e 'BEGIN { printf("armed %s\n", strftime("%s.%f", 
     kprobe:do_sys_openat2 { @path[tid] = arg1; }
     kretprobe:do_sys_openat2 /@path[tid]/ { printf("%d %s %d %s\n", pid, comm, retval, str(@path[tid])); delete(@path[tid]); }
     interval:ms:1 { exit(); }'
+# Debian's opensnoop.bt, up to its BEGIN.
+[ -e /usr/sbin/opensnoop.bt ] || exit 0
+sed 's/printf("Tracing.*/printf("armed %s\\n", strftime("%s.%f", nsecs));/' /usr/sbin/opensnoop.bt > /tmp/opensnoop.bt
+echo 'interval:ms:1 { exit(); }' >> /tmp/opensnoop.bt
+name=opensnoop.bt armed bpftrace /tmp/opensnoop.bt

@@ -30,7 +30,7 @@ const std::vector<ArmedProgram> programs = [] {
 
 PlannedProbe plan_at(uint64_t address, uint64_t offset = 0) {
     PlannedProbe plan;
-    plan.place = {"f", "", address + offset, address, offset, false};
+    plan.place = {"f", {}, address + offset, address, offset, false};
     plan.handlers[0] = 1;
     return plan;
 }

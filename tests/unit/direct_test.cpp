@@ -109,13 +109,13 @@ TEST_CASE("direct: where arguments lie") {
     Types types(kernel.dir());
     for (const Row& row : rows) {
         INFO(row.function);
-        const auto call = direct_call(types, {row.function, "", 0x1000, 0x1000, 0, false});
+        const auto call = direct_call(types, {row.function, {}, 0x1000, 0x1000, 0, false});
         REQUIRE(call);
         CHECK(call->why == row.why);
         CHECK(call->stack_args == row.stack_args);
     }
     Types none("/nonexistent");
-    CHECK(direct_call(none, {"six", "", 0x1000, 0x1000, 0, false})->why == KPL_WHY_TYPES);
+    CHECK(direct_call(none, {"six", {}, 0x1000, 0x1000, 0, false})->why == KPL_WHY_TYPES);
 }
 
 TEST_CASE("direct: every reason has its words") {

@@ -144,15 +144,16 @@ class Lab {
             const TargetText target = name && !is_mark ? parse_target(*name).value() : TargetText{};
             KernelPlace place;
             if (is_mark) {
-                place.shown = *name;
-                place.marked = std::make_shared<const std::vector<MarkArg>>(parse_mark_args(host_arch(), mark_args));
+                place.special.edit().shown = *name;
+                place.special.edit().marked =
+                    std::make_shared<const std::vector<MarkArg>>(parse_mark_args(host_arch(), mark_args));
             }
             place.function = target.symbol;
             place.offset = target.offset;
-            place.returns = kpl_returns_of(place.function.c_str());
-            if (place.function == "find") place.no_override = "it is the test's";
+            place.special.edit().returns = kpl_returns_of(place.function.c_str());
+            if (place.function == "find") place.special.edit().no_override = "it is the test's";
             if (probe_kind(probe.kind).source == Source::Syscall)
-                place.way = &host_arch().syscalls[place.function.ends_with("32") ? 1 : 0];
+                place.special.edit().way = &host_arch().syscalls[place.function.ends_with("32") ? 1 : 0];
             auto planned = plan_probe(probe, planned_, {place}, unit, types_);
             if (!planned.ok()) return planned.error().message();
         }
