@@ -24,6 +24,7 @@ class Run : public Client {
     static Result<int> script(const RunOptions& options);
 
     bool print(std::string_view text) override;
+    bool prints_directly() const override { return true; }
     bool show(std::string_view text) override { return sink_.write(text); }
     std::string map_output(const MapDecl& map, std::vector<KeyedValue> rows) override;
     std::optional<std::string> map_output(const MapDecl& map, std::vector<MapEntry> entries) override;

@@ -29,6 +29,8 @@ class Client {
 
     // Text that the script or a handler prints. False: nobody takes it any more, and the session ends.
     virtual bool print(std::string_view text) = 0;
+    // print() runs no Lua: it may be called from the middle of compiled code.
+    virtual bool prints_directly() const { return false; }
     // Text that has its form already: what map_output() gave, listings of the compiler's stages.
     virtual bool show(std::string_view text) = 0;
     // What print() shows of an aggregation, and of a map() (nothing: as any other value).

@@ -129,6 +129,7 @@ class Session final : public ScriptApi {
     void at_exit(CallbackId callback) override { at_exit_.push_back(callback); }
     void exit(int code) override;
     void write(std::string_view text) override;
+    bool writes_directly() const override { return client_.prints_directly(); }
 
   private:
     // How much was declared at some time.
