@@ -43,6 +43,9 @@ class Client {
     // So many more events than last time did not fit into a ring.
     virtual void lost(uint64_t events) = 0;
 
+    // A CPU's ring has so many bytes now; 0: it should have grown and can't, as a note says.
+    virtual void ring_grown(uint32_t /*cpu*/, uint32_t /*bytes*/) {}
+
     // The module has disabled this probe; a note says so, too.
     virtual void overloaded(const std::string& /*place*/, const Overload&) {}
 
