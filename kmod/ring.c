@@ -4,8 +4,13 @@
  * space, and not trusted: its position is read once for each record, and one
  * that makes no sense means that the ring is full.  Records are written in
  * place; a record that wraps is contiguous, for the data is mapped twice.
+ *
+ * A CPU that gets a larger ring keeps the ones before it: a hit reads the
+ * pointer to its ring once, at the record's begin, and nothing is ever taken
+ * from under it.
  */
 #include <linux/cpumask.h>
+#include <linux/err.h>
 #include <linux/log2.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
@@ -148,23 +153,31 @@ static const struct kpl_ring_ctl *kpl_ring_ctl(const struct kpl_ring *ring)
 	return READ_ONCE(ring->ctl);
 }
 
+static bool kpl_ring_ready(const struct kpl_ring *ring, u64 size)
+{
+	const struct kpl_ring_ctl *ctl = kpl_ring_ctl(ring);
+
+	return kpl_ring_due(READ_ONCE(kpl_ring_head(ring)->head), READ_ONCE(ctl->tail),
+			    READ_ONCE(ctl->wake_at), size);
+}
+
 bool kpl_rings_ready(struct kpl_session *s)
 {
 	struct kpl_rings *rings = kpl_rings(s);
+	struct kpl_grown *grown;
+	unsigned long nr;
 	u32 cpu;
 
 	if (!rings)
 		return false;
 	/* Pairs with kpl_ring_wake(). */
 	smp_mb();
-	for (cpu = 0; cpu < nr_cpu_ids; cpu++) {
-		const struct kpl_ring *ring = &rings->of[cpu];
-		const struct kpl_ring_ctl *ctl = kpl_ring_ctl(ring);
-
-		if (kpl_ring_due(READ_ONCE(kpl_ring_head(ring)->head), READ_ONCE(ctl->tail),
-				 READ_ONCE(ctl->wake_at), rings->size))
+	for (cpu = 0; cpu < nr_cpu_ids; cpu++)
+		if (kpl_ring_ready(&rings->of[cpu], rings->size))
 			return true;
-	}
+	xa_for_each(&rings->grown, nr, grown)
+		if (kpl_ring_ready(&grown->ring, grown->ring.size))
+			return true;
 	return false;
 }
 
@@ -181,7 +194,9 @@ u64 kpl_rings_lost_without(const struct kpl_session *s)
 
 void kpl_rings_sums(const struct kpl_session *s, u64 *read, u64 *lost)
 {
-	const struct kpl_rings *rings = kpl_rings(s);
+	struct kpl_rings *rings = kpl_rings(s);
+	struct kpl_grown *grown;
+	unsigned long nr;
 	u32 cpu;
 
 	*read = 0;
@@ -193,6 +208,12 @@ void kpl_rings_sums(const struct kpl_session *s, u64 *read, u64 *lost)
 		*read += READ_ONCE(kpl_ring_ctl(ring)->tail);
 		if (head != &ring->no_head)
 			*lost += READ_ONCE(head->lost);
+	}
+	if (!rings)
+		return;
+	xa_for_each(&rings->grown, nr, grown) {
+		*read += READ_ONCE(kpl_ring_ctl(&grown->ring)->tail);
+		*lost += READ_ONCE(kpl_ring_head(&grown->ring)->lost);
 	}
 }
 
@@ -216,6 +237,16 @@ int kpl_ring_mmap_data(struct kpl_session *s, struct vm_area_struct *vma, u64 of
 	return rings ? kpl_areas_mmap(rings->data, vma, off) : -EINVAL;
 }
 
+int kpl_ring_mmap_grown(struct kpl_session *s, struct vm_area_struct *vma, u64 off, bool ctl)
+{
+	struct kpl_rings *rings = kpl_rings(s);
+	struct kpl_grown *grown = rings ? xa_load(&rings->grown, off / KPL_GROWN_STRIDE) : NULL;
+
+	if (!grown || (ctl && vma_pages(vma) != 1))
+		return -EINVAL;
+	return kpl_areas_mmap(ctl ? grown->ctl : grown->data, vma, off % KPL_GROWN_STRIDE);
+}
+
 /* -------------------------------------------------------------------- memory */
 
 static const struct kpl_area_plan kpl_ctl_plan = { .pages = 1, .twice_from = 1 };
@@ -236,36 +267,56 @@ static u64 kpl_rings_memory(void)
 	return struct_size((struct kpl_rings *)NULL, of, nr_cpu_ids) + 2 * kpl_areas_memory();
 }
 
-static int kpl_ring_make(struct kpl_grower *g, u32 cpu)
+/* Memory for a CPU's ring; it is the area number `at` of these. */
+static int kpl_ring_fill(struct kpl_ring *ring, struct kpl_areas *all_data,
+			 struct kpl_areas *all_ctl, u32 at, u32 cpu, u32 size)
 {
-	struct kpl_rings *rings = container_of(g, struct kpl_rings, grower);
-	struct kpl_ring *ring = &rings->of[cpu];
 	struct kpl_area data, ctl;
 	int err;
 
-	err = kpl_area_alloc(&data, &rings->data->plan, cpu);
+	err = kpl_area_alloc(&data, &all_data->plan, cpu);
 	if (err)
 		return err;
-	err = kpl_area_alloc(&ctl, &rings->ctl->plan, cpu);
+	err = kpl_area_alloc(&ctl, &all_ctl->plan, cpu);
 	if (err) {
 		kpl_area_free(&data);
 		return err;
 	}
-	((struct kpl_ring_head *)data.addr)->size = rings->size;
+	((struct kpl_ring_head *)data.addr)->size = size;
 	ring->data = data.addr + PAGE_SIZE;
-	ring->size = rings->size;
+	ring->size = size;
 	ring->woke_tail = U64_MAX;
 	/* poll looks at any time. */
 	smp_store_release(&ring->ctl, ctl.addr);
 	smp_store_release(&ring->head, data.addr);
-	kpl_areas_set(rings->ctl, cpu, &ctl);
-	kpl_areas_set(rings->data, cpu, &data);
+	kpl_areas_set(all_ctl, at, &ctl);
+	kpl_areas_set(all_data, at, &data);
 	return 0;
+}
+
+static int kpl_ring_make(struct kpl_grower *g, u32 cpu)
+{
+	struct kpl_rings *rings = container_of(g, struct kpl_rings, grower);
+
+	return kpl_ring_fill(&rings->of[cpu], rings->data, rings->ctl, cpu, cpu, rings->size);
+}
+
+static void kpl_grown_free(struct kpl_grown *grown)
+{
+	kpl_areas_put(grown->data);
+	kpl_areas_put(grown->ctl);
+	kvfree(grown);
 }
 
 static void kpl_rings_release(struct kpl_rings *rings)
 {
+	struct kpl_grown *grown;
+	unsigned long nr;
+
 	kpl_grow_end(&rings->grower);
+	xa_for_each(&rings->grown, nr, grown)
+		kpl_grown_free(grown);
+	xa_destroy(&rings->grown);
 	kpl_areas_put(rings->data);
 	kpl_areas_put(rings->ctl);
 	kvfree(rings);
@@ -273,10 +324,13 @@ static void kpl_rings_release(struct kpl_rings *rings)
 
 void kpl_rings_free(struct kpl_session *s)
 {
+	u64 memory;
+
 	if (!s->rings)
 		return;
+	memory = kpl_rings_memory() + s->rings->grown_memory;
 	kpl_rings_release(s->rings);
-	kpl_uncharge(s, kpl_rings_memory());
+	kpl_uncharge(s, memory);
 }
 
 static int kpl_rings_fill(struct kpl_rings *rings, struct kpl_session *s, u32 size)
@@ -284,6 +338,7 @@ static int kpl_rings_fill(struct kpl_rings *rings, struct kpl_session *s, u32 si
 	struct kpl_area_plan plan = kpl_ring_plan(size);
 	u32 cpu;
 
+	xa_init(&rings->grown);
 	rings->size = size;
 	rings->data = kpl_areas_alloc(&plan, kpl_data_stride(size), false);
 	rings->ctl = kpl_areas_alloc(&kpl_ctl_plan, PAGE_SIZE, true);
@@ -342,5 +397,73 @@ int kpl_ring_setup(struct kpl_session *s, struct kpl_ring_setup *arg)
 	arg->ctl_stride = PAGE_SIZE;
 	arg->data_off = KPL_OFF(KPL_OFF_DATA, 0, 0);
 	arg->data_stride = kpl_data_stride(arg->size);
+	return 0;
+}
+
+/* ------------------------------------------------------------------- growing */
+
+/* What one more takes. */
+static u64 kpl_grown_memory(const struct kpl_area_plan *plan)
+{
+	return sizeof(struct kpl_grown) + 2 * kpl_areas_memory() + kpl_area_memory(plan) +
+	       kpl_area_memory(&kpl_ctl_plan);
+}
+
+static struct kpl_grown *kpl_grown_alloc(const struct kpl_area_plan *plan, u32 cpu, u32 size)
+{
+	struct kpl_grown *grown = kvzalloc(sizeof(*grown), KPL_GFP);
+	int err = -ENOMEM;
+
+	if (!grown)
+		return ERR_PTR(err);
+	grown->data = kpl_areas_alloc(plan, KPL_GROWN_STRIDE, false);
+	grown->ctl = kpl_areas_alloc(&kpl_ctl_plan, KPL_GROWN_STRIDE, true);
+	if (grown->data && grown->ctl)
+		err = kpl_ring_fill(&grown->ring, grown->data, grown->ctl, 0, cpu, size);
+	if (!err)
+		return grown;
+	kpl_grown_free(grown);
+	return ERR_PTR(err);
+}
+
+/* Locked. */
+int kpl_ring_grow(struct kpl_session *s, struct kpl_ring_grow *arg)
+{
+	struct kpl_area_plan plan = kpl_ring_plan(arg->size);
+	struct kpl_rings *rings = s->rings;
+	struct kpl_session_cpu *of_cpu;
+	struct kpl_grown *grown;
+	int err;
+
+	if (!rings)
+		return -ENXIO;
+	if (arg->cpu >= nr_cpu_ids || !cpu_possible(arg->cpu))
+		return -EINVAL;
+	of_cpu = per_cpu_ptr(s->cpu, arg->cpu);
+	if (!kpl_ring_head(of_cpu->ring)->size)
+		return -ENXIO;
+	err = kpl_check_ring_grow(arg, of_cpu->ring->size);
+	if (!err && rings->nr_grown == KPL_MAX_GROWN)
+		err = -E2BIG;
+	if (!err)
+		err = kpl_charge(s, kpl_grown_memory(&plan));
+	if (err)
+		return err;
+	grown = kpl_grown_alloc(&plan, arg->cpu, arg->size);
+	err = PTR_ERR_OR_ZERO(grown);
+	if (!err)
+		err = xa_err(xa_store(&rings->grown, rings->nr_grown, grown, KPL_GFP));
+	if (err) {
+		if (!IS_ERR(grown))
+			kpl_grown_free(grown);
+		kpl_uncharge(s, kpl_grown_memory(&plan));
+		return err;
+	}
+	rings->grown_memory += kpl_grown_memory(&plan);
+	/* The ring is whole; hits see the old one or this. */
+	smp_store_release(&of_cpu->ring, &grown->ring);
+	arg->ctl_off = KPL_OFF(KPL_OFF_GROWN_CTL, rings->nr_grown, KPL_GROWN_STRIDE);
+	arg->data_off = KPL_OFF(KPL_OFF_GROWN_DATA, rings->nr_grown, KPL_GROWN_STRIDE);
+	rings->nr_grown++;
 	return 0;
 }

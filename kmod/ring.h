@@ -4,6 +4,7 @@
 #define KPL_RING_H
 
 #include <linux/cache.h>
+#include <linux/xarray.h>
 
 #include "grow.h"
 #include "session.h"
@@ -24,14 +25,24 @@ struct kpl_ring {
 	struct kpl_ring_ctl no_ctl;
 } ____cacheline_aligned;
 
+/* One that a CPU has got in place of its last, which stays for what is in it. */
+struct kpl_grown {
+	struct kpl_ring ring;
+	struct kpl_areas *data, *ctl;	/* of one area each */
+};
+
 struct kpl_rings {
 	struct kpl_grower grower;
-	u32 size;			/* data bytes of one */
+	u32 size;			/* data bytes of one of those that all begin with */
 	struct kpl_areas *data, *ctl;
+	struct xarray grown;		/* struct kpl_grown by number; none goes before the end */
+	u32 nr_grown;
+	u64 grown_memory;		/* bytes that they are charged for */
 	struct kpl_ring of[];		/* nr_cpu_ids */
 };
 
 int kpl_ring_setup(struct kpl_session *s, struct kpl_ring_setup *arg);
+int kpl_ring_grow(struct kpl_session *s, struct kpl_ring_grow *arg);
 void kpl_rings_free(struct kpl_session *s);
 
 /* Whether a ring has what its consumer waits for.  Any context. */
@@ -48,5 +59,6 @@ u32 kpl_ring_max_record(const struct kpl_session *s);
 
 int kpl_ring_mmap_ctl(struct kpl_session *s, struct vm_area_struct *vma, u64 off);
 int kpl_ring_mmap_data(struct kpl_session *s, struct vm_area_struct *vma, u64 off);
+int kpl_ring_mmap_grown(struct kpl_session *s, struct vm_area_struct *vma, u64 off, bool ctl);
 
 #endif

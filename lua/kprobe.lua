@@ -474,6 +474,21 @@ local function text_of(value)
   return tostring(value)
 end
 
+-- core.write; where that runs no Lua, in a form that LuaJIT compiles into a callback.
+local write = core.write
+local direct, host = core.direct_write()
+if direct then
+  local call, to = ffi.cast("void (*)(void *, const char *, size_t)", direct), ffi.cast("void *", host)
+  write = function(text) call(to, text, #text) end
+end
+
+-- A recursion, where a loop over the arguments would not be compiled.
+local function line_of(n, value, ...)
+  if n == 0 then return "\n" end
+  if n == 1 then return text_of(value) .. "\n" end
+  return text_of(value) .. "\t" .. line_of(n - 1, ...)
+end
+
 -- A map alone is printed in the format of the output.
 function kprobe.print(...)
   local class = select("#", ...) == 1 and type(...) == "table" and getmetatable(...)
@@ -481,15 +496,13 @@ function kprobe.print(...)
   if class == Taken then return core.emit((...).output) end
   local output = class == Shared and core.entries_output((...).id)
   if output then return core.emit(output) end
-  local parts = {}
-  for i = 1, select("#", ...) do parts[i] = text_of((select(i, ...))) end
-  core.write(table.concat(parts, "\t") .. "\n")
+  write(line_of(select("#", ...), ...))
 end
 
 function kprobe.printf(format, ...)
   local ok, text = pcall(string.format, format, ...)
   if not ok then fail("%s", (text:gsub("'%?'", "'printf'"):gsub("'format'", "'printf'"))) end
-  core.write(text)
+  write(text)
 end
 
 -- Nanoseconds of the monotonic clock, as in handlers.

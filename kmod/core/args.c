@@ -63,6 +63,13 @@ int kpl_check_ring_setup(const struct kpl_ring_setup *arg, u32 page_size)
 	return arg->size > KPL_MAX_RING ? -E2BIG : 0;
 }
 
+int kpl_check_ring_grow(const struct kpl_ring_grow *arg, u64 last_size)
+{
+	if (arg->size <= last_size || arg->size & (arg->size - 1))
+		return -EINVAL;
+	return arg->size > KPL_MAX_RING ? -E2BIG : 0;
+}
+
 static int check_number(u32 nr)
 {
 	if (!nr)

@@ -417,6 +417,29 @@ struct kpl_ring_setup {
 	__u64 data_stride;	/* out */
 };
 
+/*
+ * KPL_IOC_RING_GROW: gives a CPU another ring, for the records that begin from
+ * now on; one that is being written is completed where it was begun.  The
+ * rings before it stay as they are until the session's end: each with its
+ * records, its counts and its sequence, all of them older than those of the
+ * next.  Maps as the others do, from offset 0 of each.  The caller sleeps;
+ * handlers notice nothing.
+ *   EINVAL  no such CPU, or `size` is no power of two larger than the last
+ *           ring's
+ *   ENXIO   there are no rings, or this CPU's has no memory
+ *   E2BIG   over KPL_MAX_RING, or KPL_MAX_GROWN rings of the session
+ *   EINTR   the caller is being killed
+ *   EDQUOT, ENOMEM  as above; the rings that there are go on
+ */
+#define KPL_MAX_GROWN		8192
+
+struct kpl_ring_grow {
+	__u32 cpu;		/* in */
+	__u32 size;		/* in: data bytes */
+	__u64 ctl_off;		/* out */
+	__u64 data_off;		/* out */
+};
+
 /* Written by the consumer, read once for each record by the producer. */
 struct kpl_ring_ctl {
 	__u64 tail;		/* position consumed up to; grows, never wraps */
@@ -733,6 +756,7 @@ struct kpl_info {
 #define KPL_IOC_TITLE		_IOW('K', 0x10, struct kpl_title)
 #define KPL_IOC_RIGHTS		_IOW('K', 0x11, struct kpl_rights)
 #define KPL_IOC_BENCH		_IOWR('K', 0x12, struct kpl_bench)
+#define KPL_IOC_RING_GROW	_IOWR('K', 0x13, struct kpl_ring_grow)
 
 /*
  * poll() on the session's file: POLLIN when a ring passed its wake_at, a

@@ -41,8 +41,9 @@ void add_events(AccountText& text, const Account::Events& events, bool all, cons
     text.lost |= events.lost != 0;
     if (events.lost || (left && left_by) || all)
         text.lines.push_back(
-            fmt::format("events: {} sent = {} delivered + {} lost{}", events.sent, events.delivered, events.lost,
-                        left ? fmt::format(" + {} left by {}", left, left_by ? left_by : "the closed output") : ""));
+            fmt::format("events: {} sent = {} delivered + {} lost{}{}", events.sent, events.delivered, events.lost,
+                        left ? fmt::format(" + {} left by {}", left, left_by ? left_by : "the closed output") : "",
+                        events.grown ? fmt::format("; a ring grew to {}K", events.grown >> 10) : ""));
 }
 
 void add_map(AccountText& text, const Account::Map& map) {

@@ -176,7 +176,7 @@ void Run::lost(uint64_t events) {
     show(options_.format->lost(events));
     if (!running_) return;
     note(Note::Warning, fmt::format("{} events lost: a ring was full; --buffer {}K makes them twice as large", events,
-                                    options_.ring_bytes >> 9));
+                                    session_->largest_ring() >> 9));
 }
 
 bool Run::attaching(const Device& device) {

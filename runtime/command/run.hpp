@@ -13,6 +13,7 @@
 #include "command/loop.hpp"
 #include "command/options.hpp"
 #include "command/progress.hpp"
+#include "output/format.hpp"
 #include "output/sink.hpp"
 #include "session/session.hpp"
 
@@ -24,12 +25,14 @@ class Run : public Client {
     static Result<int> script(const RunOptions& options);
 
     bool print(std::string_view text) override;
+    bool prints_directly() const override { return true; }
     bool show(std::string_view text) override { return sink_.write(text); }
     std::string map_output(const MapDecl& map, std::vector<KeyedValue> rows) override;
     std::optional<std::string> map_output(const MapDecl& map, std::vector<MapEntry> entries) override;
     Medium medium() const override;
     void note(Note kind, const std::string& line) override;
     void lost(uint64_t events) override;
+    void ring_grown(uint32_t cpu, uint32_t bytes) override { show(options_.format->ring_grown(cpu, bytes)); }
     void overloaded(const std::string& place, const Overload& overload) override;
     bool attaching(const Device& device) override;
     void attached() override { progress_.reset(); }

@@ -149,6 +149,13 @@ Result<kpl_ring_setup> Device::setup_rings(uint32_t bytes_per_cpu) const {
     return call(fd(), KPL_IOC_RING_SETUP, request, "event rings");
 }
 
+Result<kpl_ring_grow> Device::grow_ring(uint32_t cpu, uint32_t bytes) const {
+    kpl_ring_grow request{};
+    request.cpu = cpu;
+    request.size = bytes;
+    return call(fd(), KPL_IOC_RING_GROW, request, "a larger event ring");
+}
+
 Result<kpl_map_create> Device::create_map(kpl_map_create request) const {
     return call(fd(), KPL_IOC_MAP_CREATE, request, "map");
 }

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: MIT
 #include "device/rings.hpp"
 
+#include <pthread.h>
+#include <signal.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <limits>
+#include <system_error>
+#include <utility>
 
 namespace kpl {
 namespace {
@@ -21,24 +26,32 @@ uint64_t monotonic_ns() {
 
 uint64_t load_acquire(const __u64& word) { return __atomic_load_n(&word, __ATOMIC_ACQUIRE); }
 
+Result<Rings::Memory> mapped(const Device& device, uint64_t ctl_off, uint64_t data_off, uint32_t bytes) {
+    const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+    Rings::Memory ring;
+    ring.control = TRY(device.map(ctl_off, page, PROT_READ | PROT_WRITE));
+    ring.data = TRY(device.map(data_off, page + size_t{2} * bytes, PROT_READ));
+    return ring;
+}
+
 }  // namespace
 
-Result<Rings> Rings::create(const Device& device, uint32_t bytes_per_cpu) {
+Result<Rings> Rings::create(const Device& device, uint32_t bytes_per_cpu, uint32_t most) {
     const kpl_ring_setup setup = TRY(device.setup_rings(bytes_per_cpu));
-    const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
-    std::vector<Memory> rings;
-    for (uint64_t cpu = 0; cpu < setup.nr_cpus; cpu++) {
-        Memory ring;
-        ring.control = TRY(device.map(setup.ctl_off + cpu * setup.ctl_stride, page, PROT_READ | PROT_WRITE));
-        ring.data = TRY(device.map(setup.data_off + cpu * setup.data_stride, page + size_t{2} * setup.size, PROT_READ));
-        rings.push_back(std::move(ring));
-    }
-    return Rings(std::move(rings), setup.size);
+    std::vector<Memory> memory;
+    for (uint64_t cpu = 0; cpu < setup.nr_cpus; cpu++)
+        memory.push_back(TRY(mapped(device, setup.ctl_off + cpu * setup.ctl_stride,
+                                    setup.data_off + cpu * setup.data_stride, setup.size)));
+    Rings rings(std::move(memory), setup.size);
+    rings.device_ = &device;
+    rings.most_ = most;
+    return rings;
 }
 
 Rings::Rings(std::vector<Memory> rings, uint32_t bytes_per_cpu)
     : size_(bytes_per_cpu), page_(static_cast<uint32_t>(::sysconf(_SC_PAGESIZE))) {
-    for (Memory& memory : rings) rings_.push_back({std::move(memory)});
+    for (Memory& memory : rings)
+        rings_.push_back({std::move(memory), static_cast<uint32_t>(rings_.size()), bytes_per_cpu});
 }
 
 // Of the records that are complete; 0: there are none.
@@ -51,7 +64,11 @@ uint64_t Rings::last_time(const Ring& ring) const {
 
 // A record begun before the first load is either complete in `limit` or shown by reserved_head.
 void Rings::look(bool everything) {
+    if (everything) device_ = nullptr;
+    if (everything && pending_) adopt();
+    grow_crowded();
     horizon_ = everything ? std::numeric_limits<uint64_t>::max() : monotonic_ns() - stamp_lag;
+    if (pending_) horizon_ = std::min(horizon_, pending_->since);
     heap_.clear();
     for (Ring& ring : rings_) {
         const uint64_t reserved = load_acquire(ring.head().reserved_head);
@@ -67,21 +84,21 @@ void Rings::look(bool everything) {
 // Takes records of the oldest ring for as long as it is the oldest.
 void Rings::take_run(RecordBatch& batch, uint64_t& bytes) {
     std::pop_heap(heap_.begin(), heap_.end());
-    const uint32_t cpu = heap_.back().ring;
+    const uint32_t number = heap_.back().ring;
     heap_.pop_back();
-    Ring& ring = rings_[cpu];
+    Ring& ring = rings_[number];
     const uint64_t until = heap_.empty() ? horizon_ : std::min(horizon_, heap_.front().time);
     const kpl_rec* record = nullptr;
     while (ring.tail < ring.limit) {
         record = at(ring, ring.tail);
         if (record->time > until || batch.size == RecordBatch::room || bytes == 0) break;
         batch.record[batch.size] = record;
-        batch.cpu[batch.size++] = cpu;
+        batch.cpu[batch.size++] = ring.cpu;
         ring.tail += record->len;
         bytes -= std::min<uint64_t>(bytes, record->len);
     }
     if (ring.tail == ring.limit) return;
-    heap_.push_back({record->time, cpu});
+    heap_.push_back({record->time, number});
     std::push_heap(heap_.begin(), heap_.end());
 }
 
@@ -97,6 +114,58 @@ void Rings::release() {
     for (Ring& ring : rings_)
         if (ring.tail && ring.control().tail != ring.tail)
             __atomic_store_n(&ring.control().tail, ring.tail, __ATOMIC_RELEASE);
+    grow_crowded();
+}
+
+void Rings::ask(uint32_t cpu, uint32_t bytes) {
+    const auto make = [device = device_, cpu, bytes]() -> Result<Memory> {
+        const kpl_ring_grow made = TRY(device->grow_ring(cpu, bytes));
+        return mapped(*device, made.ctl_off, made.data_off, bytes);
+    };
+    // Signals are for the thread that delivers.
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    try {
+        pending_ = Pending{cpu, bytes, monotonic_ns() - stamp_lag, std::async(std::launch::async, make)};
+    } catch (const std::system_error& error) {
+        grown_.push_back({cpu, 0, error.what()});
+        device_ = nullptr;
+    }
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+// The kernel keeps the earlier rings until the session's end, and so do we: nothing that is under way in one is
+// awaited.
+void Rings::adopt() {
+    Pending made = std::move(*pending_);
+    pending_.reset();
+    auto memory = made.memory.get();
+    if (!memory) {
+        grown_.push_back({made.cpu, 0, memory.error().text});
+        device_ = nullptr;  // those that there are go on
+        return;
+    }
+    for (Ring& ring : rings_) ring.last &= ring.cpu != made.cpu;
+    rings_.push_back({std::move(memory).value(), made.cpu, made.bytes});
+    grown_.push_back({made.cpu, made.bytes, {}});
+}
+
+void Rings::grow_crowded() {
+    if (pending_ && pending_->memory.wait_for(std::chrono::seconds(0)) == std::future_status::ready) adopt();
+    for (const Ring& ring : rings_) {
+        if (!device_ || pending_) return;
+        if (ring.last && ring.size < most_ && load_acquire(ring.head().head) - ring.tail > ring.size / 8 * 3)
+            ask(ring.cpu, ring.size * 2);
+    }
+}
+
+std::vector<Rings::Growth> Rings::grown() { return std::exchange(grown_, {}); }
+
+uint32_t Rings::largest() const {
+    uint32_t bytes = size_;
+    for (const Ring& ring : rings_) bytes = std::max(bytes, ring.size);
+    return bytes;
 }
 
 void Rings::arm(uint64_t fill) {

@@ -3,6 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <future>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "base/mapping.hpp"
@@ -35,7 +38,16 @@ class Rings {
         Mapping control, data;
     };
 
-    static Result<Rings> create(const Device& device, uint32_t bytes_per_cpu);
+    // Of a CPU whose handlers sent faster than records were taken.
+    struct Growth {
+        uint32_t cpu;
+        uint32_t bytes;     // of its ring now; 0: it can't be had
+        std::string error;  // why not
+    };
+
+    // A ring that is filled to three eighths when records are looked at or given back is followed by one of twice its
+    // size, up to `most` bytes. A thread asks for it: meanwhile records are taken on. The device outlives them.
+    static Result<Rings> create(const Device& device, uint32_t bytes_per_cpu, uint32_t most);
     Rings(std::vector<Memory> rings, uint32_t bytes_per_cpu);
 
     // Notes what is complete. A record that is still being written holds back younger ones; with `everything`, nothing
@@ -51,6 +63,10 @@ class Rings {
     // that comes up.
     void arm(uint64_t fill);
 
+    // What grew since the last call.
+    std::vector<Growth> grown();
+    uint32_t largest() const;  // bytes of a ring
+
     // What was lost in all where no ring counts it (kpl_info).
     void set_lost_without(uint64_t records) { lost_without_ = records; }
     RingCounts counts() const;
@@ -58,20 +74,31 @@ class Rings {
   private:
     struct Ring {
         Memory memory;
+        uint32_t cpu = 0, size = 0;
+        bool last = true;    // of its CPU's: the one that handlers write
         uint64_t tail = 0;   // given by next() up to here
         uint64_t limit = 0;  // complete up to here, as look() saw it
         const kpl_ring_head& head() const { return *reinterpret_cast<const kpl_ring_head*>(memory.data.data()); }
         kpl_ring_ctl& control() const { return *reinterpret_cast<kpl_ring_ctl*>(memory.control.data()); }
     };
-    // A ring with records, by the time of its oldest.
+    // A ring with records, by the time of its oldest. Of one CPU's, the earlier is the older.
     struct Oldest {
         uint64_t time;
         uint32_t ring;
         bool operator<(const Oldest& other) const { return time != other.time ? time > other.time : ring > other.ring; }
     };
     const kpl_rec* at(const Ring& ring, uint64_t position) const {
-        return reinterpret_cast<const kpl_rec*>(ring.memory.data.data() + page_ + (position & (size_ - 1)));
+        return reinterpret_cast<const kpl_rec*>(ring.memory.data.data() + page_ + (position & (ring.size - 1)));
     }
+    // A ring that was asked for. What it may hold already can't be seen: nothing younger than `since` is given.
+    struct Pending {
+        uint32_t cpu, bytes;
+        uint64_t since;
+        std::future<Result<Memory>> memory;
+    };
+    void grow_crowded();
+    void ask(uint32_t cpu, uint32_t bytes);
+    void adopt();
     void take_run(RecordBatch& batch, uint64_t& bytes);
     uint64_t last_time(const Ring& ring) const;
 
@@ -79,8 +106,12 @@ class Rings {
     std::vector<Oldest> heap_;  // the oldest ring first
     uint64_t horizon_ = 0;      // no record can still appear below this time
     uint64_t lost_without_ = 0;
-    uint32_t size_ = 0;
+    uint32_t size_ = 0;  // of the first of each CPU
     uint32_t page_ = 4096;
+    const Device* device_ = nullptr;  // null: they don't grow
+    uint32_t most_ = 0;
+    std::optional<Pending> pending_;
+    std::vector<Growth> grown_;
 };
 
 }  // namespace kpl

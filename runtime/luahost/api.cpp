@@ -291,6 +291,22 @@ int write(lua_State* L) {
     });
 }
 
+// As write(), of the host in `box`, for calls of LuaJIT's FFI: it raises nothing.
+void write_directly(void* box, const char* text, size_t size) {
+    LuaHost::Impl* const host = *static_cast<LuaHost::Impl**>(box);
+    if (host) host->api->write({text, size});
+}
+
+// The function and its first argument; nothing: write() is to be called.
+int direct_write(lua_State* L) {
+    return guarded(L, [&](LuaHost::Impl& host) -> Result<int> {
+        if (!host.api->writes_directly()) return 0;
+        lua_pushlightuserdata(L, reinterpret_cast<void*>(write_directly));
+        lua_pushlightuserdata(L, host.box);
+        return 2;
+    });
+}
+
 int emit(lua_State* L) {
     size_t size = 0;
     const char* text = luaL_checklstring(L, 1, &size);
@@ -344,6 +360,7 @@ constexpr luaL_Reg functions[] = {
     {"at_exit", at_exit},
     {"exit", exit_script},
     {"write", write},
+    {"direct_write", direct_write},
     {"now", now},
     {"in_chunk", in_chunk},
     {"keep", keep_error},

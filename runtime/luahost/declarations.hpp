@@ -118,6 +118,8 @@ class ScriptApi {
     virtual void at_exit(CallbackId callback) = 0;
     virtual void exit(int code) = 0;
     virtual void write(std::string_view text) = 0;
+    // Whether write() leads into no Lua: compiled code then calls it directly.
+    virtual bool writes_directly() const { return false; }
 };
 
 }  // namespace kpl

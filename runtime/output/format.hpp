@@ -36,6 +36,8 @@ class Format {
     // well.
     virtual std::string command([[maybe_unused]] int status) const { return {}; }
     virtual std::string lost([[maybe_unused]] uint64_t events) const { return {}; }
+    // Bytes of a CPU's ring from now on; 0: it can't grow.
+    virtual std::string ring_grown([[maybe_unused]] uint32_t cpu, [[maybe_unused]] uint32_t bytes) const { return {}; }
     virtual std::string overload(const OverloadLine&) const { return {}; }
     // An aggregation as the run's end shows it; rows by weight, smallest first.
     virtual std::string map(const MapDecl& map, const std::vector<KeyedValue>& rows) const = 0;

@@ -107,6 +107,10 @@ class JsonFormat final : public Format {
 
     std::string lost(uint64_t events) const override { return json_line("lost_events", {{"events", count(events)}}); }
 
+    std::string ring_grown(uint32_t cpu, uint32_t bytes) const override {
+        return json_line("ring_grown", {{"cpu", cpu}, {"bytes", bytes}});
+    }
+
     std::string overload(const OverloadLine& line) const override {
         return json_line("overload", {{"probe", line.probe},
                                       {"hits", count(line.hits)},

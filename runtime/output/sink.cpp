@@ -19,6 +19,8 @@ void fill_standard_streams() {
         if (!is_open(fd)) (void)!::open("/dev/null", fd == 0 ? O_RDONLY : O_WRONLY);
 }
 
+constexpr size_t block = 1 << 16;  // bytes, of a write(2) to what is no terminal
+
 }  // namespace
 
 Result<Sink> Sink::open(const std::string& path, Buffering buffering) {
@@ -31,8 +33,15 @@ Result<Sink> Sink::open(const std::string& path, Buffering buffering) {
     return Sink(file, true, buffering);
 }
 
+Sink::Sink(FILE* file, bool owned, Buffering buffering) : file_(file), owned_(owned), buffering_(buffering) {
+    if (::isatty(::fileno(file))) return;
+    block_.reset(new char[block]);
+    (void)std::setvbuf(file, block_.get(), _IOFBF, block);
+}
+
 Sink::Sink(Sink&& other) noexcept
-    : file_(std::exchange(other.file_, nullptr)),
+    : block_(std::move(other.block_)),
+      file_(std::exchange(other.file_, nullptr)),
       owned_(other.owned_),
       buffering_(other.buffering_),
       broken_(other.broken_),
@@ -40,6 +49,9 @@ Sink::Sink(Sink&& other) noexcept
 
 Sink::~Sink() {
     if (file_ && owned_) std::fclose(file_);
+    if (!file_ || owned_ || !block_) return;
+    std::fflush(file_);
+    (void)std::setvbuf(file_, nullptr, _IONBF, 0);  // stdout goes on without the block
 }
 
 bool Sink::check(bool ok) {

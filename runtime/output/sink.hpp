@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdio>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -32,9 +33,10 @@ class Sink {
     const std::string& failure() const { return failure_; }
 
   private:
-    Sink(FILE* file, bool owned, Buffering buffering) : file_(file), owned_(owned), buffering_(buffering) {}
+    Sink(FILE* file, bool owned, Buffering buffering);
     bool check(bool ok);
 
+    std::unique_ptr<char[]> block_;  // what is gathered for a write; none: a terminal's lines
     FILE* file_;
     bool owned_;
     Buffering buffering_;

@@ -20,6 +20,7 @@ struct Account {
     };
     struct Events {
         uint64_t sent = 0, delivered = 0, lost = 0;
+        uint32_t grown = 0;  // bytes of the largest ring that grew; 0: none did
     };
     struct Map {
         SourceLoc at;

@@ -29,6 +29,8 @@ class Client {
 
     // Text that the script or a handler prints. False: nobody takes it any more, and the session ends.
     virtual bool print(std::string_view text) = 0;
+    // print() runs no Lua: it may be called from the middle of compiled code.
+    virtual bool prints_directly() const { return false; }
     // Text that has its form already: what map_output() gave, listings of the compiler's stages.
     virtual bool show(std::string_view text) = 0;
     // What print() shows of an aggregation, and of a map() (nothing: as any other value).
@@ -40,6 +42,9 @@ class Client {
     virtual void note(Note kind, const std::string& line) = 0;
     // So many more events than last time did not fit into a ring.
     virtual void lost(uint64_t events) = 0;
+
+    // A CPU's ring has so many bytes now; 0: it should have grown and can't, as a note says.
+    virtual void ring_grown(uint32_t /*cpu*/, uint32_t /*bytes*/) {}
 
     // The module has disabled this probe; a note says so, too.
     virtual void overloaded(const std::string& /*place*/, const Overload&) {}

@@ -159,7 +159,7 @@ Result<uint32_t> verify(HandlerProgram& program, const std::vector<kpl_map_desc>
     v.scratch_size = program.scratch_size;
     v.budget = program.budget;
     v.regs_size = arch.regs_size;
-    v.max_record = std::min<uint32_t>(options.ring_bytes / 2, KPL_MAX_RECORD);
+    v.max_record = std::min<uint32_t>(options.ring() / 2, KPL_MAX_RECORD);
     v.ws = reinterpret_cast<kpl_verify_ws*>(workspace.data());
     kpl_verify_rights(&v, static_cast<u32>(options.unsafe), arch.writable, u64{1} << (arch.ret / 8));
     if (kpl_verify(&v) == 0) {

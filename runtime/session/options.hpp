@@ -27,12 +27,15 @@ struct Options {
     bool quiet = false;  // no notes but errors and losses
     bool verbose = false;
     std::set<std::string> dump;              // stages to show: bc, ir, asm, native
-    uint32_t ring_bytes = 1 << 20;           // of each CPU's ring
+    uint32_t ring_bytes = 0;                 // of each CPU's ring; 0: first_ring, which grows up to largest_ring
     uint32_t wake_latency_ms = 20;           // how long events may gather; 0: each one wakes
     uint32_t wake_fill = 25;                 // percent of a ring: what gathers at most
     uint32_t cpu_share = KPL_DEFAULT_SHARE;  // percent of each CPU that handlers may take; KPL_SHARE_OFF: any
     uint32_t dead_man = 0;  // seconds without a turn of the session after which the module detaches; 0: never
     std::string btf_dir = "/sys/kernel/btf";
+
+    static constexpr uint32_t first_ring = 1 << 20, largest_ring = 16 << 20;
+    uint32_t ring() const { return ring_bytes ? ring_bytes : first_ring; }  // as it begins
 };
 
 }  // namespace kpl

@@ -238,10 +238,10 @@ Result<std::vector<TraceEvent>> Session::trace_events() {
 
 Result<Rings> Session::make_rings() const {
     const Device& device = armed_->device();
-    auto rings = Rings::create(device, options_.ring_bytes);
+    auto rings = Rings::create(device, options_.ring(), options_.ring_bytes ? 0 : Options::largest_ring);
     if (rings) return rings;
     return Error{Errc::system, fmt::format("{}: each CPU has a ring of {}K; a smaller --buffer takes less",
-                                           rings.error().text, options_.ring_bytes >> 10)};
+                                           rings.error().text, options_.ring() >> 10)};
 }
 
 // ---- running
@@ -286,7 +286,7 @@ Result<std::optional<uint64_t>> Session::deliver(uint64_t limit_ns) {
     const size_t drained = TRY(in_callback([&] { return delivery_->drain(limit_ns); }));
     // What comes before the request is seen by poll().
     const bool batches = drained && latency;
-    delivery_->rings().arm(batches ? uint64_t{options_.ring_bytes} * options_.wake_fill / 100 : 0);
+    delivery_->rings().arm(batches ? uint64_t{options_.ring()} * options_.wake_fill / 100 : 0);
     gather_until_ = 0;
     if (delivery_->unfinished()) return std::optional<uint64_t>(0);
     if (!batches) return std::optional<uint64_t>();
@@ -346,15 +346,24 @@ void Session::end_delivery() {
 void Session::keep_caches() { kernel_.symbols.keep(); }
 
 // ---- reports
-void Session::tell_lost() {
+// What grew first: it is why less is lost from then on.
+void Session::tell_rings() {
     if (!delivery_) return;
+    for (const Rings::Growth& growth : delivery_->rings().grown()) {
+        client_.ring_grown(growth.cpu, growth.bytes);
+        if (!growth.bytes)
+            client_.note(Note::Warning, fmt::format("the ring of CPU {} does not grow: {}", growth.cpu, growth.error));
+        else if (options_.verbose)
+            client_.note(Note::Detail, fmt::format("CPU {} sends faster than events are taken: its ring has {}K now",
+                                                   growth.cpu, growth.bytes >> 10));
+    }
     if (const uint64_t lost = delivery_->newly_lost()) client_.lost(lost);
 }
 
 Result<void> Session::report(bool last) {
     if (!armed_) return {};
     TRY(armed_->report_stops(last));
-    tell_lost();
+    tell_rings();
     kernel_.users.look();
     if (stopped_) return {};
     TRY(armed_->report_gone());
@@ -364,7 +373,7 @@ Result<void> Session::report(bool last) {
 Account::Events Session::events() const {
     if (!delivery_) return {};
     const RingCounts counts = delivery_->rings().counts();
-    return {counts.sent, delivery_->delivered(), counts.lost};
+    return {counts.sent, delivery_->delivered(), counts.lost, largest_ring() > options_.ring() ? largest_ring() : 0};
 }
 
 Result<Account> Session::account() {
@@ -382,7 +391,7 @@ Result<Account> Session::account() {
     }
     const kpl_info info = TRY(device_info());
     if (delivery_) {
-        tell_lost();
+        tell_rings();
         account.events = events();
     }
     account.hits_about = info.hits_about, account.hits_own = info.hits_own;

@@ -89,7 +89,8 @@ class Session final : public ScriptApi {
     // Grows with all that scripts ask for: what they declare, timers, callbacks.
     size_t asked() const;
     size_t probes() const { return armed_ ? armed_->probes() : 0; }
-    Account::Events events() const;  // so far
+    Account::Events events() const;                                                                       // so far
+    uint32_t largest_ring() const { return delivery_ ? delivery_->rings().largest() : options_.ring(); }  // bytes
     uint64_t delivered() const { return delivery_ ? delivery_->delivered() : 0; }
     Armed* armed() { return armed_.get(); }  // null: nothing was armed yet
     // An aggregation that the module has, and that the script has neither read nor printed.
@@ -129,6 +130,7 @@ class Session final : public ScriptApi {
     void at_exit(CallbackId callback) override { at_exit_.push_back(callback); }
     void exit(int code) override;
     void write(std::string_view text) override;
+    bool writes_directly() const override { return client_.prints_directly(); }
 
   private:
     // How much was declared at some time.
@@ -166,7 +168,7 @@ class Session final : public ScriptApi {
     Result<std::optional<uint64_t>> deliver(uint64_t limit_ns);
     Result<void> look_for_exit();
     Result<kpl_info> device_info();  // once armed
-    void tell_lost();
+    void tell_rings();
     void end_delivery();
     Result<void> switch_probes(std::span<const uint32_t> probes, kpl_control_op op);
     bool has(uint32_t map) const { return armed_ && armed_->maps().has(map); }

@@ -52,6 +52,8 @@ constexpr Job jobs[] = {
         seen:each(function(e) sum = sum + e.pid; by[e.comm] = (by[e.comm] or 0) + 1 end))"},
     {"keep", R"(local kept, n = {}, 0
         seen:each(function(e) sum = sum + e.pid; n = n % 1000 + 1; kept[n] = e end))"},
+    {"print", R"(seen:each(function(e) sum = sum + e.pid; print(e.pid, e.comm) end))"},
+    {"printf", R"(seen:each(function(e) sum = sum + e.pid; printf("%-7d %-16s\n", e.pid, e.comm) end))"},
     {"C", "do end", add_pid},
     {"C, comm", "do end", add_pid_and_comm},
 };
@@ -60,7 +62,8 @@ struct BenchScript : test::FakeScript {
     std::vector<CallbackId> ends;
     std::string output;
     void at_exit(CallbackId callback) override { ends.push_back(callback); }
-    void write(std::string_view text) override { output += text; }
+    void write(std::string_view text) override { output = text; }
+    bool writes_directly() const override { return true; }
 };
 
 Layout event_layout() {

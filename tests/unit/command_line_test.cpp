@@ -206,7 +206,8 @@ TEST_CASE("commands that show the system") {
 
 TEST_CASE("rings, wake-ups and formats") {
     const RunOptions defaults = parse({"s.lua"}).options;
-    CHECK(defaults.ring_bytes == 1 << 20);
+    CHECK(defaults.ring_bytes == 0);
+    CHECK(defaults.ring() == 1 << 20);
     CHECK(defaults.wake_latency_ms == 20);
     CHECK(defaults.wake_fill == 25);
     CHECK(defaults.format == format_named("text"));

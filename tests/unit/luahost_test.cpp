@@ -67,6 +67,8 @@ struct FakeSession : FakeScript {
     void at_exit(CallbackId callback) override { exits.push_back(callback); }
     void exit(int c) override { code = c; }
     void write(std::string_view text) override { output += text; }
+    bool direct = false;
+    bool writes_directly() const override { return direct; }
 };
 
 struct Fixture {
@@ -198,6 +200,21 @@ TEST_CASE_METHOD(Fixture, "scripts of other tracers are recognised") {
               .starts_with("script.lua:1: this is written for bpftrace; here scripts are Lua"));
     CHECK(error("BEGIN { printf(\"x\"); }").starts_with("script.lua:1: this is written for bpftrace"));
     CHECK(error("interval:s:1 { print(@); }").starts_with("script.lua:1: this is written for bpftrace"));
+}
+
+TEST_CASE("print gives the same by a call of the FFI, compiled too") {
+    for (const bool direct : {false, true}) {
+        FakeSession session;
+        session.direct = direct;
+        LuaHost host = LuaHost::create(session).value();
+        REQUIRE(host.run_string("print() print(nil) print('a\\0b', 7, true) printf('%d|%s\\n', 3, 'x')", "=t", {}));
+        CHECK(session.output == std::string("\nnil\na\0b\t7\ttrue\n3|x\n", 20));
+        session.output.clear();
+        REQUIRE(host.run_string("for i = 1, 1000 do print(i, 'x', -1.5) end", "=t", {}));
+        std::string all;
+        for (int i = 1; i <= 1000; i++) all += std::to_string(i) + "\tx\t-1.5\n";
+        CHECK(session.output == all);
+    }
 }
 
 TEST_CASE_METHOD(Fixture, "arguments, output and the end") {

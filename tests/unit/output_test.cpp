@@ -207,6 +207,7 @@ TEST_CASE("JSON has bpftrace's types") {
     AggValue five;
     five.n = 5, five.sum = -7, five.min = -9, five.max = 2;
     const std::vector<Datum> key = {SymbolDatum{1, "vfs_read"}, std::string("dd")};
+    CHECK(format("json").ring_grown(3, 4096) == "{\"type\":\"ring_grown\",\"data\":{\"cpu\":3,\"bytes\":4096}}\n");
     CHECK(format("json").printed("a\"b\n") == "{\"type\":\"printf\",\"data\":\"a\\\"b\\n\"}\n");
     CHECK(format("json").attached(2) == "{\"type\":\"attached_probes\",\"data\":{\"probes\":2}}\n");
     CHECK(

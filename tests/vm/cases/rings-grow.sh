@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: MIT
+# A burst that a ring of the first size can't hold makes it grow; the account stays exact and events in order. What is not to
+# be had, and --buffer, leave it as it is. Killed while rings grow, nothing is left.
+script burst.lua <<'LUA'
+local seen, n, last = event(), 0, 0
+kprobe("read_zero", function() seen { pid = pid(), comm = comm() } end)
+seen:each(function(e)
+  assert(e.time >= last); last = e.time
+  n = n + 1
+  if n == 1 then print "stands"; io.stdout:flush(); os.execute "until [ -e go ]; do sleep 0.05; done" end
+end)
+at_exit(function() print("n=" .. n) end)
+LUA
+# The consumer stands until the ring is filled to more than half, goes on, and the second half of the burst finds a larger one.
+script burst.sh <<'SH'
+dd if=/dev/zero of=/dev/null bs=1 count=1 2>/dev/null
+until grep -q stands out; do sleep 0.05; done
+dd if=/dev/zero of=/dev/null bs=1 count=12000 2>/dev/null
+touch go
+dd if=/dev/zero of=/dev/null bs=1 count=12000 2>/dev/null
+SH
+exact() {
+    awk -F'[ +=;]+' '/^events:/ { n++; if ($2 != 24001 || $2 != $4 + $6) exit 1 } END { exit n != 1 }' err || fail 'the sum is wrong'
+    line "n=$(sed -n 's/^events: .* = \([0-9]*\) delivered.*/\1/p' err)"
+    rm go
+}
+run kprobe-lua -v --cpu-share 100 -c 'sh burst.sh' burst.lua
+status 0
+exact
+err '^CPU [01] sends faster than events are taken: its ring has 2048K now$'
+err '^events: .*; a ring grew to [0-9]+K$'
+run kprobe-lua -v --cpu-share 100 -f json -c 'sh burst.sh' burst.lua
+grep -Eq '^\{"type":"ring_grown","data":\{"cpu":[01],"bytes":2097152\}\}$' out || fail 'JSON tells of no growth'
+rm go
+# A size that was asked for stays.
+run kprobe-lua -v --cpu-share 100 --buffer 1M -c 'sh burst.sh' burst.lua
+exact
+if grep -q grew err; then fail 'a ring of --buffer grew'; fi
+# No memory for it: the rings that there are go on.
+percent=/sys/module/kprobe_lua/parameters/memory_percent
+start kprobe-lua -v --cpu-share 100 burst.lua
+armed
+echo 0 > $percent
+sh burst.sh
+kill -INT "$pid"
+finish
+echo 25 > $percent
+status 0
+exact
+err '^the ring of CPU [01] does not grow: '
+left_nothing
+# Killed at any time of it.
+for after in 0 0.02 0.05 0.1; do
+    start kprobe-lua --cpu-share 100 burst.lua
+    armed
+    sh burst.sh &
+    burst=$!
+    until [ -e go ]; do sleep 0.02; done
+    sleep $after
+    kill -KILL "$pid"
+    finish
+    wait $burst
+    rm go
+    left_nothing
+done
