@@ -474,8 +474,8 @@ local function text_of(value)
   return tostring(value)
 end
 
--- core.write; where that runs no Lua, in a form that LuaJIT compiles into a callback.
-local write = core.write
+-- core.write, which the Lua module replaces; where it runs no Lua, in a form that LuaJIT compiles into a callback.
+local function write(text) core.write(text) end
 local direct, host = core.direct_write()
 if direct then
   local call, to = ffi.cast("void (*)(void *, const char *, size_t)", direct), ffi.cast("void *", host)

@@ -10,6 +10,8 @@ tracing=/sys/kernel/tracing
 mountpoint -q $tracing 2> /dev/null || mount -t tracefs none $tracing 2> /dev/null
 mountpoint -q /sys/kernel/debug 2> /dev/null || mount -t debugfs none /sys/kernel/debug 2> /dev/null
 cd /tmp || exit 1
+# shellcheck disable=SC3045 # busybox and dash have it
+ulimit -n 65536
 sleep 5
 
 echo "# what a count by key adds to a pread(2), with so many keys"
@@ -90,6 +92,6 @@ LUA
         [ "$peers" = - ] || functions "$kind-$number ebpf" "$peers/bench_ebpf" "$peers/scale.bpf.o" ${kind}__functions some
         command -v bpftrace > /dev/null || continue
         { sed "s/.*/$kind:&/" some | paste -sd, && echo '{ @ = count(); } interval:s:1 { printf("armed\n"); }'; } > some.bt
-        BPFTRACE_MAX_PROBES=2000 functions "$kind-$number bpftrace" bpftrace -B line some.bt
+        BPFTRACE_MAX_PROBES=1024 functions "$kind-$number bpftrace" bpftrace -B line some.bt
     done
 done
