@@ -40,9 +40,8 @@ struct KernelPlace {
     bool by_glob = false;  // one of many: left out, and counted, where it can't be probed
     Rare<SpecialPlace> special{};
 
-    const std::string& name() const {
-        return special->shown.empty() ? function : special->shown;
-    }                          // what p.func prints
+    // What p.func prints.
+    const std::string& name() const { return special->shown.empty() ? function : special->shown; }
     std::string text() const;  // "module:function+0x1a", "group:tracepoint", "openat (32-bit)"
 };
 

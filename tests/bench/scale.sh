@@ -63,6 +63,9 @@ functions() {
 }
 
 echo "# what a count at one of so many probed functions adds to a read(2); from the start of the process to all being armed"
+cat > count.bt << 'BT'
+{ @ = count(); } interval:s:1 { printf("armed\n"); }
+BT
 calls=40000
 base=$("$reads" $calls)
 for number in 1 100 1000 10000; do
@@ -91,7 +94,7 @@ LUA
     for kind in kprobe kretprobe; do
         [ "$peers" = - ] || functions "$kind-$number ebpf" "$peers/bench_ebpf" "$peers/scale.bpf.o" ${kind}__functions some
         command -v bpftrace > /dev/null || continue
-        { sed "s/.*/$kind:&/" some | paste -sd, && echo '{ @ = count(); } interval:s:1 { printf("armed\n"); }'; } > some.bt
+        { sed "s/.*/$kind:&/" some | paste -sd, && cat count.bt; } > some.bt
         BPFTRACE_MAX_PROBES=1024 functions "$kind-$number bpftrace" bpftrace -B line some.bt
     done
 done

@@ -2,4 +2,4 @@
 # limit: 900
 # A few of `make kills`: kprobe-lua is killed at random moments, with each kind of probe.
 . "$KPL_ROOT/tests/kills/moments.sh"
-kills 10 1
+kills 5 1
