@@ -12,6 +12,7 @@
 #include <functional>
 #include <vector>
 
+#include "base/read_at.hpp"
 #include "base/unique_fd.hpp"
 
 namespace kpl {
@@ -87,15 +88,9 @@ void keep_cached(const std::string& name, std::span<const uint8_t> bytes) {
 std::optional<Mapping> copy_to_cache(const std::string& name, int fd, size_t size) {
     const bool done = replace(name, [&](int to) {
         std::vector<uint8_t> piece(std::min(size, copied_at_once));
-        for (size_t at = 0; at < size;) {
-            size_t filled = 0;
-            for (const size_t wanted = std::min(piece.size(), size - at); filled < wanted;) {
-                const ssize_t n = ::pread(fd, piece.data() + filled, wanted - filled, static_cast<off_t>(at + filled));
-                if (n <= 0) return false;
-                filled += static_cast<size_t>(n);
-            }
-            if (!write_all(to, std::span(piece).first(filled))) return false;
-            at += filled;
+        for (size_t at = 0; at < size; at += piece.size()) {
+            const auto part = std::span(piece).first(std::min(piece.size(), size - at));
+            if (!read_at(fd, at, part) || !write_all(to, part)) return false;
         }
         return true;
     });

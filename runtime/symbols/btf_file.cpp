@@ -14,6 +14,7 @@
 #include <cstring>
 #include <optional>
 
+#include "base/read_at.hpp"
 #include "base/unique_fd.hpp"
 #include "symbols/boot_cache.hpp"
 
@@ -39,14 +40,7 @@ std::optional<Mapping> read_all(int fd, size_t size) {
     void* into = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (into == MAP_FAILED) return std::nullopt;
     Mapping bytes = Mapping::adopt(into, size);
-    for (size_t done = 0; done < size;) {
-        const ssize_t n = ::pread(fd, bytes.data() + done, size - done, static_cast<off_t>(done));
-        if (n < 0 && errno == EINTR) continue;
-        if (n < 0) return std::nullopt;
-        if (n == 0) errno = EIO;
-        if (n == 0) return std::nullopt;
-        done += static_cast<size_t>(n);
-    }
+    if (!read_at(fd, 0, {bytes.data(), size})) return std::nullopt;
     return bytes;
 }
 

@@ -9,21 +9,13 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "base/read_at.hpp"
+
 namespace kpl {
 namespace {
 
-bool read_at(int fd, uint64_t offset, std::span<uint8_t> into) {
-    for (size_t done = 0; done < into.size();) {
-        const ssize_t n = ::pread(fd, into.data() + done, into.size() - done, static_cast<off_t>(offset + done));
-        if (n < 0 && errno == EINTR) continue;
-        if (n <= 0) return false;
-        done += static_cast<size_t>(n);
-    }
-    return true;
-}
-
 template <class T>
-bool read_at(int fd, uint64_t offset, T& into) {
+bool read_one(int fd, uint64_t offset, T& into) {
     return read_at(fd, offset, std::span(reinterpret_cast<uint8_t*>(&into), sizeof(T)));
 }
 
@@ -44,12 +36,12 @@ Result<KernelMemory> KernelMemory::open(const std::string& path) {
     if (!memory.fd_) return refused(path, errno);
     Elf64_Ehdr header{};
     const Error not_elf{Errc::system, path + ": not a core file of a 64-bit kernel"};
-    if (!read_at(memory.fd_.get(), 0, header)) return not_elf;
+    if (!read_one(memory.fd_.get(), 0, header)) return not_elf;
     if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64) return not_elf;
     if (header.e_phentsize != sizeof(Elf64_Phdr)) return not_elf;
     for (unsigned i = 0; i < header.e_phnum; i++) {
         Elf64_Phdr segment{};
-        if (!read_at(memory.fd_.get(), header.e_phoff + i * sizeof segment, segment)) return not_elf;
+        if (!read_one(memory.fd_.get(), header.e_phoff + i * sizeof segment, segment)) return not_elf;
         if (segment.p_type == PT_LOAD) memory.segments_.push_back({segment.p_vaddr, segment.p_memsz, segment.p_offset});
         if (segment.p_type == PT_NOTE) memory.read_notes(segment.p_offset, segment.p_filesz);
     }
