@@ -56,18 +56,21 @@ int kpl_check_prog_run(const struct kpl_prog_run *arg, u32 regs_size)
 	       arg->data_size > KPL_MAX_DATA ? -EINVAL : 0;
 }
 
+static int check_ring_size(u32 size, u64 least)
+{
+	if (size < least || size & (size - 1))
+		return -EINVAL;
+	return size > KPL_MAX_RING ? -E2BIG : 0;
+}
+
 int kpl_check_ring_setup(const struct kpl_ring_setup *arg, u32 page_size)
 {
-	if (arg->size < page_size || arg->size & (arg->size - 1))
-		return -EINVAL;
-	return arg->size > KPL_MAX_RING ? -E2BIG : 0;
+	return check_ring_size(arg->size, page_size);
 }
 
 int kpl_check_ring_grow(const struct kpl_ring_grow *arg, u64 last_size)
 {
-	if (arg->size <= last_size || arg->size & (arg->size - 1))
-		return -EINVAL;
-	return arg->size > KPL_MAX_RING ? -E2BIG : 0;
+	return check_ring_size(arg->size, last_size + 1);
 }
 
 static int check_number(u32 nr)

@@ -64,7 +64,7 @@ void attach(const kpl_attach& arg, const kpl_attach_rules& rules) {
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const auto call = taken<uint8_t>(data, size);
-    switch (call % 10) {
+    switch (call % 11) {
         case 0: map_create(taken<kpl_map_create>(data, size)); break;
         case 1: prog_load(taken<kpl_prog_load>(data, size)); break;
         case 2: {
@@ -102,6 +102,13 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         case 8: {
             const auto arg = taken<kpl_bench>(data, size);
             if (!kpl_check_bench(&arg)) must(arg.calls > 0 && arg.calls <= KPL_MAX_BENCH);
+            break;
+        }
+        case 9: {
+            const auto last = uint32_t{1} << (12 + taken<uint8_t>(data, size) % 15);  // to KPL_MAX_RING
+            const auto arg = taken<kpl_ring_grow>(data, size);
+            if (!kpl_check_ring_grow(&arg, last))
+                must(arg.size > last && arg.size <= KPL_MAX_RING && arg.size % last == 0);
             break;
         }
         default: {

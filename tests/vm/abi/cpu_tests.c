@@ -356,7 +356,52 @@ static void cpus_under_sessions(void)
 	EQ(sysconf(_SC_NPROCESSORS_ONLN), 2);
 }
 
+/* ------------------------------------------------------------- rings that grow */
+
+static int grow(int fd, unsigned cpu, unsigned size, struct kpl_ring_grow *grown)
+{
+	*grown = (struct kpl_ring_grow) { .cpu = cpu, .size = size };
+	return ioctl(fd, KPL_IOC_RING_GROW, grown);
+}
+
+/* What a CPU sends goes into its new ring; the old one stays, with what is in it, and that of the other CPU is as it was. */
+static void rings_grow(void)
+{
+	volatile struct kpl_ring_head *head;
+	struct kpl_ring_grow grown;
+	struct taken t;
+	int fd = session();
+
+	FAILS(ENXIO, grow(fd, 1, 2 * SIZE, &grown));	/* no rings yet */
+	close(fd);
+	t = take();
+	t.up = 1;
+	FAILS(EINVAL, grow(t.fd, 1000000, 2 * SIZE, &grown));
+	FAILS(EINVAL, grow(t.fd, 1, SIZE, &grown));
+	FAILS(EINVAL, grow(t.fd, 1, 3 * SIZE, &grown));
+	FAILS(E2BIG, grow(t.fd, 1, 2 * KPL_MAX_RING, &grown));
+	work(&t, 1, 3);
+	EQ(grow(t.fd, 1, 4 * SIZE, &grown), 0);
+	FAILS(EINVAL, grow(t.fd, 1, 4 * SIZE, &grown));
+	work(&t, 1, 5);
+	head = mmap(NULL, 4096 + 8 * SIZE, PROT_READ, MAP_SHARED, t.fd, grown.data_off);
+	OK(head != MAP_FAILED);
+	EQ(head->size, 4 * SIZE);
+	EQ(head->sent, 5);
+	EQ(head->head, 5 * 32);
+	EQ(t.head->sent, 3);
+	EQ(t.head->head, 3 * 32);
+	EQ(t.head->size, SIZE);
+	/* More than there is; the ring after this one, which there is not. */
+	FAILS(EINVAL, mmap(NULL, 8192 + 8 * SIZE, PROT_READ, MAP_SHARED, t.fd, grown.data_off) == MAP_FAILED ? -1 : 0);
+	FAILS(EINVAL, mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, t.fd,
+			   grown.ctl_off + (grown.data_off - grown.ctl_off) / KPL_MAX_GROWN) == MAP_FAILED ? -1 : 0);
+	munmap((void *)head, 4096 + 8 * SIZE);
+	give_back(&t);
+}
+
 const struct test cpu_tests[] = {
+	{ "rings_grow", rings_grow },
 	{ "cpu_comes_later", cpu_comes_later },
 	{ "cpu_without_memory", cpu_without_memory },
 	{ "mapping_outlives", mapping_outlives },
