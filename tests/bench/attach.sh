@@ -4,22 +4,16 @@
 # usage: attach.sh KPROBE_LUA NUMBER…
 kprobe_lua=$1
 shift
-tracing=/sys/kernel/tracing
-mountpoint -q $tracing 2> /dev/null || mount -t tracefs none $tracing 2> /dev/null
-mountpoint -q /sys/kernel/debug 2> /dev/null || mount -t debugfs none /sys/kernel/debug 2> /dev/null
+# shellcheck source=tests/functions.lib
+. "${0%/*}/../functions.lib"
 mkdir -p /tmp/attach
 cd /tmp/attach || exit 1
-# Names of one function each, which may be probed.
-grep -v ' \[' $tracing/available_filter_functions | grep -E '^[a-z][a-z_0-9]*$' | sort | uniq -u > traceable
-awk -F'\t' '{ print $2 }' /sys/kernel/debug/kprobes/blacklist | sort -u > bad
-awk '$2 ~ /[tTwW]/ { print $3 }' /proc/kallsyms | sort | uniq -d >> bad
-awk 'NR == FNR { bad[$1] = 1; next } !($1 in bad)' bad traceable > names
+probeable_functions > names
 for number in "$@"; do
     {
-        echo 'local names = {'
-        head -n "$number" names | sed 's/.*/"&",/'
+        echo 'local names ='
+        head -n "$number" names | lua_names
         cat << 'LUA'
-}
 local calls = count()
 if arg[1] == "returns" then
   kretprobe { names, via = "direct", optional = true, ret = function() calls:add() end }

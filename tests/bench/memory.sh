@@ -4,9 +4,8 @@
 # it is its own memory, not programs', libraries' and the kernel's.
 # usage: memory.sh KPROBE_LUA OPENSNOOP
 kprobe_lua=$1 opensnoop=$2
-tracing=/sys/kernel/tracing
-mountpoint -q $tracing 2> /dev/null || mount -t tracefs none $tracing 2> /dev/null
-mountpoint -q /sys/kernel/debug 2> /dev/null || mount -t debugfs none /sys/kernel/debug 2> /dev/null
+# shellcheck source=tests/functions.lib
+. "${0%/*}/../functions.lib"
 mkdir -p /tmp/memory
 cd /tmp/memory || exit 1
 
@@ -29,15 +28,10 @@ row() { # NAME ARG…
 sleep 5
 row cold "$opensnoop"
 row again "$opensnoop"
-# Names of one function each, which may be probed.
-grep -v ' \[' $tracing/available_filter_functions | grep -E '^[a-z][a-z_0-9]*$' | sort | uniq -u > traceable
-awk -F'\t' '{ print $2 }' /sys/kernel/debug/kprobes/blacklist | sort -u > bad
-awk '$2 ~ /[tTwW]/ { print $3 }' /proc/kallsyms | sort | uniq -d >> bad
-awk 'NR == FNR { bad[$1] = 1; next } !($1 in bad)' bad traceable > names
+probeable_functions > names
 {
-    echo 'local names = {'
-    head -n 10000 names | sed 's/.*/"&",/'
-    echo '}'
+    echo 'local names ='
+    head -n 10000 names | lua_names
     echo 'local calls = count() kprobe { names, pre = function() calls:add() end }'
 } > names.lua
 echo 'local calls = count() kprobe { "*", via = "ftrace", pre = function() calls:add() end }' > all.lua

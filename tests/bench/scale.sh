@@ -6,9 +6,8 @@
 kprobe_lua=$1 reads=$2 peers=$3
 # shellcheck source=tests/bench/job.lib
 . "${0%/*}/job.lib"
-tracing=/sys/kernel/tracing
-mountpoint -q $tracing 2> /dev/null || mount -t tracefs none $tracing 2> /dev/null
-mountpoint -q /sys/kernel/debug 2> /dev/null || mount -t debugfs none /sys/kernel/debug 2> /dev/null
+# shellcheck source=tests/functions.lib
+. "${0%/*}/../functions.lib"
 cd /tmp || exit 1
 # shellcheck disable=SC3045 # busybox and dash have it
 ulimit -n 65536
@@ -35,16 +34,12 @@ echo "$bases" | while read -r keys base; do
         BPFTRACE_MAP_KEYS_MAX=131072 job "keys-$keys bpftrace" bpftrace -B line keys.bt < /dev/null
 done
 
-# Names of one function each, which may be probed; what a read goes through stands first, or nowhere.
-grep -v ' \[' $tracing/available_filter_functions | grep -E '^[a-z][a-z_0-9]*$' | sort | uniq -u > traceable
-awk -F'\t' '{ print $2 }' /sys/kernel/debug/kprobes/blacklist | sort -u > bad
-awk '$2 ~ /[tTwW]/ { print $3 }' /proc/kallsyms | sort | uniq -d >> bad
-awk 'NR == FNR { bad[$1] = 1; next } !($1 in bad)' bad traceable > all
+# What a read goes through stands first, or nowhere.
+probeable_functions > all
 {
-    echo 'local names = {'
-    sed 's/.*/"&",/' all
+    echo 'local names ='
+    lua_names < all
     cat << 'LUA'
-}
 local hits = count { max = 65536 }
 local p = kprobe { names, via = "ftrace", optional = true, pre = function(p) hits[p.func]:add() end }
 at_exit(function()
@@ -71,10 +66,9 @@ base=$("$reads" $calls)
 for number in 1 100 1000 10000; do
     head -n "$number" functions > some
     {
-        echo 'local names = {'
-        sed 's/.*/"&",/' some
+        echo 'local names ='
+        lua_names < some
         cat << 'LUA'
-}
 local calls = count()
 if arg[1] == "returns" then
   kretprobe { names, optional = true, ret = function() calls:add() end }

@@ -14,14 +14,11 @@ below() { # NAME KB
 start kprobe-lua "$KPL_ROOT/examples/opensnoop.lua"
 armed
 below 'opensnoop' 14000
-grep -v ' \[' /sys/kernel/tracing/available_filter_functions | grep -E '^[a-z][a-z_0-9]*$' | sort | uniq -u > traceable
-awk -F'\t' '{ print $2 }' /sys/kernel/debug/kprobes/blacklist | sort -u > blacklist
-awk '$2 ~ /[tTwW]/ { print $3 }' /proc/kallsyms | sort | uniq -d >> blacklist
-awk 'NR == FNR { bad[$1] = 1; next } !($1 in bad)' blacklist traceable | head -n 10000 > names
+. "$KPL_ROOT/tests/functions.lib"
+probeable_functions | head -n 10000 > names
 {
-    echo 'local names = {'
-    sed 's/.*/"&",/' names
-    echo '}'
+    echo 'local names ='
+    lua_names < names
     echo 'local calls = count() kprobe { names, pre = function() calls:add() end }'
 } > names.lua
 start kprobe-lua --max-probes=11000 names.lua

@@ -6,15 +6,12 @@
 run kprobe-lua -e 'kprobe("vfs_read", function() end) exit()' # the module is there
 most=$(cat /sys/module/kprobe_lua/parameters/direct_max)
 functions=$((most < 10300 ? most : 10300))
-grep -v ' \[' /sys/kernel/tracing/available_filter_functions | grep -E '^[a-z][a-z_0-9]*$' | sort | uniq -u > traceable
-awk -F'\t' '{ print $2 }' /sys/kernel/debug/kprobes/blacklist | sort -u > blacklist
-awk '$2 ~ /[tTwW]/ { print $3 }' /proc/kallsyms | sort | uniq -d >> blacklist
-awk 'NR == FNR { bad[$1] = 1; next } !($1 in bad)' blacklist traceable | head -n "$functions" > names
+. "$KPL_ROOT/tests/functions.lib"
+probeable_functions | head -n "$functions" > names
 ms() { sed -nE "s/.*$1 ([0-9]+)\.([0-9]{3}) s.*/\1\2/p" err | sed 's/^0*\(.\)/\1/'; }
 {
-    echo 'local names = {'
-    sed 's/.*/"&",/' names
-    echo '}'
+    echo 'local names ='
+    lua_names < names
     cat << 'LUA'
 local calls, wrong = count(), count()
 local probe = arg[1] == "returns" and kretprobe { names, via = "direct", optional = true,

@@ -2,14 +2,12 @@
 # limit: 600
 # By ftrace, 1,000 functions in about 0.2 s, 10,000 in not much more than ten times that. The bounds are wide, for the
 # machine that emulates may have other work; one by one, as kprobes, 1,000 take 6 s and 10,000 a minute on an idle one.
-grep -v ' \[' /sys/kernel/tracing/available_filter_functions | grep -E '^[a-z][a-z_0-9]*$' | sort | uniq -u > traceable
-awk -F'\t' '{ print $2 }' /sys/kernel/debug/kprobes/blacklist | sort -u > blacklist
-awk '$2 ~ /[tTwW]/ { print $3 }' /proc/kallsyms | sort | uniq -d >> blacklist
-awk 'NR == FNR { bad[$1] = 1; next } !($1 in bad)' blacklist traceable > names
+. "$KPL_ROOT/tests/functions.lib"
+probeable_functions > names
 probes_of() { # N: a script that probes the first N
-    echo 'kprobe { {'
-    head -n "$1" names | sed 's/.*/"&",/'
-    echo '}, via = "ftrace", pre = function() end }'
+    echo 'kprobe {'
+    head -n "$1" names | lua_names
+    echo ', via = "ftrace", pre = function() end }'
 }
 ms() { sed -nE "s/.*$1 ([0-9]+)\.([0-9]{3}) s.*/\1\2/p" err | sed 's/^0*\(.\)/\1/'; }
 
