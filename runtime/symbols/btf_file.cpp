@@ -24,7 +24,8 @@ namespace {
 // Kinds that are asked for by name.
 constexpr uint32_t indexed_kinds = kind_bit(BTF_KIND_INT) | kind_bit(BTF_KIND_STRUCT) | kind_bit(BTF_KIND_UNION) |
                                    kind_bit(BTF_KIND_ENUM) | kind_bit(BTF_KIND_FWD) | kind_bit(BTF_KIND_TYPEDEF) |
-                                   kind_bit(BTF_KIND_FUNC) | kind_bit(BTF_KIND_FLOAT) | kind_bit(BTF_KIND_ENUM64);
+                                   kind_bit(BTF_KIND_FUNC) | kind_bit(BTF_KIND_VAR) | kind_bit(BTF_KIND_FLOAT) |
+                                   kind_bit(BTF_KIND_ENUM64);
 
 // An index costs what three searches do.
 constexpr size_t searches_before_index = 3;

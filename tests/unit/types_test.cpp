@@ -312,6 +312,19 @@ TEST_CASE("a forward without a definition stays one") {
     CHECK(ok(types.spell(target)) == "struct nf_conn");
 }
 
+TEST_CASE("per-CPU variables are found whatever was asked for before") {
+    Made made;
+    btf* b = made.vmlinux.get();
+    btf__add_var(b, "runqueues", BTF_VAR_GLOBAL_ALLOCATED, made.inner);
+    save(made.dir, "vmlinux", made.vmlinux);
+    Types types = made.types();
+    for (const char* name : {"struct inner", "struct outer", "struct file", "enum color", "u32"}) {
+        CHECK(ok(types.per_cpu_variable("runqueues")) == static_cast<TypeId>(made.inner));
+        CHECK_FALSE(ok(types.per_cpu_variable("inner")));
+        ok(types.parse(name));
+    }
+}
+
 TEST_CASE("near names") {
     Made made;
     Types types = made.types();
