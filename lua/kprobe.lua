@@ -482,11 +482,14 @@ if direct then
   write = function(text) call(to, text, #text) end
 end
 
--- A recursion, where a loop over the arguments would not be compiled.
+-- A recursion, where a loop over the arguments would not be compiled; not of so many that the stack has no room.
 local function line_of(n, value, ...)
   if n == 0 then return "\n" end
   if n == 1 then return text_of(value) .. "\n" end
-  return text_of(value) .. "\t" .. line_of(n - 1, ...)
+  if n <= 20 then return text_of(value) .. "\t" .. line_of(n - 1, ...) end
+  local parts = { value, ... }
+  for i = 1, n do parts[i] = text_of(parts[i]) end
+  return table.concat(parts, "\t") .. "\n"
 end
 
 -- A map alone is printed in the format of the output.

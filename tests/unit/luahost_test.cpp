@@ -214,6 +214,9 @@ TEST_CASE("print gives the same by a call of the FFI, compiled too") {
         std::string all;
         for (int i = 1; i <= 1000; i++) all += std::to_string(i) + "\tx\t-1.5\n";
         CHECK(session.output == all);
+        session.output.clear();
+        REQUIRE(host.run_string("local many = {} for i = 1, 5000 do many[i] = 'x' end print(unpack(many))", "=t", {}));
+        CHECK(session.output.size() == 10000);
     }
 }
 
