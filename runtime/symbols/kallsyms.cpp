@@ -299,7 +299,13 @@ Line Kallsyms::Impl::line_at(size_t begin, size_t end) const {
 }
 
 void Kallsyms::refresh() {
-    if (impl_->loaded && impl_->modules != loaded_modules()) impl_ = std::make_unique<Impl>(impl_->path);
+    if (!impl_->loaded || impl_->modules == loaded_modules()) return;
+    auto fresh = std::make_unique<Impl>(impl_->path);
+    // What is armed goes by these.
+    fresh->preferred = std::move(impl_->preferred);
+    fresh->preferred_sorted = impl_->preferred_sorted;
+    fresh->numbers = std::move(impl_->numbers);
+    impl_ = std::move(fresh);
 }
 
 // ---- by name
