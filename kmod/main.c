@@ -32,6 +32,7 @@ union kpl_param {
 	struct kpl_info info;
 	struct kpl_ring_setup ring_setup;
 	struct kpl_ring_grow ring_grow;
+	struct kpl_ring_switch ring_switch;
 	struct kpl_map_create map_create;
 	struct kpl_map_clear map_clear;
 	struct kpl_map_info map_info;

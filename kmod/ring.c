@@ -416,6 +416,7 @@ static struct kpl_grown *kpl_grown_alloc(const struct kpl_area_plan *plan, u32 c
 
 	if (!grown)
 		return ERR_PTR(err);
+	grown->cpu = cpu;
 	grown->data = kpl_areas_alloc(plan, KPL_GROWN_STRIDE, false);
 	grown->ctl = kpl_areas_alloc(&kpl_ctl_plan, KPL_GROWN_STRIDE, true);
 	if (grown->data && grown->ctl)
@@ -431,18 +432,18 @@ int kpl_ring_grow(struct kpl_session *s, struct kpl_ring_grow *arg)
 {
 	struct kpl_area_plan plan = kpl_ring_plan(arg->size);
 	struct kpl_rings *rings = s->rings;
-	struct kpl_session_cpu *of_cpu;
 	struct kpl_grown *grown;
+	u64 last;
 	int err;
 
 	if (!rings)
 		return -ENXIO;
 	if (arg->cpu >= nr_cpu_ids || !cpu_possible(arg->cpu))
 		return -EINVAL;
-	of_cpu = per_cpu_ptr(s->cpu, arg->cpu);
-	if (!kpl_ring_head(of_cpu->ring)->size)
+	last = kpl_ring_head(per_cpu_ptr(s->cpu, arg->cpu)->ring)->size;
+	if (!last)
 		return -ENXIO;
-	err = kpl_check_ring_grow(arg, of_cpu->ring->size);
+	err = kpl_check_ring_grow(arg, last);
 	if (!err && rings->nr_grown == KPL_MAX_GROWN)
 		err = -E2BIG;
 	if (!err)
@@ -460,10 +461,24 @@ int kpl_ring_grow(struct kpl_session *s, struct kpl_ring_grow *arg)
 		return err;
 	}
 	rings->grown_memory += kpl_grown_memory(&plan);
-	/* The ring is whole; hits see the old one or this. */
-	smp_store_release(&of_cpu->ring, &grown->ring);
 	arg->ctl_off = KPL_OFF(KPL_OFF_GROWN_CTL, rings->nr_grown, KPL_GROWN_STRIDE);
 	arg->data_off = KPL_OFF(KPL_OFF_GROWN_DATA, rings->nr_grown, KPL_GROWN_STRIDE);
-	rings->nr_grown++;
+	arg->nr = rings->nr_grown++;
+	return 0;
+}
+
+/* Locked. */
+int kpl_ring_switch(struct kpl_session *s, struct kpl_ring_switch *arg)
+{
+	struct kpl_grown *grown = s->rings ? xa_load(&s->rings->grown, arg->nr) : NULL;
+	struct kpl_session_cpu *of_cpu;
+
+	if (!grown || arg->reserved)
+		return -EINVAL;
+	of_cpu = per_cpu_ptr(s->cpu, grown->cpu);
+	if (grown->ring.size <= of_cpu->ring->size)
+		return -EINVAL;
+	/* The ring is whole; hits see the old one or this. */
+	smp_store_release(&of_cpu->ring, &grown->ring);
 	return 0;
 }

@@ -25,9 +25,10 @@ struct kpl_ring {
 	struct kpl_ring_ctl no_ctl;
 } ____cacheline_aligned;
 
-/* One that a CPU has got in place of its last, which stays for what is in it. */
+/* One that a CPU gets in place of its last, which stays for what is in it. */
 struct kpl_grown {
 	struct kpl_ring ring;
+	u32 cpu;
 	struct kpl_areas *data, *ctl;	/* of one area each */
 };
 
@@ -43,6 +44,7 @@ struct kpl_rings {
 
 int kpl_ring_setup(struct kpl_session *s, struct kpl_ring_setup *arg);
 int kpl_ring_grow(struct kpl_session *s, struct kpl_ring_grow *arg);
+int kpl_ring_switch(struct kpl_session *s, struct kpl_ring_switch *arg);
 void kpl_rings_free(struct kpl_session *s);
 
 /* Whether a ring has what its consumer waits for.  Any context. */

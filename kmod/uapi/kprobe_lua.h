@@ -418,14 +418,11 @@ struct kpl_ring_setup {
 };
 
 /*
- * KPL_IOC_RING_GROW: gives a CPU another ring, for the records that begin from
- * now on; one that is being written is completed where it was begun.  The
- * rings before it stay as they are until the session's end: each with its
- * records, its counts and its sequence, all of them older than those of the
- * next.  Maps as the others do, from offset 0 of each.  The caller sleeps;
- * handlers notice nothing.
- *   EINVAL  no such CPU, or `size` is no power of two larger than the last
- *           ring's
+ * KPL_IOC_RING_GROW: makes a CPU another ring, which stays empty until
+ * KPL_IOC_RING_SWITCH.  Maps as the others do, from offset 0 of each.  The
+ * caller sleeps; handlers notice nothing.
+ *   EINVAL  no such CPU, or `size` is no power of two larger than that of the
+ *           ring it writes to
  *   ENXIO   there are no rings, or this CPU's has no memory
  *   E2BIG   over KPL_MAX_RING, or KPL_MAX_GROWN rings of the session
  *   EINTR   the caller is being killed
@@ -438,6 +435,21 @@ struct kpl_ring_grow {
 	__u32 size;		/* in: data bytes */
 	__u64 ctl_off;		/* out */
 	__u64 data_off;		/* out */
+	__u32 nr;		/* out: for KPL_IOC_RING_SWITCH */
+	__u32 reserved;		/* 0 */
+};
+
+/*
+ * KPL_IOC_RING_SWITCH: a ring that was made takes the records that its CPU
+ * begins from now on; one that is being written is completed where it was
+ * begun.  The rings before it stay as they are until the session's end: each
+ * with its records, its counts and its sequence, all of them older than those
+ * of the next.  Map a ring first: what it holds is counted nowhere else.
+ *   EINVAL  no such ring, or it is no larger than the one that its CPU writes to
+ */
+struct kpl_ring_switch {
+	__u32 nr;		/* in: of KPL_IOC_RING_GROW */
+	__u32 reserved;		/* 0 */
 };
 
 /* Written by the consumer, read once for each record by the producer. */
@@ -757,6 +769,7 @@ struct kpl_info {
 #define KPL_IOC_RIGHTS		_IOW('K', 0x11, struct kpl_rights)
 #define KPL_IOC_BENCH		_IOWR('K', 0x12, struct kpl_bench)
 #define KPL_IOC_RING_GROW	_IOWR('K', 0x13, struct kpl_ring_grow)
+#define KPL_IOC_RING_SWITCH	_IOW('K', 0x14, struct kpl_ring_switch)
 
 /*
  * poll() on the session's file: POLLIN when a ring passed its wake_at, a

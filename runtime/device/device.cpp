@@ -156,6 +156,13 @@ Result<kpl_ring_grow> Device::grow_ring(uint32_t cpu, uint32_t bytes) const {
     return call(fd(), KPL_IOC_RING_GROW, request, "a larger event ring");
 }
 
+Result<void> Device::switch_ring(uint32_t nr) const {
+    kpl_ring_switch request{};
+    request.nr = nr;
+    TRY(call(fd(), KPL_IOC_RING_SWITCH, request, "a larger event ring"));
+    return {};
+}
+
 Result<kpl_map_create> Device::create_map(kpl_map_create request) const {
     return call(fd(), KPL_IOC_MAP_CREATE, request, "map");
 }

@@ -64,11 +64,12 @@ uint64_t Rings::last_time(const Ring& ring) const {
 
 // A record begun before the first load is either complete in `limit` or shown by reserved_head.
 void Rings::look(bool everything) {
-    if (everything) device_ = nullptr;
-    if (everything && pending_) adopt();
+    if (everything) {
+        device_ = nullptr;
+        pending_.reset();
+    }
     grow_crowded();
     horizon_ = everything ? std::numeric_limits<uint64_t>::max() : monotonic_ns() - stamp_lag;
-    if (pending_) horizon_ = std::min(horizon_, pending_->since);
     heap_.clear();
     for (Ring& ring : rings_) {
         const uint64_t reserved = load_acquire(ring.head().reserved_head);
@@ -118,16 +119,16 @@ void Rings::release() {
 }
 
 void Rings::ask(uint32_t cpu, uint32_t bytes) {
-    const auto make = [device = device_, cpu, bytes]() -> Result<Memory> {
+    const auto make = [device = device_, cpu, bytes]() -> Result<Made> {
         const kpl_ring_grow made = TRY(device->grow_ring(cpu, bytes));
-        return mapped(*device, made.ctl_off, made.data_off, bytes);
+        return Made{made.nr, TRY(mapped(*device, made.ctl_off, made.data_off, bytes))};
     };
     // Signals are for the thread that delivers.
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     try {
-        pending_ = Pending{cpu, bytes, monotonic_ns() - stamp_lag, std::async(std::launch::async, make)};
+        pending_ = Pending{cpu, bytes, std::async(std::launch::async, make)};
     } catch (const std::system_error& error) {
         grown_.push_back({cpu, 0, error.what()});
         device_ = nullptr;
@@ -138,21 +139,22 @@ void Rings::ask(uint32_t cpu, uint32_t bytes) {
 // The kernel keeps the earlier rings until the session's end, and so do we: nothing that is under way in one is
 // awaited.
 void Rings::adopt() {
-    Pending made = std::move(*pending_);
+    const uint32_t cpu = pending_->cpu, bytes = pending_->bytes;
+    auto made = pending_->ring.get();
     pending_.reset();
-    auto memory = made.memory.get();
-    if (!memory) {
-        grown_.push_back({made.cpu, 0, memory.error().text});
+    const Result<void> switched = made ? device_->switch_ring(made->number) : made.error();
+    if (!switched) {
+        grown_.push_back({cpu, 0, switched.error().text});
         device_ = nullptr;  // those that there are go on
         return;
     }
-    for (Ring& ring : rings_) ring.last &= ring.cpu != made.cpu;
-    rings_.push_back({std::move(memory).value(), made.cpu, made.bytes});
-    grown_.push_back({made.cpu, made.bytes, {}});
+    for (Ring& ring : rings_) ring.last &= ring.cpu != cpu;
+    rings_.push_back({std::move(made->memory), cpu, bytes});
+    grown_.push_back({cpu, bytes, {}});
 }
 
 void Rings::grow_crowded() {
-    if (pending_ && pending_->memory.wait_for(std::chrono::seconds(0)) == std::future_status::ready) adopt();
+    if (pending_ && pending_->ring.wait_for(std::chrono::seconds(0)) == std::future_status::ready) adopt();
     for (const Ring& ring : rings_) {
         if (!device_ || pending_) return;
         if (ring.last && ring.size < most_ && load_acquire(ring.head().head) - ring.tail > ring.size / 8 * 3)

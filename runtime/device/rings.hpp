@@ -90,11 +90,14 @@ class Rings {
     const kpl_rec* at(const Ring& ring, uint64_t position) const {
         return reinterpret_cast<const kpl_rec*>(ring.memory.data.data() + page_ + (position & (ring.size - 1)));
     }
-    // A ring that was asked for. What it may hold already can't be seen: nothing younger than `since` is given.
+    // A ring that was asked for: it is switched to once it is mapped, so that all that it ever holds is seen.
+    struct Made {
+        uint32_t number;  // the module's
+        Memory memory;
+    };
     struct Pending {
         uint32_t cpu, bytes;
-        uint64_t since;
-        std::future<Result<Memory>> memory;
+        std::future<Result<Made>> ring;
     };
     void grow_crowded();
     void ask(uint32_t cpu, uint32_t bytes);

@@ -364,15 +364,26 @@ static int grow(int fd, unsigned cpu, unsigned size, struct kpl_ring_grow *grown
 	return ioctl(fd, KPL_IOC_RING_GROW, grown);
 }
 
-/* What a CPU sends goes into its new ring; the old one stays, with what is in it, and that of the other CPU is as it was. */
+static int switch_to(int fd, unsigned nr)
+{
+	struct kpl_ring_switch to = { .nr = nr };
+
+	return ioctl(fd, KPL_IOC_RING_SWITCH, &to);
+}
+
+/*
+ * What a CPU sends goes into its new ring once it is switched to; the old one stays, with what is in it, and that of the other
+ * CPU is as it was.
+ */
 static void rings_grow(void)
 {
 	volatile struct kpl_ring_head *head;
-	struct kpl_ring_grow grown;
+	struct kpl_ring_grow grown, never, other;
 	struct taken t;
 	int fd = session();
 
 	FAILS(ENXIO, grow(fd, 1, 2 * SIZE, &grown));	/* no rings yet */
+	FAILS(EINVAL, switch_to(fd, 0));
 	close(fd);
 	t = take();
 	t.up = 1;
@@ -380,9 +391,20 @@ static void rings_grow(void)
 	FAILS(EINVAL, grow(t.fd, 1, SIZE, &grown));
 	FAILS(EINVAL, grow(t.fd, 1, 3 * SIZE, &grown));
 	FAILS(E2BIG, grow(t.fd, 1, 2 * KPL_MAX_RING, &grown));
-	work(&t, 1, 3);
+	FAILS(EINVAL, ioctl(t.fd, KPL_IOC_RING_GROW, &(struct kpl_ring_grow) { .cpu = 1, .size = 2 * SIZE, .reserved = 1 }));
+	FAILS(EINVAL, switch_to(t.fd, 0));
+	EQ(grow(t.fd, 1, 2 * SIZE, &never), 0);
 	EQ(grow(t.fd, 1, 4 * SIZE, &grown), 0);
-	FAILS(EINVAL, grow(t.fd, 1, 4 * SIZE, &grown));
+	EQ(grow(t.fd, 0, 2 * SIZE, &other), 0);
+	work(&t, 1, 3);
+	EQ(t.head->sent, 3);
+	FAILS(EINVAL, ioctl(t.fd, KPL_IOC_RING_SWITCH, &(struct kpl_ring_switch) { .nr = grown.nr, .reserved = 1 }));
+	FAILS(EINVAL, switch_to(t.fd, other.nr + 1));
+	EQ(switch_to(t.fd, grown.nr), 0);
+	FAILS(EINVAL, switch_to(t.fd, grown.nr));
+	FAILS(EINVAL, switch_to(t.fd, never.nr));
+	FAILS(EINVAL, grow(t.fd, 1, 4 * SIZE, &never));
+	EQ(switch_to(t.fd, other.nr), 0);
 	work(&t, 1, 5);
 	head = mmap(NULL, 4096 + 8 * SIZE, PROT_READ, MAP_SHARED, t.fd, grown.data_off);
 	OK(head != MAP_FAILED);
@@ -392,10 +414,10 @@ static void rings_grow(void)
 	EQ(t.head->sent, 3);
 	EQ(t.head->head, 3 * 32);
 	EQ(t.head->size, SIZE);
-	/* More than there is; the ring after this one, which there is not. */
+	/* More than there is; the ring after the last one, which there is not. */
 	FAILS(EINVAL, mmap(NULL, 8192 + 8 * SIZE, PROT_READ, MAP_SHARED, t.fd, grown.data_off) == MAP_FAILED ? -1 : 0);
 	FAILS(EINVAL, mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, t.fd,
-			   grown.ctl_off + (grown.data_off - grown.ctl_off) / KPL_MAX_GROWN) == MAP_FAILED ? -1 : 0);
+			   other.ctl_off + (grown.data_off - grown.ctl_off) / KPL_MAX_GROWN) == MAP_FAILED ? -1 : 0);
 	munmap((void *)head, 4096 + 8 * SIZE);
 	give_back(&t);
 }
