@@ -14,7 +14,7 @@ all: configure
 
 # Once: Ninja configures again by itself when a CMakeLists.txt or the set of installed kernels has changed.
 configure:
-	@[ -f $(BUILD)/build.ninja ] || { echo "==> configuring $(BUILD)/"; cmake -G Ninja -S . -B $(BUILD); }
+	@[ -f $(BUILD)/build.ninja ] || { echo "==> configuring $(BUILD)/"; cmake -G Ninja -S . -B $(BUILD) -DKPL_FOLDERS_AT_ONCE=ON; }
 
 packages:
 	@setup/install

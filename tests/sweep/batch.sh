@@ -17,10 +17,12 @@ batch() { # KIND all|one FROM TO PATTERN
     left_nothing
 }
 
+functions=/tmp/sweep-functions # addresses and names, listed once in a boot
 by_hand() { # KIND FUNCTION'S NUMBER PATTERN
     insmod "$control" || fail "can't load the control"
-    at=$(awk '$2 ~ /[tTwW]/ && NF == 3 && !seen[$1]++ { print $1, $3 }' /proc/kallsyms | sort | grep -Ev ' __[pc]fi?x?_' |
-        awk -v pattern="$3" 'pattern == "" || $2 ~ pattern' | sed -n "$2s/ .*//p")
+    [ -e $functions ] ||
+        awk '$2 ~ /[tTwW]/ && NF == 3 && !seen[$1]++ { print $1, $3 }' /proc/kallsyms | sort | grep -Ev ' __[pc]fi?x?_' > $functions
+    at=$(awk -v pattern="$3" 'pattern == "" || $2 ~ pattern' $functions | sed -n "$2s/ .*//p")
     echo "$1 $at" > /sys/module/kpl_control/parameters/on || { echo "refused" && return; }
     eval "$work" > /dev/null 2>&1
     echo "$(cat /sys/module/kpl_control/parameters/hits) hits by hand"

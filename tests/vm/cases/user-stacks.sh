@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Names of processes' addresses: a known chain of calls, of programs with their names in several places, at fixed addresses,
 # that have ended, forked, made code of their own, live in a root of their own, or ended before they were seen.
+echo 2 > /proc/sys/kernel/randomize_va_space # a program lies elsewhere each time
 named() { # PROGRAM: the chain, once, with 10 hits
     grep -Fxq "    inner [$1]" out || fail "no inner of $1"
     for frame in middle outer; do out "^    $frame\+0x[0-9a-f]+ \[$1\]$"; done
