@@ -70,6 +70,9 @@ class TypeGraph {
     Result<bool> load_module(const std::string& name);
     void load_all_modules();                        // those that can't be read are left out
     size_t parts() const { return parts_.size(); }  // files that are loaded
+    void keep() const {                             // leaves what the next start goes by
+        if (!parts_.empty()) parts_.front()->file.keep();
+    }
 
     Result<Node> node(TypeId id) const;
     // The node behind typedefs and qualifiers, and its id.

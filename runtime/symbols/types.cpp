@@ -144,6 +144,8 @@ Result<std::string> Types::spell(TypeId type) {
     return spell_type(impl_->graph, type);
 }
 
+void Types::keep() const { impl_->graph.keep(); }
+
 // ---- members
 
 Result<std::optional<Field>> Types::Impl::field(TypeId outer, std::string_view name, uint32_t base_bits,
