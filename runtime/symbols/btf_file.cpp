@@ -86,29 +86,52 @@ std::string_view BtfFile::name(uint32_t offset) const {
     return bytes_.text(strings_at_ + (offset - strings_before_));
 }
 
-// Where the name stands among the file's strings; each stands there once. 0: nowhere.
-uint32_t BtfFile::string_offset(std::string_view wanted) const {
-    const std::string between = '\0' + std::string(wanted) + '\0';
-    FileBytes::Pass all(bytes_);
-    for (size_t from = 0; from < strings_size_; from += pass_size) {
-        const size_t size = std::min(strings_size_ - from, pass_size + between.size() - 1);
-        const uint8_t* piece = all.piece(strings_at_ + from, size);
-        if (!piece) return 0;
-        const void* at = memmem(piece, size, between.data(), between.size());
-        all.done(strings_at_ + from, size);
-        if (at) return static_cast<uint32_t>(from + 1) + static_cast<uint32_t>(static_cast<const uint8_t*>(at) - piece);
+// Where the names stand among the file's strings; each stands there once. 0: nowhere.
+void BtfFile::find_strings(std::span<Search> searches) const {
+    std::vector<std::string> between;
+    size_t longest = 0, left = searches.size();
+    for (const Search& search : searches) {
+        between.push_back('\0' + search.wanted + '\0');
+        longest = std::max(longest, between.back().size());
     }
-    return 0;
+    FileBytes::Pass all(bytes_);
+    for (size_t from = 0; from < strings_size_ && left; from += pass_size) {
+        const size_t size = std::min(strings_size_ - from, pass_size + longest - 1);
+        const uint8_t* piece = all.piece(strings_at_ + from, size);
+        if (!piece) return;
+        for (size_t i = 0; i < searches.size(); i++) {
+            if (searches[i].name_off) continue;
+            const void* at = memmem(piece, size, between[i].data(), between[i].size());
+            if (!at) continue;
+            searches[i].name_off =
+                static_cast<uint32_t>(from + 1 + static_cast<size_t>(static_cast<const uint8_t*>(at) - piece));
+            left--;
+        }
+        all.done(strings_at_ + from, size);
+    }
 }
 
-std::vector<uint32_t> BtfFile::find_in_order(std::string_view wanted, uint32_t kinds) const {
+void BtfFile::find_in_order(std::vector<std::string> names, uint32_t kinds) const {
     if (!searches_.empty()) bytes_.make_whole();  // what costs as much as half a copy is done once
-    std::vector<uint32_t> found;
-    const uint32_t name_off = string_offset(wanted);
-    const bool read = name_off && pass([&](uint32_t id, const btf_type* t) {
-                          if (t->name_off == name_off && (kind_bit(btf_kind(t)) & kinds)) found.push_back(id);
-                      });
-    return read ? found : std::vector<uint32_t>();
+    const size_t before = searches_.size();
+    for (std::string& name : names) searches_.push_back({std::move(name), kinds, 0, {}});
+    const auto searches = std::span(searches_).subspan(before);
+    find_strings(searches);
+    if (std::none_of(searches.begin(), searches.end(), [](const Search& search) { return search.name_off; })) return;
+    const bool read = pass([&](uint32_t id, const btf_type* t) {
+        for (Search& search : searches)
+            if (t->name_off == search.name_off && t->name_off && (kind_bit(btf_kind(t)) & kinds))
+                search.found.push_back(id);
+    });
+    if (!read)
+        for (Search& search : searches) search.found.clear();
+}
+
+void BtfFile::expect(std::vector<std::string> names, uint32_t kinds) const {
+    if (names.size() > searches_before_index)
+        bytes_.make_whole();
+    else if (searches_.empty() && !index_.built())
+        find_in_order(std::move(names), kinds);
 }
 
 std::vector<uint32_t> BtfFile::find(std::string_view wanted, uint32_t kinds) const {
@@ -117,7 +140,7 @@ std::vector<uint32_t> BtfFile::find(std::string_view wanted, uint32_t kinds) con
         for (const Search& search : searches_)
             if (search.wanted == wanted && search.kinds == kinds) return search.found;
         if (searches_.size() < searches_before_index) {
-            searches_.push_back({std::string(wanted), kinds, find_in_order(wanted, kinds)});
+            find_in_order({std::string(wanted)}, kinds);
             return searches_.back().found;
         }
     }

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -68,6 +69,8 @@ class BtfFile {
     void keep() const { bytes_.keep(); }
     // Own types of that name whose kind is in `kinds` (a bit for each BTF_KIND), in the order of the file.
     std::vector<uint32_t> find(std::string_view name, uint32_t kinds) const;
+    // find() will be asked for these: a few are found in one pass.
+    void expect(std::vector<std::string> names, uint32_t kinds) const;
 
   private:
     // How much of the file is passed over at a time.
@@ -88,8 +91,14 @@ class BtfFile {
     // visit(id, type) for each own type; the first to do so numbers them.
     template <class Visit>
     bool pass(Visit visit) const;
-    uint32_t string_offset(std::string_view wanted) const;
-    std::vector<uint32_t> find_in_order(std::string_view wanted, uint32_t kinds) const;
+    struct Search {
+        std::string wanted;
+        uint32_t kinds;
+        uint32_t name_off = 0;
+        std::vector<uint32_t> found;
+    };
+    void find_strings(std::span<Search> searches) const;
+    void find_in_order(std::vector<std::string> names, uint32_t kinds) const;
 
     mutable FileBytes bytes_;
     const BtfFile* base_ = nullptr;
@@ -99,11 +108,6 @@ class BtfFile {
     uint32_t first_id_ = 1;
     mutable uint32_t end_id_ = 1;
     mutable bool looked_ = false;
-    struct Search {
-        std::string wanted;
-        uint32_t kinds;
-        std::vector<uint32_t> found;
-    };
     mutable std::vector<Search> searches_;  // before there is an index
     mutable uint32_t searched_ = 0;         // with one
     mutable NameIndex index_;  // of own types, by id - first_id; built with the first find() that makes it worth it

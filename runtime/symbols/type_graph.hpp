@@ -83,6 +83,7 @@ class TypeGraph {
 
     // All of that name in vmlinux ("" for `module`) or in one loaded module. Forwards are not found.
     std::vector<TypeId> find(std::string_view name, uint32_t kinds, const std::string& module = {}) const;
+    void expect(std::vector<std::string> names, uint32_t kinds) const;  // of vmlinux
     // The first of that name: in vmlinux, in the loaded modules, in modules that are loaded for it.
     std::optional<TypeId> find_anywhere(std::string_view name, uint32_t kinds);
     // The struct or union that a Forward announces; the module of the Forward goes before other modules.
