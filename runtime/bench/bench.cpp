@@ -246,7 +246,6 @@ Result<BenchReport> Bench::run(const Options& given) {
     add(report.doubts, bench.doubts_);
     add(report.doubts, interference.doubts());
     add(report.doubts, others());
-    session->keep_caches();
     return report;
 }
 

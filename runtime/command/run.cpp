@@ -125,7 +125,6 @@ Result<void> Run::finish() {
     }
     sink_.flush_all();
     child_.reset();
-    session_->keep_caches();
     if (!sink_.failure().empty() && !failure_) failure_ = Error{Errc::system, "writing output: " + sink_.failure()};
     return {};
 }

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "session/plan.hpp"
 
+#include <algorithm>
 #include <iterator>
+#include <set>
+#include <span>
 
 #include "session/change.hpp"
 #include "session/sources.hpp"
@@ -40,6 +43,20 @@ Result<std::vector<PlannedProbe>> plan_one(const Planning& planning, Declared& d
     return planned;
 }
 
+// The functions of all of them by name, each once; of thousands, the first few.
+std::vector<std::string> some_functions(const Declared& declared, size_t first) {
+    constexpr size_t few = 8;
+    std::set<std::string> names;
+    for (size_t i = first; i < declared.probes().size(); i++) {
+        const ProbeDecl& probe = declared.probes()[i];
+        if (names.size() >= few) break;
+        if (probe_kind(probe.kind).source != Source::Function) continue;
+        for (std::string& name : plain_names(std::span(probe.targets).first(std::min(few, probe.targets.size()))))
+            names.insert(std::move(name));
+    }
+    return {names.begin(), names.end()};
+}
+
 }  // namespace
 
 Result<Plan> plan_pending(const Planning& planning, Declared& declared) {
@@ -49,6 +66,7 @@ Result<Plan> plan_pending(const Planning& planning, Declared& declared) {
     ErrorRound errors;
     planning.kernel.symbols.refresh();
     planning.kernel.tracepoints.refresh();
+    planning.kernel.types.expect(some_functions(declared, plan.first));
     for (size_t i = plan.first; i < declared.probes().size(); i++) {
         auto one = plan_one(planning, declared, static_cast<uint32_t>(i), planning.armed + plan.probes.size(),
                             plan.left_out[i - plan.first]);

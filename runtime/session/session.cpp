@@ -44,6 +44,14 @@ Result<std::unique_ptr<Session>> Session::open(Options options, Client& client, 
     return session;
 }
 
+// What is armed would see the files being written.
+Session::~Session() {
+    delivery_.reset();
+    armed_.reset();
+    kernel_.symbols.keep();
+    kernel_.types.keep();
+}
+
 // ---- declaring
 Result<void> Session::run(const std::function<Result<void>()>& chunk) {
     const Mark before = mark();
@@ -342,8 +350,6 @@ Result<void> Session::stop_on(bool deliver_rest) {
 void Session::end_delivery() {
     if (delivery_) delivery_->stop();
 }
-
-void Session::keep_caches() { kernel_.symbols.keep(); }
 
 // ---- reports
 // What grew first: it is why less is lost from then on.

@@ -35,6 +35,8 @@ class Session final : public ScriptApi {
     LuaHost& host() { return *host_; }
     Session(const Session&) = delete;
     Session& operator=(const Session&) = delete;
+    // Leaves what was read of the kernel to the next session on this machine.
+    ~Session() override;
 
     // Runs a chunk; what it declares is to be armed. After an error, it has declared nothing.
     Result<void> require_module(const std::string& name);
@@ -80,8 +82,6 @@ class Session final : public ScriptApi {
     // is left to tell.
     Result<void> report(bool last);
     Result<Account> account();
-    // Keeps what was read of the kernel for the next session on this machine.
-    void keep_caches();
 
     const Options& options() const { return options_; }
     const Declared& declared() const { return declared_; }

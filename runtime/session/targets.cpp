@@ -211,18 +211,17 @@ Result<void> resolve_unaddressed(const std::string& text, Resolver& r) {
     return {};
 }
 
-// The functions that are asked for by name.
-std::vector<std::string> plain_names(const ProbeDecl& probe) {
+}  // namespace
+
+std::vector<std::string> plain_names(std::span<const Target> targets) {
     std::vector<std::string> names;
-    for (const Target& target : probe.targets) {
+    for (const Target& target : targets) {
         const auto* text = std::get_if<std::string>(&target);
         if (!text || parse_address(*text)) continue;
         if (auto spec = parse_target(*text); spec && !is_glob(spec->symbol)) names.push_back(std::move(spec->symbol));
     }
     return names;
 }
-
-}  // namespace
 
 std::string KernelPlace::text() const {
     if (const std::string& shown = special->shown; !shown.empty())
@@ -273,7 +272,7 @@ Result<Resolved> resolve_each(const ProbeDecl& probe,
 Result<Resolved> resolve_targets(const ProbeDecl& probe, Kallsyms& symbols, const BlacklistOnDemand& blacklist,
                                  bool addresses) {
     std::optional<AddressRange> start_up;
-    if (addresses) symbols.expect(plain_names(probe));
+    if (addresses) symbols.expect(plain_names(probe.targets));
     auto resolved = resolve_each(probe, [&](const Target& target, Resolved& resolved) -> Result<void> {
         Resolver r{probe, symbols, blacklist, start_up, resolved};
         const auto* name = std::get_if<std::string>(&target);

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <variant>
 #include <vector>
@@ -68,6 +69,9 @@ struct Resolved {
 };
 
 using Target = std::variant<std::string, uint64_t>;
+
+// The functions that are asked for by name.
+std::vector<std::string> plain_names(std::span<const Target> targets);
 
 // Goes through a declaration's targets; `one` adds the places of each. Errors of the script are told together, or, of
 // an optional probe, kept in `missing`.

@@ -25,6 +25,7 @@
 #include <utility>
 
 #include "base/unique_fd.hpp"
+#include "symbols/blacklist.hpp"
 #include "symbols/boot_cache.hpp"
 #include "symbols/btf_file.hpp"
 #include "symbols/glob.hpp"
@@ -368,10 +369,16 @@ const std::vector<KernelNames::Found>* Kallsyms::Impl::quick_find(std::string_vi
     const KernelNames* quick = (loaded && !made_to) || searches >= searches_before_index ? nullptr : kernel_names();
     if (!quick) return nullptr;
     searches++;
-    auto found = quick->find(name);
-    if (found.empty()) return nullptr;
-    known_more = true;
-    return &(known[std::string(name)] = std::move(found));
+    // The blacklist is asked for by most who ask for anything.
+    const std::string_view wanted[] = {name, Blacklist::head};
+    auto found = quick->find_all(std::span(wanted).first(known.contains(wanted[1]) || name == wanted[1] ? 1 : 2));
+    for (size_t i = 0; i < found.size(); i++) {
+        if (found[i].empty()) continue;
+        known_more = true;
+        known[std::string(wanted[i])] = std::move(found[i]);
+    }
+    const auto at = known.find(name);
+    return at == known.end() ? nullptr : &at->second;
 }
 
 void Kallsyms::keep() {

@@ -13,10 +13,8 @@ namespace kpl {
 namespace {
 
 constexpr uint32_t most_symbols = 1 << 22;
-constexpr size_t usual_name_bytes = 10;  // of a symbol
 constexpr size_t most_name_bytes = 64 << 20;
 constexpr size_t token_bytes = 64 << 10;  // token_index has 16 bits
-constexpr size_t read_size = 64 << 10;
 
 // 0: there is no such line.
 uint64_t symbol_in(const std::string& vmcoreinfo, std::string_view name) {
@@ -44,7 +42,7 @@ std::optional<KernelNames> KernelNames::load(const std::string& vmcoreinfo, Read
         if (!(at[i] = symbol_in(vmcoreinfo, parts[i]))) return std::nullopt;
     KernelNames names(std::move(read));
     if (!read_into(names.read_, at[0], std::span(&names.count_, 1)) || names.count_ > most_symbols) return std::nullopt;
-    if (!names.read_tokens(at[1], at[2]) || !names.read_names(at[3]) ||
+    if (!names.read_tokens(at[1], at[2]) || !names.read_names(at[3], at[1]) ||
         !names.read_addresses(at[4], at[5], symbol_in(vmcoreinfo, "_stext")))
         return std::nullopt;
     return names;
@@ -67,29 +65,12 @@ bool KernelNames::read_tokens(uint64_t table, uint64_t index) {
     return true;
 }
 
-// How long the table is shows only while it is read.
-bool KernelNames::read_names(uint64_t names) {
-    size_t size = 0, capacity = 0, at = 0;
-    uint32_t symbols = 0;
-    while (symbols < count_) {
-        const size_t more = size ? read_size : (count_ * usual_name_bytes | 4095) + 1;
-        if (size + more > capacity) {
-            capacity = 2 * (size + more);
-            if (capacity > most_name_bytes) return false;
-            auto larger = std::make_unique_for_overwrite<uint8_t[]>(capacity);
-            if (size) std::memcpy(larger.get(), names_.get(), size);
-            names_ = std::move(larger);
-        }
-        if (!read_into(read_, names + size, std::span(names_.get() + size, more))) return false;
-        size += more;
-        for (; symbols < count_ && at + 2 <= size; symbols++) {
-            const auto [length, width] = code_length(&names_[at]);
-            if (length == 0) return false;
-            if (at + width + length > size) break;
-            at += width + length;
-        }
-    }
-    return true;
+// The names lie before the tokens, with little between them.
+bool KernelNames::read_names(uint64_t names, uint64_t end) {
+    if (end <= names || end - names > most_name_bytes) return false;
+    names_size_ = end - names;
+    names_ = std::make_unique_for_overwrite<uint8_t[]>(names_size_);
+    return read_into(read_, names, std::span(names_.get(), names_size_));
 }
 
 // The kernel is smaller than 2 GiB: whether distances are negative, that of the last symbol tells. Symbols are in the
@@ -108,12 +89,10 @@ bool KernelNames::read_addresses(uint64_t offsets, uint64_t relative_base, uint6
         else
             end = middle;
     }
-    const uint8_t* at = names_.get();
+    const uint8_t *code = nullptr, *code_end = names_.get();
     for (uint32_t i = 0; i < count_ && (i < first || address(i) == stext); i++) {
-        const auto [length, width] = code_length(at);
-        const uint8_t* code = at + width;
-        at = code + length;
-        if (i >= first && is_named(code, at, "_stext")) return true;
+        if (!next_code(code, code_end)) return false;
+        if (i >= first && is_named(code, code_end, "_stext")) return true;
     }
     return false;
 }
@@ -142,24 +121,27 @@ size_t KernelNames::expand(const uint8_t* code, const uint8_t* end, char (&into)
 }
 
 bool KernelNames::is_named(const uint8_t* code, const uint8_t* end, std::string_view name) const {
-    size_t skip = 1;  // the kind
-    for (; code != end; code++, skip = 0) {
-        const std::string_view part = std::string_view(tokens_[*code]).substr(skip);
-        if (!name.starts_with(part)) return false;
-        name.remove_prefix(part.size());
-    }
-    return name.empty();
+    const char *at = name.data(), *const name_end = at + name.size();
+    size_t i = 1;  // behind the kind
+    for (; code != end; code++, i = 0)
+        for (const Padded& token = padded_[*code]; i < token.size; i++)
+            if (at == name_end || *at++ != token.text[i]) return false;
+    return at == name_end;
 }
 
 // Most names differ in their first character: that is all that is looked at of them.
-std::vector<KernelNames::Found> KernelNames::find(std::string_view name) const {
-    std::vector<Found> found;
-    if (name.empty()) return found;
-    each_code(name[0], [&](uint32_t symbol, const uint8_t* code, const uint8_t* end) {
-        if (!is_named(code, end, name)) return;
-        if (const auto addr = address(symbol)) found.push_back({*addr, tokens_[*code][0]});
+std::vector<std::vector<KernelNames::Found>> KernelNames::find_all(std::span<const std::string_view> names) const {
+    std::vector<std::vector<Found>> found(names.size());
+    std::string begins;
+    for (const std::string_view name : names) begins += name.substr(0, 1);
+    if (begins.empty()) return found;
+    const bool read = each_code(begins, [&](uint32_t symbol, const uint8_t* code, const uint8_t* end) {
+        for (size_t i = 0; i < names.size(); i++) {
+            if (names[i].empty() || !is_named(code, end, names[i])) continue;
+            if (const auto addr = address(symbol)) found[i].push_back({*addr, tokens_[*code][0]});
+        }
     });
-    return found;
+    return read ? found : std::vector<std::vector<Found>>(names.size());
 }
 
 }  // namespace kpl

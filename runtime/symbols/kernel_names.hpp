@@ -29,7 +29,9 @@ class KernelNames {
         char kind;  // as kallsyms prints it
     };
     // All symbols of that name, in the order of their addresses.
-    std::vector<Found> find(std::string_view name) const;
+    std::vector<Found> find(std::string_view name) const { return std::move(find_all({&name, 1})[0]); }
+    // The same for several names, which takes hardly longer.
+    std::vector<std::vector<Found>> find_all(std::span<const std::string_view> names) const;
 
     // All that begin so (0: all), in that order; `visit(address, kind, name)`. False: they can't be read.
     template <class Visit>
@@ -39,12 +41,13 @@ class KernelNames {
             return false;
         char text[most_name_size];
         size_t size = 1;
-        each_code(begin, [&](uint32_t i, const uint8_t* code, const uint8_t* end) {
-            if (size) size = expand(code, end, text);
-            if (size && (!begin || text[1] == begin))
-                visit(address_of(offsets[i]), text[0], std::string_view(text + 1, size - 1));
-        });
-        return size != 0;
+        const bool read =
+            each_code({&begin, begin ? 1u : 0u}, [&](uint32_t i, const uint8_t* code, const uint8_t* end) {
+                if (size) size = expand(code, end, text);
+                if (size && (!begin || text[1] == begin))
+                    visit(address_of(offsets[i]), text[0], std::string_view(text + 1, size - 1));
+            });
+        return read && size != 0;
     }
 
   private:
@@ -57,7 +60,7 @@ class KernelNames {
     };
     explicit KernelNames(Read read) : read_(std::move(read)) {}
     bool read_tokens(uint64_t table, uint64_t index);
-    bool read_names(uint64_t names);
+    bool read_names(uint64_t names, uint64_t end);
     bool read_addresses(uint64_t offsets, uint64_t relative_base, uint64_t stext);
     std::optional<int32_t> offset(uint32_t symbol) const;
     uint64_t address_of(int32_t offset) const {
@@ -66,27 +69,37 @@ class KernelNames {
     }
     std::optional<uint64_t> address(uint32_t symbol) const;
     size_t expand(const uint8_t* code, const uint8_t* end, char (&into)[most_name_size]) const;
-    // visit(symbol, its name's code, the code's end) for all that may begin so; 0: for all.
+    // visit(symbol, its name's code, the code's end) for all that may begin with one of these; none of them: for all.
+    // False: the table ends before.
     template <class Visit>
-    void each_code(char begin, Visit visit) const {
-        bool starts[256], continues[256];  // as the token with the kind, or as the one after it
+    bool each_code(std::string_view begins, Visit visit) const {
+        enum Begin : uint8_t { No, Yes, AsTheNext };
+        Begin starts[256];    // as the token with the kind
+        bool continues[256];  // as the one after it
+        const auto may_begin = [&](char c) { return begins.empty() || begins.find(c) != begins.npos; };
         for (int i = 0; i < 256; i++) {
             const std::string& token = tokens_[i];
-            starts[i] = !begin || token.size() == 1 || token[1] == begin;
-            continues[i] = !begin || token[0] == begin;
+            starts[i] = token.size() == 1 ? AsTheNext : may_begin(token[1]) ? Yes : No;
+            continues[i] = may_begin(token[0]);
         }
-        const uint8_t* at = names_.get();
+        const uint8_t *code = nullptr, *end = names_.get();
         for (uint32_t i = 0; i < count_; i++) {
-            const auto [length, width] = code_length(at);
-            const uint8_t *code = at + width, *end = code + length;
-            at = end;
-            if (starts[*code] && (length == 1 || tokens_[*code].size() > 1 || continues[code[1]])) visit(i, code, end);
+            if (!next_code(code, end)) return false;
+            const Begin start = starts[*code];
+            if (start == Yes || (start == AsTheNext && (end - code == 1 || continues[code[1]]))) visit(i, code, end);
         }
+        return true;
     }
-    // The length of a name's code, and how many bytes tell it.
-    static std::pair<size_t, size_t> code_length(const uint8_t* at) {
-        if (!(at[0] & 0x80)) return {at[0], 1};
-        return {(at[0] & 0x7f) | size_t{at[1]} << 7, 2};
+    // From the end of a name's code to the one behind it; false: there is none.
+    bool next_code(const uint8_t*& code, const uint8_t*& end) const {
+        const uint8_t* const names_end = names_.get() + names_size_;
+        if (names_end - end < 2) return false;
+        size_t length = *end++;
+        if (length & 0x80) length = (length & 0x7f) | size_t{*end++} << 7;
+        if (!length || static_cast<size_t>(names_end - end) < length) return false;
+        code = end;
+        end += length;
+        return true;
     }
     bool is_named(const uint8_t* code, const uint8_t* end, std::string_view name) const;
 
@@ -99,7 +112,8 @@ class KernelNames {
         uint8_t size;
     };
     std::array<Padded, 256> padded_{};
-    std::unique_ptr<uint8_t[]> names_;
+    std::unique_ptr<uint8_t[]> names_;  // and what lies behind them
+    size_t names_size_ = 0;
     uint32_t count_ = 0;
     Addresses addresses_;
     Read read_;

@@ -196,6 +196,10 @@ std::vector<TypeId> TypeGraph::find(std::string_view name, uint32_t kinds, const
     return {};
 }
 
+void TypeGraph::expect(std::vector<std::string> names, uint32_t kinds) const {
+    parts_.front()->file.expect(std::move(names), btf_kinds(kinds));
+}
+
 std::optional<TypeId> TypeGraph::find_anywhere(std::string_view name, uint32_t kinds) {
     for (size_t i = 0; i < parts_.size(); i++) {
         if (auto found = find_in(*parts_[i], name, kinds); !found.empty()) return found.front();

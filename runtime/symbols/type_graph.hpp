@@ -70,6 +70,9 @@ class TypeGraph {
     Result<bool> load_module(const std::string& name);
     void load_all_modules();                        // those that can't be read are left out
     size_t parts() const { return parts_.size(); }  // files that are loaded
+    void keep() const {                             // leaves what the next start goes by
+        if (!parts_.empty()) parts_.front()->file.keep();
+    }
 
     Result<Node> node(TypeId id) const;
     // The node behind typedefs and qualifiers, and its id.
@@ -80,6 +83,7 @@ class TypeGraph {
 
     // All of that name in vmlinux ("" for `module`) or in one loaded module. Forwards are not found.
     std::vector<TypeId> find(std::string_view name, uint32_t kinds, const std::string& module = {}) const;
+    void expect(std::vector<std::string> names, uint32_t kinds) const;  // of vmlinux
     // The first of that name: in vmlinux, in the loaded modules, in modules that are loaded for it.
     std::optional<TypeId> find_anywhere(std::string_view name, uint32_t kinds);
     // The struct or union that a Forward announces; the module of the Forward goes before other modules.

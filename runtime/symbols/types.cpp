@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <set>
 #include <unordered_map>
+#include <utility>
 
 #include "symbols/c_decl.hpp"
 #include "symbols/nearest.hpp"
@@ -58,6 +59,7 @@ struct Types::Impl {
     explicit Impl(std::string dir) : graph(std::move(dir)) {}
 
     TypeGraph graph;
+    std::vector<std::string> expected;
     struct Constant {
         int64_t value;
         TypeId of;         // an enum
@@ -143,6 +145,8 @@ Result<std::string> Types::spell(TypeId type) {
     TRY(impl_->graph.load());
     return spell_type(impl_->graph, type);
 }
+
+void Types::keep() const { impl_->graph.keep(); }
 
 // ---- members
 
@@ -240,10 +244,14 @@ Result<std::optional<Signature>> Types::Impl::signature(TypeId function) {
     return std::optional(s);
 }
 
+void Types::expect(std::vector<std::string> functions) { impl_->expected = std::move(functions); }
+
 Result<std::optional<Signature>> Types::function(std::string_view name, std::string_view module) {
     TRY(impl_->graph.load());
     const std::string where(module == "vmlinux" ? "" : module);
     if (!where.empty() && !TRY(impl_->graph.load_module(where))) return std::optional<Signature>();
+    if (auto expected = std::exchange(impl_->expected, {}); where.empty() && !expected.empty())
+        impl_->graph.expect(std::move(expected), name_function);
     std::optional<Signature> found;
     for (TypeId id : impl_->graph.find(name, name_function, where)) {
         auto one = TRY(impl_->signature(id));

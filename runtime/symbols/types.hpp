@@ -79,6 +79,8 @@ class Types {
     // Without `module`, only vmlinux is searched. nullopt: BTF knows no such function, has no such module, or has
     // several (static) functions of that name with different parameters.
     Result<std::optional<Signature>> function(std::string_view name, std::string_view module = {});
+    // function() will be asked for these of vmlinux, if for any.
+    void expect(std::vector<std::string> functions);
     // What a tracepoint of that name passes. A parameter whose name BTF does not keep is called arg1, arg2 and so on.
     Result<std::optional<Signature>> tracepoint(std::string_view name, std::string_view module = {});
     // A Forward that comes out has no definition anywhere.
@@ -104,6 +106,8 @@ class Types {
     Result<std::string> spell(TypeId type);
     // Member names that are near to a misspelt one, best first, at most three.
     Result<std::vector<std::string>> near_fields(TypeId type, std::string_view name);
+    // When there is time for it: leaves the types where the next start finds them sooner.
+    void keep() const;
 
   private:
     struct Impl;

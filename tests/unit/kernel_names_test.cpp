@@ -19,10 +19,12 @@ using namespace kpl::test;
 namespace {
 
 struct Table {
+    static constexpr uint64_t names_at = 0x10000, tokens_at = 0x20000;
     std::vector<std::pair<std::string, int32_t>> symbols;  // kind and name, offset
     uint64_t base = 0xffffffff81000000;
     uint64_t stext = 0xffffffff81000000;
     std::string without;  // a line that VMCOREINFO lacks
+    bool cut = false;     // the first name seems to go on behind the table
 
     std::map<uint64_t, std::vector<uint8_t>> memory;
 
@@ -51,21 +53,22 @@ struct Table {
             names.insert(names.end(), code.begin(), code.end());
             offsets.push_back(offset);
         }
-        names.resize(names.size() + (1 << 20));
+        if (cut) names.assign({0xff, 0xff});
+        names.resize(tokens_at - names_at);
         const auto count = static_cast<uint32_t>(symbols.size());
         put(0x1000, &count, sizeof count);
-        put(0x2000, text.data(), text.size());
+        put(tokens_at, text.data(), text.size());
         put(0x8000, index, sizeof index);
-        put(0x10000, names.data(), names.size());
+        put(names_at, names.data(), names.size());
         put(0x800000, offsets.data(), offsets.size() * 4);
         put(0x900000, &base, sizeof base);
     }
     std::string vmcoreinfo() const {
         std::string text = "OSRELEASE=6.1.0\n";
         const std::pair<const char*, uint64_t> places[] = {{"kallsyms_num_syms", 0x1000},
-                                                           {"kallsyms_token_table", 0x2000},
+                                                           {"kallsyms_token_table", tokens_at},
                                                            {"kallsyms_token_index", 0x8000},
-                                                           {"kallsyms_names", 0x10000},
+                                                           {"kallsyms_names", names_at},
                                                            {"kallsyms_offsets", 0x800000},
                                                            {"kallsyms_relative_base", 0x900000},
                                                            {"_stext", stext}};
@@ -137,6 +140,7 @@ TEST_CASE("a table that can't be trusted is not used") {
     SECTION("_stext is elsewhere") { table.stext++; }
     SECTION("_stext is not said") { table.without = "_stext"; }
     SECTION("there is no _stext") { table.symbols[0].first = "Tother"; }
+    SECTION("its names end before _stext") { table.cut = true; }
     SECTION("there are no symbols") { table.symbols.clear(); }
     CHECK_FALSE(table.load());
 }
