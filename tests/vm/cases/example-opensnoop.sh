@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-run kprobe-lua -v -c 'cat /etc/passwd /nonexistent' "$KPL_ROOT/examples/opensnoop.lua"
+run kprobe-lua -v -c 'cat /etc/passwd /nonexistent > /dev/null' "$KPL_ROOT/examples/opensnoop.lua"
 status 0
 line 'PID    COMM               FD ERR PATH'
 out '^[0-9]+ +cat +3 +0 /etc/passwd$'

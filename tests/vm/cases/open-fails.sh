@@ -11,7 +11,7 @@ kretprobe { "do_sys_openat2",
 failures:each(function(e) print(("%s %d %s"):format(e.comm, e.err, e.path)) end)
 LUA
 echo here > present
-run kprobe-lua -c 'cat present /nonexistent/some/where' failed.lua
+run kprobe-lua -c 'cat present /nonexistent/some/where > /dev/null' failed.lua
 status 0
 line 'cat 2 /nonexistent/some/where'
 no_out present

@@ -125,7 +125,7 @@ status 0
 line '100	5050'
 
 # others' marks: of a library, of a program at a fixed address with semaphores and an argument on its stack
-run kprobe-lua -q -c 'kprobe-lua --no-such-option' -e 'local n = count() usdt("libstdc++:libstdcxx:*", function(p) n[p.func]:add() end) at_exit(function() for _, r in ipairs(n:top(9)) do print(r.key, r.value) end end)'
+run kprobe-lua -q -c library_cpp_test -e 'local n = count() usdt("libstdc++:libstdcxx:*", function(p) n[p.func]:add() end) at_exit(function() for _, r in ipairs(n:top(9)) do print(r.key, r.value) end end)'
 out '^libstdcxx:throw	[1-9]'
 out '^libstdcxx:catch	[1-9]'
 echo 'import gc
