@@ -8,6 +8,7 @@
  * one, lets all CPUs go on with it, and leaves the other to the reader.
  */
 #include <linux/minmax.h>
+#include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 
@@ -144,20 +145,26 @@ static __always_inline u64 kpl_add_keyed(u64 hit, const struct kpl_agg *agg, con
 	return 1;
 }
 
+static noinline __noclone u64 kpl_add_at_words(u64 hit, const struct kpl_agg *agg,
+					       const u64 *key, u64 n)
+{
+	u32 words = kpl_key_words(&agg->shape, key);
+
+	return kpl_add_keyed(hit, agg, key, words, kpl_key_hash(&agg->shape, key, words),
+			     agg->shape.key_size, n);
+}
+
 u64 kpl_h_agg_add(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 {
 	const struct kpl_agg *agg = (const struct kpl_agg *)r2;
 	const u64 *key = (const u64 *)r3;
-	u32 words;
 
 	kpl_acts(r1);
 	if (!agg->shape.key_size)
 		return kpl_update(agg, this_cpu_read(agg->cpu->value), r4);
 	if (agg->update != KPL_UPDATE_ADD)
 		return kpl_add_searched(r1, agg, key, r4);
-	words = kpl_key_words(&agg->shape, key);
-	return kpl_add_keyed(r1, agg, key, words, kpl_key_hash(&agg->shape, key, words),
-			     agg->shape.key_size, r4);
+	return kpl_add_at_words(r1, agg, key, r4);
 }
 
 /*
@@ -189,36 +196,73 @@ u64 kpl_h_add_at_number(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 	const u64 *key = (const u64 *)r3;
 
 	kpl_acts(r1);
-	return kpl_add_keyed(r1, agg, key, 1, kpl_key_hash(&agg->shape, key, 1), sizeof(*key), r4);
+	return kpl_add_keyed(r1, agg, key, 1,
+			     kpl_hash_end(kpl_hash_step(agg->shape.seed, key[0])),
+			     sizeof(*key), r4);
 }
 
-/* Three words: the length, and what takes two. */
-static noinline __noclone u64 kpl_add_at_long_name(u64 hit, const struct kpl_agg *agg,
-						   const u64 *key, u64 n)
-{
-	u64 hash = kpl_hash_step(agg->shape.seed, key[0]);
-
-	hash = kpl_hash_step(kpl_hash_step(hash, key[1]), key[2]);
-	return kpl_add_keyed(hit, agg, key, 3, kpl_hash_end(hash), KPL_STR_SIZE(16), n);
-}
-
-/*
- * A string of 9 to 16 bytes at most, such as a command's name: one or two words
- * of it are looked at.
- */
-u64 kpl_h_add_at_name(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
+/* The key is a string: of short ones, one word is looked at. */
+u64 kpl_h_add_at_string(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 {
 	const struct kpl_agg *agg = (const struct kpl_agg *)r2;
 	const u64 *key = (const u64 *)r3;
 	u32 len = key[0];
 
 	kpl_acts(r1);
-	if (len > 8)
-		return kpl_add_at_long_name(r1, agg, key, r4);
-	if (likely(len))
-		return kpl_add_keyed(r1, agg, key, 2, kpl_key_hash(&agg->shape, key, 2),
-				     KPL_STR_SIZE(16), r4);
-	return kpl_add_searched(r1, agg, key, r4);
+	if (unlikely(len - 1 > 7))
+		return kpl_add_at_words(r1, agg, key, r4);
+	return kpl_add_keyed(r1, agg, key, 2,
+			     kpl_hash_end(kpl_hash_string(agg->shape.seed, key[0], key[1])),
+			     agg->shape.key_size, r4);
+}
+
+/* The name is not where its hash says, or what is added to is no number. */
+static noinline __noclone u64 kpl_add_comm_searched(u64 hit, const struct kpl_agg *agg, u64 n,
+						    u64 len, u64 first, u64 second)
+{
+	const u64 key[] = { len, first, second };
+
+	static_assert(sizeof(key) == KPL_STR_SIZE(KPL_COMM));
+	return kpl_add_searched(hit, agg, key, n);
+}
+
+/* The name is compared where it lies.  `second`: of its words; 0: it has but one. */
+static __always_inline u64 kpl_add_comm(u64 hit, const struct kpl_agg *agg, u64 len, u64 first,
+					u64 second, u64 n)
+{
+	u64 step = kpl_hash_string(agg->shape.seed, len, first);
+	u64 hash = kpl_hash_end(second ? kpl_hash_step(step, second) : step);
+	const struct kpl_agg_view *view = this_cpu_read(agg->cpu->now);
+	u64 slot = view->index[hash & agg->index_mask];
+	struct kpl_agg_cell *cell = kpl_cell_at(view, slot);
+	u64 *key = (u64 *)(cell + 1);
+
+	if (unlikely(!kpl_slot_fits(slot, hash) || agg->update != KPL_UPDATE_ADD ||
+		     key[0] != len || key[1] != first || (second && key[2] != second)))
+		return kpl_add_comm_searched(hit, agg, n, len, first, second);
+	*(u64 *)((void *)key + KPL_STR_SIZE(KPL_COMM)) += n;
+	return 1;
+}
+
+static noinline __noclone u64 kpl_add_long_comm(u64 hit, const struct kpl_agg *agg, u64 n,
+						u64 first)
+{
+	u64 second = READ_ONCE(((const u64 *)current->comm)[1]) & KPL_COMM_END;
+	u64 bits = kpl_zero_bits(second);
+
+	second = kpl_before(second, bits);
+	return kpl_add_comm(hit, agg, 8 + kpl_bytes_before(bits), first, second, n);
+}
+
+u64 kpl_h_agg_add_comm(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
+{
+	const struct kpl_agg *agg = (const struct kpl_agg *)r2;
+	u64 name = READ_ONCE(*(const u64 *)current->comm), bits = kpl_zero_bits(name);
+
+	kpl_acts(r1);
+	if (!bits)
+		return kpl_add_long_comm(r1, agg, r3, name);
+	return kpl_add_comm(r1, agg, kpl_bytes_before(bits), kpl_before(name, bits), 0, r3);
 }
 
 s32 kpl_agg_helper(const struct kpl_agg *agg)
@@ -229,10 +273,10 @@ s32 kpl_agg_helper(const struct kpl_agg *agg)
 		return KPL_H_agg_add;
 	if (!agg->shape.key_size)
 		return KPL_H_ADD_NUMBER;
-	if (agg->shape.key_size == sizeof(u64))
+	if (agg->shape.key_string == 1 && agg->shape.key_size > sizeof(struct kpl_str))
+		return KPL_H_ADD_AT_STRING;
+	if (!agg->shape.key_string && agg->shape.key_size == sizeof(u64))
 		return KPL_H_ADD_AT_NUMBER;
-	if (agg->shape.key_size == KPL_STR_SIZE(16) && agg->shape.key_string == 1)
-		return KPL_H_ADD_AT_NAME;
 	return KPL_H_agg_add;
 }
 

@@ -53,18 +53,19 @@ u64 kpl_agg_lost(const struct kpl_agg *agg);	/* updates of CPUs without memory *
 s32 kpl_agg_helper(const struct kpl_agg *agg);	/* what calls of agg_add become */
 void kpl_agg_clear(struct kpl_agg *agg);	/* returns when the old bank is quiet */
 
-/* Ours alone: what a loaded program calls in the place of agg_add. */
+/* Ours alone: what a loaded program calls in the place of agg_add, but for the last. */
 enum {
 	KPL_H_ADD_NUMBER = KPL_H_END_,
 	KPL_H_ADD_HIST,
 	KPL_H_ADD_AT_NUMBER,
-	KPL_H_ADD_AT_NAME,
+	KPL_H_ADD_AT_STRING,
+	KPL_H_CLOCK,		/* in the place of now: the kernel's own function */
 	KPL_HELPERS		/* with all that helpers.def has */
 };
 
 u64 kpl_h_add_number(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5);
 u64 kpl_h_add_hist(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5);
 u64 kpl_h_add_at_number(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5);
-u64 kpl_h_add_at_name(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5);
+u64 kpl_h_add_at_string(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5);
 
 #endif

@@ -177,10 +177,14 @@ KPL_RETURN_HITS(all, KPL_LOOKS_AT_ALL)
 void kpl_hit_handlers(struct kpl_probe *pr)
 {
 	static const kretprobe_handler_t entered[] = {
-		kpl_entered_plain, kpl_entered_call, kpl_entered_all,
+		[KPL_LOOKS_NOWHERE] = kpl_entered_plain,
+		[KPL_LOOKS_AT_CALL] = kpl_entered_call,
+		[KPL_LOOKS_AT_ALL] = kpl_entered_all,
 	};
 	static const kretprobe_handler_t returned[] = {
-		kpl_returned_plain, kpl_returned_call, kpl_returned_all,
+		[KPL_LOOKS_NOWHERE] = kpl_returned_plain,
+		[KPL_LOOKS_AT_CALL] = kpl_returned_call,
+		[KPL_LOOKS_AT_ALL] = kpl_returned_all,
 	};
 
 	if (pr->handler[KPL_SIDE_FIRST].run)
@@ -394,10 +398,14 @@ static enum kpl_looks kpl_stub_looks(struct kpl_probe *const *prs, u32 nr, enum 
 kpl_enter_fn *kpl_enter_for(struct kpl_probe *const *prs, u32 nr, bool of_many)
 {
 	static kpl_enter_fn *const one[] = {
-		kpl_enter_plain_one, kpl_enter_call_one, kpl_enter_all_one,
+		[KPL_LOOKS_NOWHERE] = kpl_enter_plain_one,
+		[KPL_LOOKS_AT_CALL] = kpl_enter_call_one,
+		[KPL_LOOKS_AT_ALL] = kpl_enter_all_one,
 	};
 	static kpl_enter_fn *const many[] = {
-		kpl_enter_plain_many, kpl_enter_call_many, kpl_enter_all_many,
+		[KPL_LOOKS_NOWHERE] = kpl_enter_plain_many,
+		[KPL_LOOKS_AT_CALL] = kpl_enter_call_many,
+		[KPL_LOOKS_AT_ALL] = kpl_enter_all_many,
 	};
 	bool all = false, none = true, some = false;
 	enum kpl_looks looks;
@@ -418,10 +426,14 @@ kpl_enter_fn *kpl_enter_for(struct kpl_probe *const *prs, u32 nr, bool of_many)
 kpl_exit_fn *kpl_exit_for(struct kpl_probe *const *prs, u32 nr, bool of_many)
 {
 	static kpl_exit_fn *const one[] = {
-		kpl_exit_plain_one, kpl_exit_call_one, kpl_exit_all_one,
+		[KPL_LOOKS_NOWHERE] = kpl_exit_plain_one,
+		[KPL_LOOKS_AT_CALL] = kpl_exit_call_one,
+		[KPL_LOOKS_AT_ALL] = kpl_exit_all_one,
 	};
 	static kpl_exit_fn *const many[] = {
-		kpl_exit_plain_many, kpl_exit_call_many, kpl_exit_all_many,
+		[KPL_LOOKS_NOWHERE] = kpl_exit_plain_many,
+		[KPL_LOOKS_AT_CALL] = kpl_exit_call_many,
+		[KPL_LOOKS_AT_ALL] = kpl_exit_all_many,
 	};
 	enum kpl_looks looks = kpl_stub_looks(prs, nr, KPL_SIDE_SECOND);
 	bool adds = true;

@@ -99,15 +99,21 @@ static __always_inline struct kpl_ctx *kpl_ctx_here(void)
 	return container_of(this_cpu_ptr(&kpl_ctx.hit), struct kpl_ctx, hit);
 }
 
-/* What a handler that looks at all of the hit finds there, but for its registers. */
-static __always_inline void kpl_look(struct kpl_ctx *ctx, const struct kpl_origin *origin)
+/* What a handler that reads memory finds in the hit. */
+static __always_inline void kpl_look_at_status(struct kpl_ctx *ctx)
 {
 	ctx->state = 0;
+	ctx->hit.bad_addr = 0;
+	ctx->hit.status = 0;
+}
+
+/* What one that looks at all of the hit finds there, but for its registers. */
+static __always_inline void kpl_look(struct kpl_ctx *ctx, const struct kpl_origin *origin)
+{
+	kpl_look_at_status(ctx);
 	ctx->hit.scratch = (unsigned long)this_cpu_read(origin->cpu->scratch);
 	ctx->hit.func = origin->func;
 	ctx->hit.addr = origin->addr;
-	ctx->hit.bad_addr = 0;
-	ctx->hit.status = 0;
 }
 
 /* A helper changes what others see: its handler can't be run again as if it had not run. */

@@ -129,8 +129,9 @@ const kpl_helper_fn kpl_helpers[KPL_HELPERS] = {
 #include "uapi/helpers.def"
 	[KPL_H_ADD_NUMBER] = kpl_h_add_number,
 	[KPL_H_ADD_AT_NUMBER] = kpl_h_add_at_number,
-	[KPL_H_ADD_AT_NAME] = kpl_h_add_at_name,
+	[KPL_H_ADD_AT_STRING] = kpl_h_add_at_string,
 	[KPL_H_ADD_HIST] = kpl_h_add_hist,
+	[KPL_H_CLOCK] = (kpl_helper_fn)(void *)ktime_get_mono_fast_ns,
 };
 
 #undef HELPER

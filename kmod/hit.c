@@ -171,7 +171,9 @@ static __always_inline void kpl_handle_traced(const struct kpl_probe *pr, struct
 	if (way == KPL_WAY_AROUND) {
 		kpl_run_around(pr, &ctx->hit, regs);
 	} else {
-		if (way == KPL_WAY_LOOK)
+		if (way == KPL_WAY_STATUS)
+			kpl_look_at_status(ctx);
+		else if (way == KPL_WAY_LOOK)
 			kpl_look(ctx, &pr->origin);
 		kpl_run_traced(pr, ctx, KPL_SIDE_FIRST);
 	}
@@ -211,7 +213,7 @@ static noinline void kpl_handle_shared(const struct kpl_probe *pr, struct pt_reg
 			kpl_run_around(pr, &ctx->hit, regs);
 			continue;
 		}
-		if (pr->way == KPL_WAY_LOOK)
+		if (pr->way != KPL_WAY_BRIEF)
 			kpl_look(ctx, &pr->origin);
 		kpl_run_traced(pr, ctx, KPL_SIDE_FIRST);
 	}
@@ -264,6 +266,7 @@ static __always_inline const struct kpl_trace_slot *kpl_hit_found(struct ftrace_
 KPL_TRACE_HIT(adds, kpl_hit_sole, false, KPL_WAY_ADDS)
 KPL_TRACE_HIT(plain, kpl_hit_sole, false, KPL_WAY_BRIEF)
 KPL_TRACE_HIT(call, kpl_hit_sole, true, KPL_WAY_BRIEF)
+KPL_TRACE_HIT(status, kpl_hit_sole, true, KPL_WAY_STATUS)
 KPL_TRACE_HIT(all, kpl_hit_sole, true, KPL_WAY_LOOK)
 KPL_TRACE_HIT(around, kpl_hit_sole, true, KPL_WAY_AROUND)
 KPL_TRACE_HIT(many_adds, kpl_hit_found, false, KPL_WAY_ADDS)
@@ -292,6 +295,8 @@ static ftrace_func_t kpl_hit_trace_for(const struct kpl_probe *pr, bool of_many)
 		if (!regs)
 			return of_many ? kpl_hit_trace_many_plain : kpl_hit_trace_plain;
 		return of_many ? kpl_hit_trace_many : kpl_hit_trace_call;
+	case KPL_WAY_STATUS:
+		return of_many ? kpl_hit_trace_many : kpl_hit_trace_status;
 	case KPL_WAY_LOOK:
 		return of_many ? kpl_hit_trace_many : kpl_hit_trace_all;
 	case KPL_WAY_AROUND:

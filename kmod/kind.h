@@ -16,6 +16,7 @@
 enum kpl_way {
 	KPL_WAY_ADDS,		/* its handler is expanded */
 	KPL_WAY_BRIEF,		/* that does not look at all of the hit */
+	KPL_WAY_STATUS,		/* that reads memory, and looks at no more */
 	KPL_WAY_LOOK,
 	KPL_WAY_AROUND,		/* not a pre handler alone, or one with a `when`, or that reads the ip */
 };

@@ -185,12 +185,13 @@ static __always_inline u64 kpl_scan_room(u64 addr, bool user)
 /*
  * Copies a string up to its end or the limit.  It is read by aligned words,
  * which don't cross a page, so that one which ends on the last page before a
- * hole can be read.  `to` has room for the limit, rounded up to words.
+ * hole can be read.  `to` has room for the limit, rounded up to words; the
+ * first `len` bytes are there, none or whole words of an aligned string.
  */
-static __always_inline struct kpl_scan kpl_scan(char *to, u32 limit, u64 addr, bool user)
+static __always_inline struct kpl_scan kpl_scan(char *to, u32 len, u32 limit, u64 addr, bool user)
 {
 	u64 room = kpl_scan_room(addr, user), word, zeros;
-	u32 skip = addr % 8, len = 0, end = min_t(u64, limit, room);
+	u32 skip = addr % 8, end = min_t(u64, limit, room);
 	u8 byte;
 
 	if (!room)
@@ -233,7 +234,7 @@ fault:
 
 int kpl_scan_kernel(char *to, u32 limit, u64 addr)
 {
-	return kpl_scan(to, limit, addr, false).len;
+	return kpl_scan(to, 0, limit, addr, false).len;
 }
 
 static __always_inline u64 kpl_scanned(u64 hit, struct kpl_str *str, struct kpl_scan scan,
@@ -251,14 +252,48 @@ static __always_inline u64 kpl_scanned(u64 hit, struct kpl_str *str, struct kpl_
 	return kpl_str_end(str, scan.len);
 }
 
-u64 kpl_h_str(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
+static noinline __noclone u64 kpl_bad_str(u64 hit, struct kpl_str *str, u64 addr)
 {
-	struct kpl_str *str = (struct kpl_str *)r2;
+	return kpl_scanned(hit, str, (struct kpl_scan) { .len = -EFAULT }, KPL_STOP_READ, addr);
+}
+
+/* The first `len` bytes are there, as for kpl_scan(). */
+static noinline __noclone u64 kpl_any_str(u64 hit, struct kpl_str *str, u64 limit, u64 addr,
+					  u32 len)
+{
 	struct kpl_scan scan = { .len = -EFAULT };
 
-	if (!kpl_faults_spent(kpl_ctx_of(r1)))
-		scan = kpl_scan(str->bytes, r3, r4, false);
-	return kpl_scanned(r1, str, scan, KPL_STOP_READ, r4);
+	if (!kpl_faults_spent(kpl_ctx_of(hit)))
+		scan = kpl_scan(str->bytes, len, limit, addr, false);
+	return kpl_scanned(hit, str, scan, KPL_STOP_READ, addr);
+}
+
+/*
+ * Most strings begin at a multiple of 8 and end before the limit: these are
+ * read with as few registers as need not be saved.
+ */
+u64 kpl_h_str(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
+{
+	u64 at = 8, word, zeros, span = kpl_ctx_of(r1)->span, from = r4 - kpl_kernel_first;
+	u64 *to = (u64 *)r2 + 1;
+
+	if (unlikely(r4 % 8 || from > span || span - from < KPL_MAX_STR))
+		goto any;
+	for (; at <= r3; at += 8) {
+		kpl_load_kernel(word, u64, r4 + at - 8, fault);
+		zeros = kpl_zero_bits(word);
+		if (zeros) {
+			*to = kpl_before(word, zeros);
+			at = at - 8 + kpl_bytes_before(zeros);
+			*(u64 *)r2 = at;	/* the length, and reserved */
+			return at;
+		}
+		*to++ = word;
+	}
+any:
+	return kpl_any_str(r1, (struct kpl_str *)r2, r3, r4, at - 8);
+fault:
+	return kpl_bad_str(r1, (struct kpl_str *)r2, r4);
 }
 
 bool kpl_user_ready(struct kpl_ctx *ctx, u64 addr)
@@ -286,7 +321,7 @@ u64 kpl_h_ustr(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 
 	if (!kpl_user_begin(ctx, r4, 1))
 		return kpl_no_string(r1, str, reason, r4);
-	scan = kpl_scan(str->bytes, r3, r4, true);
+	scan = kpl_scan(str->bytes, 0, r3, r4, true);
 	kpl_user_end();
 	return kpl_scanned(r1, str, scan, KPL_STOP_USER_READ, r4);
 }

@@ -132,7 +132,12 @@ static int kpl_loading_targets(struct kpl_loading *l)
 	return 0;
 }
 
-/* Each call stays where it is: only what it calls is chosen by its map. */
+static bool kpl_is_call(const struct bpf_insn *insn, s32 helper)
+{
+	return insn->code == (BPF_JMP | BPF_CALL) && insn->imm == helper;
+}
+
+/* Each call stays where it is: only what it calls is chosen, by its map if it has one. */
 static void kpl_choose_helpers(struct kpl_session *s, struct kpl_loading *l)
 {
 	u32 pc, at;
@@ -140,7 +145,9 @@ static void kpl_choose_helpers(struct kpl_session *s, struct kpl_loading *l)
 	for (pc = 0; pc < l->arg->nr_insns; pc++) {
 		s32 map = kpl_agg_of_call(&l->v, pc, &at);
 
-		if (map >= 0)
+		if (kpl_is_call(&l->insns[pc], KPL_H_now))
+			l->code[at].imm = KPL_H_CLOCK;
+		else if (map >= 0 && kpl_is_call(&l->insns[pc], KPL_H_agg_add))
 			l->code[at].imm = kpl_agg_helper(&kpl_map_get(s, map)->agg);
 	}
 }
@@ -262,7 +269,8 @@ static struct kpl_prog *kpl_prog_make(struct kpl_session *s, struct kpl_loading 
 	prog->nr_targets = l->v.nr_targets;
 	memcpy(prog->targets, l->v.targets, sizeof(prog->targets));
 	prog->reads_ip = l->v.regs_read & KPL_TRACE_REG(ip);
-	prog->looks = l->v.looks;
+	prog->status_alone = l->v.looks == KPL_LOOKS_AT_STATUS;
+	prog->looks = prog->status_alone ? KPL_LOOKS_AT_ALL : l->v.looks;
 	prog->adds = kpl_adds_of(s, l);
 	prog->sites = kpl_sites_alloc(prog->kind, prog->nr_insns, prog->looks);
 	if (!prog->sites) {

@@ -38,7 +38,8 @@ struct kpl_prog {
 	u32 nr_targets;			/* where it may go to */
 	u64 targets[KPL_MAX_TARGETS];
 	u64 regs_read;			/* as in struct kpl_verify */
-	enum kpl_looks looks;
+	enum kpl_looks looks;		/* AT_ALL in the place of AT_STATUS */
+	bool status_alone;		/* it was AT_STATUS */
 	struct kpl_adds adds;
 	DECLARE_BITMAP(maps, KPL_MAX_MAPS);	/* that its code names, by id */
 	u64 charged;

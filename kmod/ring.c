@@ -77,14 +77,15 @@ u64 kpl_h_rec_begin(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 	}
 	WRITE_ONCE(h->reserved_head, head + need);
 	rec = ring->data + (head & (ring->size - 1));
-	rec->event = r2;
-	rec->seq = sent;
-	rec->time = ktime_get_mono_fast_ns();
 	ctx->ring = ring;
 	ring->rec = rec;
 	ring->fixed = r3;
 	ring->used = sizeof(*rec) + (u32)r3;
 	ring->room = need;
+	rec->event = r2;
+	rec->seq = sent;
+	/* Last: little is left to keep in a register meanwhile. */
+	rec->time = ktime_get_mono_fast_ns();
 	return (unsigned long)(rec + 1);
 }
 
@@ -93,17 +94,16 @@ u64 kpl_h_rec_str(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 	struct kpl_ring *ring = kpl_ctx_of(r1)->ring;
 	const struct kpl_str *str = (const struct kpl_str *)r4;
 	struct kpl_rec_str *slot = (void *)r2 + r3;
-	u32 len = min_t(u32, str->len, r5);
-	u64 *to = (void *)ring->rec + ring->used;
+	u32 len = min_t(u32, str->len, r5), size = ALIGN(len, 8), used = ring->used;
 
-	if (unlikely(r3 + sizeof(*slot) > ring->fixed || ring->used + ALIGN(len, 8) > ring->room)) {
+	if (unlikely(r3 + sizeof(*slot) > ring->fixed || used + size > ring->room)) {
 		kpl_fail(r1, KPL_STOP_TOO_LONG, 0);
 		return 0;
 	}
-	kpl_words_copy(to, (const u64 *)str->bytes, DIV_ROUND_UP(len, 8));
-	slot->off = ring->used;
+	slot->off = used;
 	slot->len = len;
-	ring->used += ALIGN(len, 8);
+	ring->used = used + size;
+	kpl_words_copy((void *)ring->rec + used, (const u64 *)str->bytes, size / 8);
 	return 0;
 }
 
@@ -112,10 +112,11 @@ u64 kpl_h_rec_end(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 	struct kpl_ctx *ctx = kpl_ctx_of(r1);
 	struct kpl_ring *ring = ctx->ring;
 	struct kpl_ring_head *h = ring->head;
-	u64 head = h->head + ring->used;
+	u32 used = ring->used;
+	u64 head = h->head + used;
 
 	kpl_acts(r1);
-	ring->rec->len = ring->used;
+	ring->rec->len = used;
 	WRITE_ONCE(h->sent, h->sent + 1);
 	WRITE_ONCE(h->reserved_head, head);
 	/* The record is complete. */

@@ -39,20 +39,34 @@ static __always_inline u64 kpl_hash_step(u64 hash, u64 word)
 	return kpl_mix(hash ^ word, 0x9e3779b97f4a7c15ull);
 }
 
+/* A string's length and first word at once; neither factor can be made 0. */
+static __always_inline u64 kpl_hash_string(u64 seed, u64 len, u64 word)
+{
+	return kpl_mix((seed >> 32 | seed << 32) ^ len, seed ^ word);
+}
+
 /* Never 0 in the upper half. */
 static __always_inline u64 kpl_hash_end(u64 hash)
 {
 	return hash >> 32 ? hash : hash | 1ull << 32;
 }
 
-static __always_inline u64 kpl_key_hash(const struct kpl_shape *shape, const u64 *key, u32 words)
+static __always_inline u64 kpl_hash_words(u64 hash, const u64 *words, u32 n)
 {
-	u64 hash = shape->seed;
 	u32 i;
 
-	for (i = 0; i < words; i++)
-		hash = kpl_hash_step(hash, key[i]);
+	for (i = 0; i < n; i++)
+		hash = kpl_hash_step(hash, words[i]);
 	return kpl_hash_end(hash);
+}
+
+static __always_inline u64 kpl_key_hash(const struct kpl_shape *shape, const u64 *key, u32 words)
+{
+	if (shape->key_string != 1)
+		return kpl_hash_words(shape->seed, key, words);
+	if (words == 1)
+		return kpl_hash_end(kpl_hash_string(shape->seed, key[0], 0));
+	return kpl_hash_words(kpl_hash_string(shape->seed, key[0], key[1]), key + 2, words - 2);
 }
 
 /* The word with the length is among them: of equal keys, both have that many. */

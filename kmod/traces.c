@@ -100,7 +100,12 @@ static enum kpl_way kpl_way_of(const struct kpl_probe *pr)
 			return KPL_WAY_AROUND;
 	if (handler->adds.value)
 		return KPL_WAY_ADDS;
-	return handler->looks == KPL_LOOKS_AT_ALL ? KPL_WAY_LOOK : KPL_WAY_BRIEF;
+	if (handler->looks != KPL_LOOKS_AT_ALL)
+		return KPL_WAY_BRIEF;
+	/* A fault handler, which looks at what is there, may run behind it. */
+	if (handler->prog->status_alone && !pr->handler[KPL_HANDLER_FAULT].run)
+		return KPL_WAY_STATUS;
+	return KPL_WAY_LOOK;
 }
 
 void kpl_trace_add(struct kpl_trace *t, struct kpl_probe *pr)

@@ -12,6 +12,7 @@
 #endif
 
 #define KPL_ONES	0x0101010101010101ull
+#define KPL_COMM_END	(~0ull >> 8)	/* of a name's second word: it ends even while it is set */
 
 /*
  * By words, at a few instructions each.  Volatile stores: the compiler must not
@@ -42,7 +43,7 @@ static __always_inline u64 kpl_zero_bits(u64 word)
 /* How many bytes stand before the first zero byte. */
 static __always_inline u32 kpl_bytes_before(u64 zero_bits)
 {
-	return __builtin_ctzll(zero_bits) / 8;
+	return (u32)__builtin_ctzll(zero_bits) / 8;
 }
 
 /* Those bytes of a word, the others 0. */

@@ -135,7 +135,7 @@ u32 kpl_ending(u32 kind, u32 nr_insns, u64 r0);
 /* What a helper takes; helpers.def explains each. */
 enum kpl_arg {
 	KPL_A_UNUSED = 0,
-	KPL_A_NUM, KPL_A_CONST, KPL_A_HIT, KPL_A_AGG, KPL_A_HASH, KPL_A_KEY, KPL_A_VAL, KPL_A_OUT,
+	KPL_A_NUM, KPL_A_CONST, KPL_A_HIT, KPL_A_AGG, KPL_A_NAMES, KPL_A_HASH, KPL_A_KEY, KPL_A_VAL, KPL_A_OUT,
 	KPL_A_RMEM, KPL_A_WMEM, KPL_A_STR, KPL_A_WSTR, KPL_A_LIST, KPL_A_REC,
 	KPL_A_END_
 };
@@ -148,6 +148,7 @@ enum kpl_result {
 enum kpl_looks {
 	KPL_LOOKS_NOWHERE,
 	KPL_LOOKS_AT_CALL,	/* registers and instance data */
+	KPL_LOOKS_AT_STATUS,	/* and whether a read failed */
 	KPL_LOOKS_AT_ALL,
 };
 

@@ -35,6 +35,7 @@ const u8 kpl_insn_forms[256] = {
 #define CONST(x)	KPL_A_CONST
 #define HIT(x)		KPL_A_HIT
 #define AGG(x)		KPL_A_AGG
+#define NAMES(x)	KPL_A_NAMES
 #define HASH(x)		KPL_A_HASH
 #define KEY(x)		KPL_A_KEY
 #define VAL(x)		KPL_A_VAL

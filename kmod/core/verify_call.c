@@ -24,7 +24,7 @@ static const u8 arg_flags[KPL_A_END_] = {
 /* One call while it is checked. */
 struct call {
 	const struct kpl_helper_desc *desc;
-	const struct kpl_map_desc *map;	/* the AGG or HASH argument */
+	const struct kpl_map_desc *map;	/* the AGG, NAMES or HASH argument */
 	u32 units;			/* 8 bytes each, of the memory arguments */
 	s32 stack_off[5];		/* stack that the helper writes, per argument */
 	u32 stack_size[5];		/* 0: none */
@@ -92,14 +92,18 @@ static int check_memory(struct kpl_verify *v, struct call *call, u32 nr)
 	return 0;
 }
 
-static int check_map(struct kpl_verify *v, struct call *call, const struct kpl_reg *reg, int hash)
+static int check_map(struct kpl_verify *v, struct call *call, const struct kpl_reg *reg, u32 kind)
 {
+	int hash = kind == KPL_A_HASH;
+
 	if (reg->type != KPL_T_MAP)
 		return kpl_refuse(v, KPL_REJECT_ARGUMENT);
 	call->map = &v->maps[reg->val];
 	if (!hash)
 		v->ws->node[v->ws->pc].agg = 1 + reg->val;
 	if ((call->map->kind == KPL_MAP_HASH) != hash)
+		return kpl_refuse(v, KPL_REJECT_MAP);
+	if (kind == KPL_A_NAMES && call->map->key_size != KPL_STR_SIZE(KPL_COMM))
 		return kpl_refuse(v, KPL_REJECT_MAP);
 	return 0;
 }
@@ -127,8 +131,9 @@ static int check_arg(struct kpl_verify *v, struct call *call, u32 nr)
 	case KPL_A_HIT:
 		return check_type(v, reg, KPL_T_HIT);
 	case KPL_A_AGG:
+	case KPL_A_NAMES:
 	case KPL_A_HASH:
-		return check_map(v, call, reg, kind == KPL_A_HASH);
+		return check_map(v, call, reg, kind);
 	case KPL_A_REC:
 		err = check_type(v, reg, KPL_T_REC);
 		if (!err && reg->val)

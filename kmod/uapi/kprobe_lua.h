@@ -146,6 +146,7 @@ struct kpl_str {
 };
 #define KPL_STR_SIZE(limit)	(8u + (((__u32)(limit) + 7u) & ~7u))
 #define KPL_MAX_STR		4095
+#define KPL_COMM		16	/* limit of what comm writes: a command's name */
 #define KPL_PATH_STEPS		64	/* directories and mounts of a path */
 
 /*

@@ -102,7 +102,20 @@ void Lowering::lower_read(ValueId value) {
     kpl_helper helper = v.imm == 1 ? KPL_H_read8 : v.imm == 2 ? KPL_H_read16 : v.imm == 4 ? KPL_H_read32 : KPL_H_read64;
     uint32_t site = call(helper, {HitArg{}, ValueArg{v.args[0]}});
     take_result(value);
-    if (v.op == Opcode::Read) trap(site);
+    if (v.op != Opcode::Read) return;
+    // A pointer is hardly ever 0, which is what a failure gives.
+    const bool told = helper == KPL_H_read64 && uses_[value].count;
+    if (!told) return trap(site);
+    const mir::BlockId failed = new_block(), after = new_block();
+    mir::Inst test{.kind = Kind::Branch};
+    test.a = reg_of(value);
+    test.yes = failed;
+    test.no = after;
+    emit(test);
+    enter(failed);
+    trap(site);
+    emit({.kind = Kind::Jump, .yes = after});
+    enter(after);
 }
 
 void Lowering::lower_store(ValueId value) {
@@ -124,8 +137,13 @@ void Lowering::store_reg(int32_t offset, ValueId number) {
     emit({.kind = Kind::Store, .a = object(Object::Regs), .b = from, .off = offset});
 }
 
+bool Lowering::is_unused(const ir::StrRef& str) const {
+    return str.where == ir::StrRef::Where::Slot && memory_.unused[str.index];
+}
+
 void Lowering::lower_call(ValueId value) {
     const ir::Inst& v = inst(value);
+    if (v.helper == KPL_H_comm && is_unused(std::get<ir::StrOperand>(v.operands[0]).str)) return;
     bool memory = false;
     std::vector<Arg> args;
     for (size_t i = 0; i < v.operands.size(); i++) {

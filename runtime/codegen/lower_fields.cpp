@@ -82,7 +82,8 @@ void Lowering::copy_strings(const std::vector<FieldStore>& fields, const Memory&
 // A key or a value in its memory; the argument that points to it.
 Lowering::Arg Lowering::build(const std::vector<FieldStore>& fields, uint32_t size, const Memory& memory) {
     switch (memory.where) {
-        case Memory::Where::Nowhere: return ConstArg{0};
+        case Memory::Where::Nowhere:
+        case Memory::Where::Comm: return ConstArg{0};
         case Memory::Where::Stack:
             store_numbers(fields, size, {mir::frame, memory.offset}, memory.in_place, false);
             return StackArg{memory.offset};
@@ -102,7 +103,13 @@ void Lowering::lower_map(ValueId value) {
     if (v.op == Opcode::MapSet) other = build(v.value_fields, v.value_size, memory_.value[value]);
     Arg key = build(v.fields, v.size, memory_.key[value]);
     switch (v.op) {
-        case Opcode::AggAdd: call(KPL_H_agg_add, {HitArg{}, MapArg{v.imm}, key, ValueArg{v.args[0]}}); break;
+        case Opcode::AggAdd:
+            if (memory_.key[value].where == Memory::Where::Comm) {
+                call(KPL_H_agg_add_comm, {HitArg{}, MapArg{v.imm}, ValueArg{v.args[0]}});
+                break;
+            }
+            call(KPL_H_agg_add, {HitArg{}, MapArg{v.imm}, key, ValueArg{v.args[0]}});
+            break;
         case Opcode::MapAdd: call(KPL_H_map_add, {HitArg{}, MapArg{v.imm}, key, ValueArg{v.args[0]}}); break;
         case Opcode::MapGet: call(KPL_H_map_get, {HitArg{}, MapArg{v.imm}, key, slot_arg(v.slot, 0)}); break;
         case Opcode::MapSet: call(KPL_H_map_set, {HitArg{}, MapArg{v.imm}, key, other}); break;

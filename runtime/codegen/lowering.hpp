@@ -127,6 +127,7 @@ class Lowering {
     Reg result();
     void take_result(ValueId value);
     void trap(uint32_t site);
+    bool is_unused(const ir::StrRef& str) const;
     void lower_call(ValueId value);
     void lower_read(ValueId value);
     void store_reg(int32_t offset, ValueId number);

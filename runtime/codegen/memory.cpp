@@ -39,13 +39,14 @@ class Assignment {
           offset_in_area_(function.slots.size()) {
         result_.key.resize(function.insts.size());
         result_.value.resize(function.insts.size());
+        result_.unused.resize(function.slots.size());
     }
 
     MemoryLayout run() {
-        for (const ir::Block& block : function_.blocks)
-            for (ValueId id : block.insts) scan(function_.insts[id]);
-        for (const ir::Block& block : function_.blocks)
-            for (ValueId id : block.insts) place_fields(id);
+        for (block_ = 0; block_ < function_.blocks.size(); block_++)
+            for (ValueId id : function_.blocks[block_].insts) scan(function_.insts[id]);
+        for (block_ = 0; block_ < function_.blocks.size(); block_++)
+            for (ValueId id : function_.blocks[block_].insts) place_fields(id);
         place_slots();
         lay_out();
         return std::move(result_);
@@ -55,8 +56,9 @@ class Assignment {
     struct SlotUse {
         uint32_t uses = 0;
         bool written = false;
-        uint32_t limit = 0;   // of the string that one helper, and nothing else, writes there
-        bool filled = false;  // to its limit
+        uint32_t limit = 0;     // of the string that one helper, and nothing else, writes there
+        bool filled = false;    // to its limit
+        ir::BlockId block = 0;  // of the last of its writers
     };
 
     // A field that waits for the offsets of areas.
@@ -71,6 +73,7 @@ class Assignment {
         use.uses++;
         use.limit = use.written ? 0 : limit;
         use.filled = filled;
+        use.block = block_;
         use.written = true;
     }
 
@@ -104,6 +107,16 @@ class Assignment {
         return use.limit && use.limit == field.limit && str->offset == 0 && (use.filled || rest);
     }
 
+    // Is the key of an aggregation what comm() wrote, all of it, for this key alone? In the same block: what stands in
+    // a loop would ask for the name at each turn.
+    bool is_comm(const Inst& inst) const {
+        if (inst.op != Opcode::AggAdd || inst.fields.size() != 1 || inst.size != KPL_STR_SIZE(KPL_COMM)) return false;
+        const FieldStore& field = inst.fields[0];
+        if (!fills_field(field, false) || field.limit < KPL_COMM - 1) return false;
+        const SlotUse& use = slots_[slot_string(field)->index];
+        return use.uses == 2 && use.block == block_;
+    }
+
     int new_area(uint32_t size) {
         areas_.push_back({size, 0});
         return static_cast<int>(areas_.size()) - 1;
@@ -125,6 +138,11 @@ class Assignment {
             case Opcode::MapGet:
             case Opcode::MapDelete:
             case Opcode::MapAdd:
+                if (is_comm(inst)) {
+                    result_.key[id].where = Memory::Where::Comm;
+                    result_.unused[slot_string(inst.fields[0])->index] = true;
+                    break;
+                }
                 place(inst.fields, inst.size, result_.key[id], shared_key_, stack_key_, inst.string_ends);
                 break;
             default: break;
@@ -167,7 +185,7 @@ class Assignment {
 
     void place_slots() {
         for (SlotId slot = 0; slot < slots_.size(); slot++) {
-            if (slots_[slot].uses == 0) continue;
+            if (slots_[slot].uses == 0 || result_.unused[slot]) continue;
             if (area_of_slot_[slot] == none) area_of_slot_[slot] = new_area(function_.slots[slot].size);
             areas_[area_of_slot_[slot]].uses += slots_[slot].uses;
         }
@@ -197,6 +215,7 @@ class Assignment {
     }
 
     const ir::Function& function_;
+    ir::BlockId block_ = 0;  // the one that is looked at
     std::vector<SlotUse> slots_;
     std::vector<int> area_of_slot_;
     std::vector<uint32_t> offset_in_area_;

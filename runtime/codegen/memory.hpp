@@ -15,6 +15,7 @@ struct Memory {
         Nowhere,  // no bytes at all
         Stack,    // offset is negative, from r10
         Scratch,
+        Comm,  // the whole key is what comm() gives, and nothing else needs it: the helper looks there itself
     } where = Where::Nowhere;
     int32_t offset = 0;
     int in_place = -1;  // index of the field whose string is written there by its own helper
@@ -22,6 +23,7 @@ struct Memory {
 
 struct MemoryLayout {
     std::vector<uint32_t> slot;  // by SlotId: offset in scratch
+    std::vector<bool> unused;    // by SlotId: nothing looks there
     std::vector<Memory> key;     // by ValueId of the instruction
     std::vector<Memory> value;
     uint32_t scratch_size = 0;

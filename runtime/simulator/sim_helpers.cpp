@@ -62,7 +62,7 @@ HELPER_FN(cgroup, , , , , ) { return sim().task.cgroup; }
 
 HELPER_FN(comm, dst, limit, , , ) {
     const std::string& comm = sim().task.comm;
-    std::span bytes(reinterpret_cast<const uint8_t*>(comm.data()), std::min<size_t>(comm.size(), 15));
+    std::span bytes(reinterpret_cast<const uint8_t*>(comm.data()), std::min<size_t>(comm.size(), KPL_COMM - 1));
     return store_string(dst, limit, bytes.first(std::min<size_t>(bytes.size(), limit)), Rest::zeros);
 }
 
@@ -336,26 +336,39 @@ ByteVector SimHelpers::key_of(const SimMap& map, uint64_t key) {
 }
 
 // The value at a key, zeros if it is new; nullptr if the map is full.
-ByteVector* SimHelpers::cell(SimMap& map, uint64_t key) {
-    ByteVector bytes = key_of(map, key);
-    auto found = map.cells.find(bytes);
+ByteVector* SimHelpers::cell(SimMap& map, ByteVector key) {
+    auto found = map.cells.find(key);
     if (found != map.cells.end()) return &found->second;
     if (map.cells.size() >= map.max_entries) {
         map.lost++;
         return nullptr;
     }
-    return &map.cells.emplace(std::move(bytes), ByteVector(map.value_size)).first->second;
+    return &map.cells.emplace(std::move(key), ByteVector(map.value_size)).first->second;
 }
 
-HELPER_FN(agg_add, hit, map_value, key, n, ) {
-    SimMap& map = sim().map(map_value);
-    ByteVector* value = cell(map, key);
+uint64_t SimHelpers::add(SimMap& map, ByteVector key, uint64_t n) {
+    ByteVector* value = cell(map, std::move(key));
     if (!value) return 0;
     std::vector<uint64_t> words(value->size() / 8);
     std::memcpy(words.data(), value->data(), value->size());
     agg_update(map, words, static_cast<int64_t>(n));
     std::memcpy(value->data(), words.data(), value->size());
     return 1;
+}
+
+HELPER_FN(agg_add, hit, map_value, key, n, ) {
+    SimMap& map = sim().map(map_value);
+    return add(map, key_of(map, key), n);
+}
+
+HELPER_FN(agg_add_comm, hit, map_value, n, , ) {
+    SimMap& map = sim().map(map_value);
+    const std::string& comm = sim().task.comm;
+    const uint64_t length = std::min<uint64_t>(comm.size(), KPL_COMM - 1);
+    ByteVector key(map.key_size);
+    std::memcpy(key.data(), &length, sizeof length);
+    std::memcpy(key.data() + sizeof length, comm.data(), length);
+    return add(map, std::move(key), n);
 }
 
 HELPER_FN(map_get, hit, map_value, key, dst, ) {
@@ -371,7 +384,7 @@ HELPER_FN(map_get, hit, map_value, key, dst, ) {
 HELPER_FN(map_set, hit, map_value, key, src, ) {
     SimMap& map = sim().map(map_value);
     const uint8_t* bytes = sim().memory(src, map.value_size, false);
-    ByteVector* value = cell(map, key);
+    ByteVector* value = cell(map, key_of(map, key));
     if (!value) return 0;
     value->assign(bytes, bytes + map.value_size);
     return 1;
@@ -383,7 +396,8 @@ HELPER_FN(map_delete, hit, map_value, key, , ) {
 }
 
 HELPER_FN(map_add, hit, map_value, key, n, ) {
-    ByteVector* value = cell(sim().map(map_value), key);
+    SimMap& map = sim().map(map_value);
+    ByteVector* value = cell(map, key_of(map, key));
     if (!value) return 0;
     uint64_t sum = 0;
     std::memcpy(&sum, value->data(), std::min(sizeof sum, value->size()));

@@ -41,7 +41,8 @@ struct SimHelpers {
     static std::span<const uint8_t> load_string(uint64_t src, uint64_t limit);
     static uint64_t copy_stack(uint64_t dst, uint64_t size, const std::vector<uint64_t>& stack);
     static ByteVector key_of(const SimMap& map, uint64_t key);
-    static ByteVector* cell(SimMap& map, uint64_t key);
+    static ByteVector* cell(SimMap& map, ByteVector key);
+    static uint64_t add(SimMap& map, ByteVector key, uint64_t n);
 };
 
 }  // namespace kpl

@@ -12,6 +12,7 @@ namespace {
 // The setting of all rows.
 constexpr int64_t scratch = 8192, data = 64, fixed = 64, limit = 16, block = 64, farthest = 1 << 20;
 constexpr int64_t key_size[] = {8, 16}, value_size = 24;  // map 0: an aggregation, map 1: a hash
+constexpr int64_t name_size = KPL_STR_SIZE(KPL_COMM);     // map 2: an aggregation by name
 
 constexpr int64_t numbers[] = {
     INT_MIN,  INT_MIN + 7,  INT_MIN + 8, -farthest,   -8,          -1,     0,     1,     7,
@@ -69,6 +70,7 @@ class Calls {
         switch (desc_.arg[nr]) {
             case KPL_A_HIT: return "$ = r6\n";
             case KPL_A_AGG: return "$ = map 0\n";
+            case KPL_A_NAMES: return "$ = map 2\n";
             case KPL_A_HASH: return "$ = map 1\n";
             case KPL_A_REC: return "$ = r8\n";
             case KPL_A_NUM: return "$ = 1\n";
@@ -142,7 +144,8 @@ class Calls {
         all.push_back({"-8 in 32 bits", "@ = -8\n", unknown});
         all.push_back({"computed", "$ = 8\n$ += 0\n", unknown});
         if (kind != KPL_A_HIT) all.push_back({"the hit", "$ = r6\n", wrong});
-        if (kind != KPL_A_AGG && kind != KPL_A_HASH) all.push_back({"a map", "$ = map 0\n", wrong});
+        if (kind != KPL_A_AGG && kind != KPL_A_NAMES && kind != KPL_A_HASH)
+            all.push_back({"a map", "$ = map 0\n", wrong});
         all.push_back({"registers", "$ = *(u64 *)(r6 + 0)\n", wrong});
         switch (kind) {
             case KPL_A_NUM:
@@ -152,9 +155,11 @@ class Calls {
                 all.push_back({"scratch", "$ = r7\n", wrong});
                 return all;
             case KPL_A_AGG:
+            case KPL_A_NAMES:
             case KPL_A_HASH:
-                all.push_back({"the other map", kind == KPL_A_AGG ? "$ = map 1\n" : "$ = map 0\n", KPL_REJECT_MAP});
-                for (int64_t id : {int64_t{2}, int64_t{-1}, int64_t{INT_MIN}, int64_t{INT_MAX}})
+                if (kind == KPL_A_NAMES) all.push_back({"keys of another size", "$ = map 0\n", KPL_REJECT_MAP});
+                all.push_back({"the other map", kind == KPL_A_HASH ? "$ = map 0\n" : "$ = map 1\n", KPL_REJECT_MAP});
+                for (int64_t id : {int64_t{3}, int64_t{-1}, int64_t{INT_MIN}, int64_t{INT_MAX}})
                     all.push_back({fmt::format("map {}", id),
                                    fmt::format(".insn 0x18 $# 1 0 {}\n.insn 0 0 0 0 0\n", id), KPL_REJECT_MAP, 2});
                 return all;
@@ -210,17 +215,18 @@ class Calls {
         row.budget = KPL_MAX_BUDGET;
         row.reject = edge.reject;
         row.reject_pc = edge.reject ? static_cast<uint32_t>(call - edge.before_call) : 0;
-        row.maps.push_back(map(KPL_MAP_COUNT));
-        row.maps.push_back(map(KPL_MAP_HASH));
+        row.maps.push_back(map(KPL_MAP_COUNT, key_size[0], 0));
+        row.maps.push_back(map(KPL_MAP_HASH, key_size[1], value_size));
+        row.maps.push_back(map(KPL_MAP_COUNT, name_size, 0));
         rows_.push_back(std::move(row));
         return {};
     }
 
-    static SimMap map(uint32_t kind) {
+    static SimMap map(uint32_t kind, int64_t key_bytes, int64_t value_bytes) {
         kpl_map_create request{};
         request.kind = kind;
-        request.key_size = static_cast<uint32_t>(key_size[kind == KPL_MAP_HASH]);
-        request.value_size = kind == KPL_MAP_HASH ? value_size : 0;
+        request.key_size = static_cast<uint32_t>(key_bytes);
+        request.value_size = static_cast<uint32_t>(value_bytes);
         return SimMap::create(request);
     }
 

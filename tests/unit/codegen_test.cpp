@@ -51,10 +51,46 @@ TEST_CASE("count at entry: the hit stays in r1") {
                   {make_map(KPL_MAP_COUNT, 0)});
 }
 
-TEST_CASE("count by comm: comm() writes the key") {
+TEST_CASE("count by comm: the helper asks for the name") {
     IrBuilder b;
     StrRef comm = b.comm();
     b.agg_add(0, 24, {{0, comm, 15}}, b.constant(1));
+    b.ret();
+    check_listing(b.function, R"(
+        r2 = map 0
+        r3 = 1
+        call agg_add_comm
+        r0 = 0
+        exit
+    )",
+                  {make_map(KPL_MAP_COUNT, 24)});
+}
+
+TEST_CASE("count by the beginning of comm: comm() writes the key") {
+    IrBuilder b;
+    StrRef comm = b.comm(12);
+    b.agg_add(0, 24, {{0, comm, 12}}, b.constant(1));
+    b.ret();
+    check_listing(b.function, R"(
+        r6 = r1
+        r1 = *(u64 *)(r6 + 16)
+        r2 = 12
+        call comm
+        r2 = map 0
+        r3 = *(u64 *)(r6 + 16)
+        r4 = 1
+        r1 = r6
+        call agg_add
+        r0 = 0
+        exit
+    )",
+                  {make_map(KPL_MAP_COUNT, 24)});
+}
+
+TEST_CASE("two counts by one comm: comm() writes the key of both") {
+    IrBuilder b;
+    StrRef comm = b.comm();
+    for (uint32_t map : {0u, 1u}) b.agg_add(map, 24, {{0, comm, 15}}, b.constant(1));
     b.ret();
     check_listing(b.function, R"(
         r6 = r1
@@ -66,10 +102,15 @@ TEST_CASE("count by comm: comm() writes the key") {
         r4 = 1
         r1 = r6
         call agg_add
+        r2 = map 1
+        r3 = *(u64 *)(r6 + 16)
+        r4 = 1
+        r1 = r6
+        call agg_add
         r0 = 0
         exit
     )",
-                  {make_map(KPL_MAP_COUNT, 24)});
+                  {make_map(KPL_MAP_COUNT, 24), make_map(KPL_MAP_COUNT, 24)});
 }
 
 TEST_CASE("count by comm and function: comm() writes into the key") {
@@ -306,10 +347,12 @@ TEST_CASE("a field chain: each read is tested, stops stand at the end") {
         r2 += 24
         r1 = r6
         call read64
+        if r0 != 0 goto read
         r1 = *(u32 *)(r6 + 64)
         if r1 != 0 goto first
-        r0 += 8
+      read:
         r2 = r0
+        r2 += 8
         r1 = r6
         call read32
         r4 = r0
@@ -327,7 +370,7 @@ TEST_CASE("a field chain: each read is tested, stops stand at the end") {
         exit
       second:
         r0 = r1
-        r0 |= 2816
+        r0 |= 3072
         exit
     )",
                   {make_map(KPL_MAP_SUM, 0)});
@@ -369,10 +412,12 @@ TEST_CASE("a loop: one jump back, values keep their registers") {
         r2 += 1016
         r1 = r6
         call read64
-        r7 = r0
+        if r0 != 0 goto next
         r1 = *(u32 *)(r6 + 64)
         if r1 != 0 goto bad_parent
+      next:
         r8 += 1
+        r7 = r0
         goto loop
       out:
         r4 = r8

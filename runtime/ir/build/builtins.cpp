@@ -16,7 +16,6 @@ using namespace ir;
 
 namespace {
 
-constexpr uint32_t comm_limit = 16;  // TASK_COMM_LEN
 constexpr int64_t default_frames = 32;
 constexpr int64_t max_words = 127;  // of a stack: it fits a key, KPL_MAX_KEY
 constexpr uint8_t any = 255;
@@ -188,7 +187,7 @@ std::optional<uint32_t> Builder::need_limit(const Values& args, size_t index, co
 }
 
 Values Builder::b_comm(const BuiltinRow&, Values&) {
-    Value v = new_string(comm_limit);
+    Value v = new_string(KPL_COMM);
     w_.call(KPL_H_comm, {StrOperand{v.str}, ConstOperand{v.str.limit}}, false);
     return {v};
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -199,8 +200,75 @@ static void keyed_by_strings(unsigned numbers)
 	close(fd);
 }
 
+/* Of one text, told apart by the upper half of the length's word alone: they don't share a place. */
+static void keyed_by_headers(unsigned words)
+{
+	int fd = session(), prog;
+	struct kpl_map_create map = { .kind = KPL_MAP_COUNT, .key_size = 8 * words, .key_string = 1, .max_entries = 100 };
+	unsigned id = map_create(fd, &map), n;
+	struct kpl_agg_bank *bank = bank_of(agg_area(fd, &map), &map, 0, 0);
+	struct kpl_hit hit = {};
+	struct kpl_prog_run r = { .hit = (uintptr_t)&hit };
+
+	stay_on(0);
+	prog = load(fd, KPL_PROG_PRE, PROG(LD(6, 1, HIT(addr)), STI(10, -40, 1), STI(10, -32, 1), STI(10, -24, 1), STI(10, -16, 1),
+					   STI(10, -8, 1), ST(10, -8 * (int)words, 6), MAP(2, id), MOV(3, 10),
+					   ADDI(3, -8 * words), MOVI(4, 1), CALL(agg_add), EXIT));
+	r.id = prog;
+	for (n = 0; n < 100; n++) {
+		hit.addr = (uint64_t)n << 32 | 8;
+		EQ(ioctl(fd, KPL_IOC_PROG_RUN, &r), 0);
+		EQ(r.result, 1);
+	}
+	EQ(bank->used, 100);
+	EQ(bank->lost, 0);
+	close(fd);
+}
+
+/* By the name of who runs it, in a map that has strings as keys, or just as many bytes. */
+static void keyed_by_names(unsigned key_string)
+{
+	static const char *const names[] = { "", "a", "1234567", "12345678", "123456789", "123456789012345" };
+	int fd = session();
+	struct kpl_map_create map = { .kind = KPL_MAP_SUM, .key_size = KPL_STR_SIZE(KPL_COMM), .key_string = key_string };
+	unsigned id = map_create(fd, &map), n, times;
+	struct kpl_agg_bank *bank = bank_of(agg_area(fd, &map), &map, 0, 0);
+	struct kpl_prog_run r = {
+		.id = load(fd, KPL_PROG_PRE, PROG(MAP(2, id), MOVI(3, 7), CALL(agg_add_comm), EXIT)),
+	};
+	char before[16];
+
+	stay_on(0);
+	prctl(PR_GET_NAME, before);
+	for (n = 0; n < sizeof(names) / sizeof(*names); n++) {
+		uint64_t want[3] = { strlen(names[n]) }, *key;
+
+		strcpy((char *)&want[1], names[n]);
+		prctl(PR_SET_NAME, names[n]);
+		for (times = 0; times < 3; times++) {
+			EQ(ioctl(fd, KPL_IOC_PROG_RUN, &r), 0);
+			EQ(r.result, 1);
+		}
+		EQ(bank->used, n + 1);
+		key = (uint64_t *)(cell_of(bank, &map, n) + 1);
+		OK(!memcmp(key, want, sizeof(want)));
+		EQ(key[3], 21);
+	}
+	prctl(PR_SET_NAME, before);
+	close(fd);
+}
+
+static void keyed_by_a_name(void)
+{
+	keyed_by_names(0);
+	keyed_by_names(1);
+}
+
 static void keyed_by_a_string(void)
 {
+	keyed_by_headers(1);
+	keyed_by_headers(2);
+	keyed_by_headers(5);
 	keyed_by_strings(0);
 	keyed_by_strings(1);
 }
@@ -500,6 +568,7 @@ const struct test data_tests[] = {
 	{ "all kinds", all_kinds },
 	{ "keyed", keyed },
 	{ "keyed by a string", keyed_by_a_string },
+	{ "keyed by a name", keyed_by_a_name },
 	{ "shared map from user space", shared_from_user },
 	{ "shared map from handlers", shared_from_handlers },
 	{ "events", events },

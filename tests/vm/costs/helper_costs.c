@@ -16,6 +16,7 @@
 #include <asm/ptrace.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -214,6 +215,7 @@ int main(int argc, char **argv)
 {
 	if (argc != 3)
 		return 2;
+	prctl(PR_SET_NAME, "two words of it");	/* costs more than one */
 	chain_frames();
 	measure_simple();
 	measure_memory(strtoull(argv[1], NULL, 16), strtoull(argv[2], NULL, 16));

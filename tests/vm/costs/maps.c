@@ -33,6 +33,14 @@ static void add_unkeyed(struct code *c, const struct measurement *m, unsigned nr
 	put(c, CALL(agg_add));
 }
 
+static void add_comm(struct code *c, const struct measurement *m, unsigned nr)
+{
+	put(c, MOV(1, 6));
+	put_map(c, 2, m->a);
+	put(c, MOVI(3, 12345));
+	put(c, CALL(agg_add_comm));
+}
+
 /* The value is in scratch memory. */
 static void access(struct code *c, const struct measurement *m, unsigned nr)
 {
@@ -77,6 +85,12 @@ static void measure_aggregations(int fd)
 		CASE(agg_add, "the rest of the room", .fd = fd, .call = add, .a = map, .b = 32);
 		CASE(agg_add, "the rest of the room", .fd = fd, .call = add, .a = map, .b = 48);
 		CASE(agg_add, "full", .fd = fd, .call = add, .a = map, .b = 64);
+		if (keys[i] == KPL_STR_SIZE(KPL_COMM))
+			CASE(agg_add_comm, "full", .fd = fd, .call = add_comm, .a = map);
+	}
+	for (i = 0; i < KPL_MAP_HASH; i++) {
+		map = new_map(fd, i, KPL_STR_SIZE(KPL_COMM), 0);
+		CASE(agg_add_comm, kinds[i], .fd = fd, .call = add_comm, .a = map);
 	}
 }
 
