@@ -135,8 +135,8 @@ outer "kprobe { 'kpl_t_outer$call', pre = function(p) override(1) end }"
 err '^script.lua:1: override leaves a whole function out'
 
 # ---- what can't be left out, and what it may give
-outer "kprobe { 'mutex_lock', pre = function() override() end }"
-err "^script.lua:1: mutex_lock can't be overridden: it waits, or takes a lock"
+outer "kprobe { 'down_read', pre = function() override() end }"
+err "^script.lua:1: down_read can't be overridden: it waits, or takes a lock"
 outer "kprobe { '_raw_spin_lock', pre = function() override() end }"
 err "^script.lua:1: _raw_spin_lock can't be overridden: it takes or gives a lock"
 outer "kprobe { 'do_exit', pre = function() override() end }"

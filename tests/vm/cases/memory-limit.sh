@@ -7,5 +7,5 @@ run kprobe-lua -e 'm = map{max = 1000000} kprobe("vfs_read", function() m[tid()]
 echo 25 > $percent
 status 1
 one_error
-err 'map: all sessions of kprobe-lua together may hold 9 MB and hold [0-9]+ MB: end another one, or allow more \(echo PERCENT > /sys/module/kprobe_lua/parameters/memory_percent\): it has room for 1000000 entries; a smaller max= takes less memory'
+err 'map: all sessions of kprobe-lua together may hold [0-9]+ MB and hold [0-9]+ MB: end another one, or allow more \(echo PERCENT > /sys/module/kprobe_lua/parameters/memory_percent\): it has room for 1000000 entries; a smaller max= takes less memory'
 left_nothing

@@ -8,7 +8,7 @@ local function address(symbol)
     if name == symbol then return tonumber(at:sub(1, 8), 16) * 0x100000000ULL + tonumber(at:sub(9), 16) end
   end
 end
-kprobe({ "__SCT__might_resched", "__SCT__might_resched+5", "no_such_function" }, function() end)
+kprobe({ "__SCT__x86_pmu_handle_irq", "__SCT__x86_pmu_handle_irq+5", "no_such_function" }, function() end)
 kretprobe { "ftrace_caller", ret = function() end }
 kretprobe { "__switch_to", ret = function() end }
 kprobe(address "ftrace_regs_caller" + 4, function() end)
@@ -32,7 +32,7 @@ done
 # globs leave them out, on the path that would not refuse them by itself
 script globs.lua <<'LUA'
 local n = count()
-kprobe { "__SCT__might*", optional = true, via = "kprobe", pre = function() end }
+kprobe { "__SCT__x86_pmu_handle*", optional = true, via = "kprobe", pre = function() end }
 kprobe { "ftrace_*caller*", optional = true, via = "kprobe", pre = function() end }
 kretprobe { "__switch_t[o]", optional = true, ret = function() end }
 every(0.3, function()
@@ -44,13 +44,13 @@ LUA
 run kprobe-lua globs.lua
 status 0
 err "no function that matches '__switch_t\[o\]' can be probed: 1 blacklisted"
-err "no function that matches '__SCT__might.*' can be probed: 1 parts of functions"
+err "no function that matches '__SCT__x86_pmu_handle.*' can be probed: 1 parts of functions"
 run kprobe-lua -l 'ftrace_regs_call*'
 status 1
 [ ! -s out ] || fail 'listed'
 one_error
 err "no function that can be probed matches 'ftrace_regs_call"
-run kprobe-lua disasm __SCT__might_resched
+run kprobe-lua disasm __SCT__x86_pmu_handle_irq
 status 0
 out 'static call: the kernel rewrites'
 out ' 0 can be probed'
