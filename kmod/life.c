@@ -219,21 +219,21 @@ static void kpl_reader_look(struct work_struct *work)
 {
 	struct kpl_session *s = container_of(to_delayed_work(work), struct kpl_session, reader);
 	u32 dead_man = READ_ONCE(s->dead_man);
+	bool dead = dead_man && READ_ONCE(s->nr_probes) &&
+		    time_after(jiffies, READ_ONCE(s->heard) + dead_man * HZ);
 	u64 read, lost;
 
 	kpl_rings_sums(s, &read, &lost);
-	if (dead_man && READ_ONCE(s->nr_probes) &&
-	    time_after(jiffies, READ_ONCE(s->heard) + dead_man * HZ)) {
-		kpl_reader_dead(s);
-		return;
-	}
 	if (read != s->read_seen)
 		s->read_told = false;
-	else if (lost != s->lost_seen && !s->read_told)
+	/* What a dead one lost since the last look is told, too. */
+	if ((dead || read == s->read_seen) && lost != s->lost_seen && !s->read_told)
 		s->read_told = kpl_log_unread(s, lost);
 	s->read_seen = read;
 	s->lost_seen = lost;
-	if (!READ_ONCE(s->closing))
+	if (dead)
+		kpl_reader_dead(s);
+	else if (!READ_ONCE(s->closing))
 		queue_delayed_work(system_unbound_wq, &s->reader, kpl_reader_period(s));
 }
 

@@ -11,7 +11,7 @@ script reads.lua <<'LUA'
 local flags = sum()
 kprobe { "vfs_read",
   pre = function(p) flags:add(ffi.cast("struct file *", 8).f_flags) end,
-  fault = function(p, addr) printf("%s %s %d", comm(), sym(p.func), addr) end,
+  fault = function(p, addr) printf("%s %s %d\n", comm(), sym(p.func), addr) end,
 }
 LUA
 run kprobe-lua -c 'dd if=/dev/zero of=/dev/null bs=8 count=3 2> /dev/null' reads.lua
