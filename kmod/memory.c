@@ -237,35 +237,55 @@ int kpl_scan_kernel(char *to, u32 limit, u64 addr)
 	return kpl_scan(to, 0, limit, addr, false).len;
 }
 
-static __always_inline u64 kpl_scanned(u64 hit, struct kpl_str *str, struct kpl_scan scan,
-				       u32 reason, u64 addr)
+/* The length; or negative, and the status says why. */
+static __always_inline int kpl_scanned(u64 hit, struct kpl_scan scan, u32 reason, u64 addr)
 {
 	struct kpl_ctx *ctx = kpl_ctx_of(hit);
 
 	if (unlikely(scan.len < 0)) {
 		reason = kpl_fault_reason(ctx, reason);
 		kpl_fault_count(ctx);
-		return kpl_no_string(hit, str, reason, addr);
-	}
-	if (scan.cut)
+		kpl_fail(hit, reason, addr);
+	} else if (scan.cut) {
 		kpl_count_cut(hit);
-	return kpl_str_end(str, scan.len);
+	}
+	return scan.len;
 }
 
-static noinline __noclone u64 kpl_bad_str(u64 hit, struct kpl_str *str, u64 addr)
+noinline __noclone int kpl_str_bad(u64 hit, u64 addr)
 {
-	return kpl_scanned(hit, str, (struct kpl_scan) { .len = -EFAULT }, KPL_STOP_READ, addr);
+	return kpl_scanned(hit, (struct kpl_scan) { .len = -EFAULT }, KPL_STOP_READ, addr);
 }
 
-/* The first `len` bytes are there, as for kpl_scan(). */
-static noinline __noclone u64 kpl_any_str(u64 hit, struct kpl_str *str, u64 limit, u64 addr,
-					  u32 len)
+static __always_inline int kpl_read_rest(u64 hit, char *to, u32 len, u32 limit, u64 addr)
 {
 	struct kpl_scan scan = { .len = -EFAULT };
 
 	if (!kpl_faults_spent(kpl_ctx_of(hit)))
-		scan = kpl_scan(str->bytes, len, limit, addr, false);
-	return kpl_scanned(hit, str, scan, KPL_STOP_READ, addr);
+		scan = kpl_scan(to, len, limit, addr, false);
+	return kpl_scanned(hit, scan, KPL_STOP_READ, addr);
+}
+
+int kpl_str_rest(u64 hit, char *to, u32 len, u32 limit, u64 addr)
+{
+	return kpl_read_rest(hit, to, len, limit, addr);
+}
+
+/* A string value, of what a scan gave. */
+static __always_inline u64 kpl_str_scanned(struct kpl_str *str, int len)
+{
+	return kpl_str_end(str, unlikely(len < 0) ? 0 : len);
+}
+
+static noinline __noclone u64 kpl_bad_str(u64 hit, struct kpl_str *str, u64 addr)
+{
+	return kpl_str_scanned(str, kpl_str_bad(hit, addr));
+}
+
+static noinline __noclone u64 kpl_any_str(u64 hit, struct kpl_str *str, u64 limit, u64 addr,
+					  u32 len)
+{
+	return kpl_str_scanned(str, kpl_read_rest(hit, str->bytes, len, limit, addr));
 }
 
 /*
@@ -274,10 +294,10 @@ static noinline __noclone u64 kpl_any_str(u64 hit, struct kpl_str *str, u64 limi
  */
 u64 kpl_h_str(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 {
-	u64 at = 8, word, zeros, span = kpl_ctx_of(r1)->span, from = r4 - kpl_kernel_first;
+	u64 at = 8, word, zeros;
 	u64 *to = (u64 *)r2 + 1;
 
-	if (unlikely(r4 % 8 || from > span || span - from < KPL_MAX_STR))
+	if (!kpl_str_whole(kpl_ctx_of(r1), r4))
 		goto any;
 	for (; at <= r3; at += 8) {
 		kpl_load_kernel(word, u64, r4 + at - 8, fault);
@@ -323,5 +343,5 @@ u64 kpl_h_ustr(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 		return kpl_no_string(r1, str, reason, r4);
 	scan = kpl_scan(str->bytes, 0, r3, r4, true);
 	kpl_user_end();
-	return kpl_scanned(r1, str, scan, KPL_STOP_USER_READ, r4);
+	return kpl_str_scanned(str, kpl_scanned(r1, scan, KPL_STOP_USER_READ, r4));
 }

@@ -55,6 +55,23 @@ u64 kpl_no_string(u64 hit, struct kpl_str *str, u32 reason, u64 addr);
  */
 int kpl_scan_kernel(char *to, u32 limit, u64 addr);
 
+/* May a string of any length be read at `addr` by whole words? */
+static __always_inline bool kpl_str_whole(const struct kpl_ctx *ctx, u64 addr)
+{
+	u64 span = ctx->span, from = addr - kpl_kernel_first;
+
+	return likely(addr % 8 == 0 && from <= span && span - from >= KPL_MAX_STR);
+}
+
+/*
+ * Goes on behind the first `len` bytes, which are there, none or whole words of
+ * an aligned string: up to its end or the limit, where it is cut and counted.
+ * Its length; or negative: it can't be read, and the status says why.
+ */
+int kpl_str_rest(u64 hit, char *to, u32 len, u32 limit, u64 addr);
+/* It was found that it can't be read.  Negative. */
+int kpl_str_bad(u64 hit, u64 addr);
+
 /*
  * User memory, from kpl_user_begin() to kpl_user_end(): words by
  * unsafe_get_user(), no calls.  The first of a hit is asked for in the kernel's

@@ -20,6 +20,7 @@
 #include "area.h"
 #include "grow.h"
 #include "guard.h"
+#include "memory.h"
 #include "ring.h"
 #include "words.h"
 
@@ -105,6 +106,73 @@ u64 kpl_h_rec_str(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 	ring->used = used + size;
 	kpl_words_copy((void *)ring->rec + used, (const u64 *)str->bytes, size / 8);
 	return 0;
+}
+
+/* A string of `len` bytes stands at the record's end; negative: none, it can't be read. */
+static __always_inline u64 kpl_rec_read(struct kpl_ring *ring, struct kpl_rec_str *slot, int len)
+{
+	u32 used = ring->used;
+
+	if (unlikely(len < 0))
+		return 0;
+	slot->off = used;
+	slot->len = len;
+	ring->used = used + ALIGN((u32)len, 8);
+	return 1;
+}
+
+/* The rest of a string, from `addr` to `to`, or one of which nothing is there yet. */
+static noinline __noclone u64 kpl_rec_read_rest(u64 hit, struct kpl_rec_str *slot, u64 *to,
+						u64 left, u64 addr)
+{
+	struct kpl_ring *ring = kpl_ctx_of(hit)->ring;
+	char *begin = (char *)ring->rec + ring->used;
+	u32 done = (char *)to - begin;
+	int len = kpl_str_rest(hit, begin, done, done + left, addr - done);
+	u64 *last = (u64 *)begin + len / 8;
+
+	if (len > 0 && len % 8)
+		*last = kpl_first_bytes(*last, len % 8);
+	return kpl_rec_read(ring, slot, len);
+}
+
+static noinline __noclone u64 kpl_rec_read_bad(u64 hit, u64 *to, u64 addr)
+{
+	const struct kpl_ring *ring = kpl_ctx_of(hit)->ring;
+
+	kpl_str_bad(hit, addr - ((void *)to - ((void *)ring->rec + ring->used)));
+	return 0;
+}
+
+/* As str, with as few registers to save: what is left is told by where it stands. */
+u64 kpl_h_rec_read_str(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
+{
+	struct kpl_ring *ring = kpl_ctx_of(r1)->ring;
+	struct kpl_rec_str *slot = (void *)r2 + r3;
+	u64 *to = (void *)(r2 - sizeof(struct kpl_rec)) + ring->used, word, zeros;
+
+	if (unlikely(r3 + sizeof(*slot) > ring->fixed ||
+		     ring->used + ALIGN((u32)r4, 8) > ring->room)) {
+		kpl_fail(r1, KPL_STOP_TOO_LONG, 0);
+		return 0;
+	}
+	if (!kpl_str_whole(kpl_ctx_of(r1), r5))
+		goto rest;
+	for (; r4 >= 8; r4 -= 8, r5 += 8, to++) {
+		kpl_load_kernel(word, u64, r5, fault);
+		zeros = kpl_zero_bits(word);
+		if (zeros) {
+			*to = kpl_before(word, zeros);
+			ring = kpl_ctx_of(r1)->ring;
+			return kpl_rec_read(ring, slot, (void *)to - (void *)ring->rec -
+							ring->used + kpl_bytes_before(zeros));
+		}
+		*to = word;
+	}
+rest:
+	return kpl_rec_read_rest(r1, slot, to, r4, r5);
+fault:
+	return kpl_rec_read_bad(r1, to, r5);
 }
 
 u64 kpl_h_rec_end(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)

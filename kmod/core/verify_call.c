@@ -172,6 +172,17 @@ static int check_rec_str(struct kpl_verify *v)
 	return 0;
 }
 
+/* rec_read_str(hit, rec, slot, limit, addr): likewise; `units` grows by the string's words. */
+static int check_rec_read_str(struct kpl_verify *v, u32 *units)
+{
+	const struct kpl_reg *limit = &v->ws->cur.reg[4];
+	int err = check_const(v, limit, 0, KPL_MAX_STR);
+
+	if (!err)
+		*units += KPL_STR_SIZE(limit->val) / 8;
+	return err ? err : check_rec_str(v);
+}
+
 /* override(hit, value), go_to(hit, low, high): it may; where it goes to is known. */
 static int check_move(struct kpl_verify *v, u32 move)
 {
@@ -237,6 +248,8 @@ int kpl_check_call(struct kpl_verify *v, const struct bpf_insn *insn, u32 *cost)
 		err = check_rec_begin(v);
 	else if (id == KPL_H_rec_str)
 		err = check_rec_str(v);
+	else if (id == KPL_H_rec_read_str)
+		err = check_rec_read_str(v, &call.units);
 	else if (id == KPL_H_override || id == KPL_H_go_to)
 		err = check_move(v, id == KPL_H_override ? KPL_MOVE_OVERRIDE : KPL_MOVE_GO_TO);
 	if (err)

@@ -107,15 +107,19 @@ void Lowering::lower_read(ValueId value) {
     const bool told = helper == KPL_H_read64 && uses_[value].count;
     if (!told) return trap(site);
     const mir::BlockId failed = new_block(), after = new_block();
-    mir::Inst test{.kind = Kind::Branch};
-    test.a = reg_of(value);
-    test.yes = failed;
-    test.no = after;
-    emit(test);
+    branch_if_zero(reg_of(value), failed, after);
     enter(failed);
     trap(site);
     emit({.kind = Kind::Jump, .yes = after});
     enter(after);
+}
+
+void Lowering::branch_if_zero(Reg reg, mir::BlockId yes, mir::BlockId no) {
+    mir::Inst test{.kind = Kind::Branch};
+    test.a = reg;
+    test.yes = yes;
+    test.no = no;
+    emit(test);
 }
 
 void Lowering::lower_store(ValueId value) {
@@ -144,6 +148,7 @@ bool Lowering::is_unused(const ir::StrRef& str) const {
 void Lowering::lower_call(ValueId value) {
     const ir::Inst& v = inst(value);
     if (v.helper == KPL_H_comm && is_unused(std::get<ir::StrOperand>(v.operands[0]).str)) return;
+    if (v.helper == KPL_H_str && reader(std::get<ir::StrOperand>(v.operands[1]).str)) return;
     bool memory = false;
     std::vector<Arg> args;
     for (size_t i = 0; i < v.operands.size(); i++) {

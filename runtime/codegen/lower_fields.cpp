@@ -118,40 +118,89 @@ void Lowering::lower_map(ValueId value) {
     take_result(value);
 }
 
-// Everything is evaluated before the record is begun, or can't fail. A record that is lost is passed over.
+// Everything is evaluated before the record is begun, or can't fail, but for the strings that it reads itself. A record
+// that is lost is passed over.
 void Lowering::lower_emit(ValueId value) {
     const ir::Inst& v = inst(value);
     uint32_t tail = 0;
+    bool reads = false;
     for (const FieldStore& field : v.fields) {
         const auto* str = std::get_if<StrRef>(&field.value);
         if (!str) continue;
         tail += (str->limit + 7) & ~7u;
-        if (str->where == StrRef::Where::Slot) store_literal(str->index);
+        const ir::Inst* read = reader(*str);
+        reads = reads || read;
+        if (read)
+            keep(address_of(*read));
+        else if (str->where == StrRef::Where::Slot)
+            store_literal(str->index);
     }
     flush_loads(false);  // others would be computed on one way only
     call(KPL_H_rec_begin, {HitArg{}, ConstArg{v.imm}, ConstArg{v.size}, ConstArg{tail}});
     Reg record = out_.new_vreg(mir::Holds::Pointer);
     move_reg(record, 0);
-    mir::BlockId filled = new_block(), after = new_block();
-    mir::Inst lost{.kind = Kind::Branch};
-    lost.a = record;
-    lost.yes = after;
-    lost.no = filled;
-    emit(lost);
+    mir::BlockId filled = new_block(), after = new_block(), lost = reads ? new_block() : after;
+    branch_if_zero(record, lost, filled);
+    if (reads) {
+        enter(lost);
+        read_lost(v);
+        emit({.kind = Kind::Jump, .yes = after});
+    }
     enter(filled);
-    fill_record(v, record);
+    fill_record(v, record, after);
     emit({.kind = Kind::Jump, .yes = after});
     enter(after);
 }
 
-void Lowering::fill_record(const ir::Inst& emit, Reg record) {
+void Lowering::fill_record(const ir::Inst& emit, Reg record, mir::BlockId after) {
+    set_note(emit.at, emit.what);
     store_numbers(emit.fields, emit.size, {record, 0}, -1, true);
     for (const FieldStore& field : emit.fields) {
         const auto* str = std::get_if<StrRef>(&field.value);
         if (!str) continue;
-        call(KPL_H_rec_str, {HitArg{}, RegArg{record}, ConstArg{field.offset}, string_arg(*str), ConstArg{str->limit}});
+        if (const ir::Inst* read = reader(*str))
+            read_string(*read, record, field.offset, after);
+        else
+            call(KPL_H_rec_str,
+                 {HitArg{}, RegArg{record}, ConstArg{field.offset}, string_arg(*str), ConstArg{str->limit}});
     }
+    set_note(emit.at, emit.what);
     call(KPL_H_rec_end, {HitArg{}, RegArg{record}});
+}
+
+// The call of str that reads this string, if a record reads it itself.
+const ir::Inst* Lowering::reader(const StrRef& str) const {
+    if (str.where != StrRef::Where::Slot) return nullptr;
+    const ValueId call = memory_.reader[str.index];
+    return call == ir::no_value ? nullptr : &inst(call);
+}
+
+ir::ValueId Lowering::address_of(const ir::Inst& str) { return std::get<ValueId>(str.operands[3]); }
+
+// What can't be read stops the handler, as at str: the record is given up.
+void Lowering::read_string(const ir::Inst& str, Reg record, uint32_t offset, mir::BlockId after) {
+    set_note(str.at, str.what);
+    const auto limit = std::get<ir::StrOperand>(str.operands[1]).str.limit;
+    const uint32_t site = call(
+        KPL_H_rec_read_str, {HitArg{}, RegArg{record}, ConstArg{offset}, ConstArg{limit}, ValueArg{address_of(str)}});
+    const mir::BlockId failed = new_block(), read = new_block();
+    branch_if_zero(result(), failed, read);
+    enter(failed);
+    call(KPL_H_rec_drop, {HitArg{}, RegArg{record}});
+    trap(site);
+    emit({.kind = Kind::Jump, .yes = after});
+    enter(read);
+}
+
+// There is no room for the record: what can't be read stops the handler all the same.
+void Lowering::read_lost(const ir::Inst& emit) {
+    for (const FieldStore& field : emit.fields) {
+        const auto* str = std::get_if<StrRef>(&field.value);
+        const ir::Inst* read = str ? reader(*str) : nullptr;
+        if (!read) continue;
+        set_note(read->at, read->what);
+        trap(call(KPL_H_str, {HitArg{}, string_arg(*str), ConstArg{str->limit}, ValueArg{address_of(*read)}}));
+    }
 }
 
 }  // namespace kpl

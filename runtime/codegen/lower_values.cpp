@@ -107,6 +107,11 @@ Lowering::Reg Lowering::reg_of(const Operand& operand) {
     return reg;
 }
 
+// It is used in more than one of the blocks that follow.
+void Lowering::keep(ValueId value) {
+    if (!is_const(value) && !again_[value]) reg_of(value);
+}
+
 Lowering::Operand Lowering::operand_of(ValueId value) {
     if (is_const(value) && mir::fits_s32(inst(value).imm)) return {mir::no_reg, inst(value).imm};
     return {reg_of(value), 0};

@@ -91,6 +91,7 @@ class Lowering {
     bool is_const(ValueId value) const { return inst(value).op == ir::Opcode::Const; }
     Reg reg_of(ValueId value);
     Reg reg_of(const Operand& operand);
+    void keep(ValueId value);
     Operand operand_of(ValueId value);
     Reg read_again(ValueId value);
     Reg object(Object object);
@@ -127,6 +128,7 @@ class Lowering {
     Reg result();
     void take_result(ValueId value);
     void trap(uint32_t site);
+    void branch_if_zero(Reg reg, mir::BlockId yes, mir::BlockId no);
     bool is_unused(const ir::StrRef& str) const;
     void lower_call(ValueId value);
     void lower_read(ValueId value);
@@ -147,7 +149,11 @@ class Lowering {
     void copy_strings(const std::vector<ir::FieldStore>& fields, const Memory& memory);
     void lower_map(ValueId value);
     void lower_emit(ValueId value);
-    void fill_record(const ir::Inst& emit, Reg record);
+    void fill_record(const ir::Inst& emit, Reg record, mir::BlockId after);
+    const ir::Inst* reader(const ir::StrRef& str) const;
+    static ValueId address_of(const ir::Inst& str);
+    void read_lost(const ir::Inst& emit);
+    void read_string(const ir::Inst& str, Reg record, uint32_t offset, mir::BlockId after);
 
     const ir::Function& in_;
     const BlockOrder order_;

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "codegen/helpers.hpp"
+#include "ir/visit.hpp"
 
 namespace kpl {
 namespace {
@@ -30,23 +31,52 @@ const StrRef* slot_string(const FieldStore& field) {
     return str && str->where == StrRef::Where::Slot ? str : nullptr;
 }
 
+// Does something that others see, or may stop the handler?
+bool acts(const Inst& inst) {
+    switch (inst.op) {
+        case Opcode::Read:
+        case Opcode::StatusClear:
+        case Opcode::StoreData:
+        case Opcode::StoreReg:
+        case Opcode::Emit:
+        case Opcode::AggAdd:
+        case Opcode::MapSet:
+        case Opcode::MapDelete:
+        case Opcode::MapAdd: return true;
+        case Opcode::Call:
+            if (inst.stops) return true;
+            if (kpl_helper_descs[inst.helper].effect != KPL_EFFECT_ACTS) return false;
+            for (size_t i = 0; i < inst.operands.size(); i++)
+                if (helper_writes(inst.helper, i)) return false;
+            return true;
+        default: return false;
+    }
+}
+
 class Assignment {
   public:
     explicit Assignment(const ir::Function& function)
         : function_(function),
           slots_(function.slots.size()),
           area_of_slot_(function.slots.size(), none),
-          offset_in_area_(function.slots.size()) {
+          offset_in_area_(function.slots.size()),
+          used_(function.insts.size()) {
         result_.key.resize(function.insts.size());
         result_.value.resize(function.insts.size());
         result_.unused.resize(function.slots.size());
+        result_.reader.resize(function.slots.size(), ir::no_value);
+        for (const ir::Block& block : function.blocks) {
+            for (ValueId id : block.insts)
+                ir::for_each_use(function.insts[id], [&](ValueId value) { used_[value] = true; });
+            ir::for_each_terminator_use(block.end, [&](ValueId value) { used_[value] = true; });
+        }
     }
 
     MemoryLayout run() {
-        for (block_ = 0; block_ < function_.blocks.size(); block_++)
-            for (ValueId id : function_.blocks[block_].insts) scan(function_.insts[id]);
-        for (block_ = 0; block_ < function_.blocks.size(); block_++)
-            for (ValueId id : function_.blocks[block_].insts) place_fields(id);
+        for (const ir::Block& block : function_.blocks)
+            for (ValueId id : block.insts) scan(id);
+        for (const ir::Block& block : function_.blocks)
+            for (ValueId id : block.insts) place_fields(id);
         place_slots();
         lay_out();
         return std::move(result_);
@@ -56,9 +86,9 @@ class Assignment {
     struct SlotUse {
         uint32_t uses = 0;
         bool written = false;
-        uint32_t limit = 0;     // of the string that one helper, and nothing else, writes there
-        bool filled = false;    // to its limit
-        ir::BlockId block = 0;  // of the last of its writers
+        uint32_t limit = 0;             // of the string that one helper, and nothing else, writes there
+        bool filled = false;            // to its limit
+        ValueId writer = ir::no_value;  // the last of them
     };
 
     // A field that waits for the offsets of areas.
@@ -68,23 +98,24 @@ class Assignment {
         uint32_t offset;
     };
 
-    void write(SlotId slot, uint32_t limit = 0, bool filled = false) {
+    void write(SlotId slot, ValueId writer, uint32_t limit = 0, bool filled = false) {
         SlotUse& use = slots_[slot];
         use.uses++;
         use.limit = use.written ? 0 : limit;
         use.filled = filled;
-        use.block = block_;
+        use.writer = writer;
         use.written = true;
     }
 
     // Where the slots of an instruction are used. comm() is the one helper that fills a string to its limit.
-    void scan(const Inst& inst) {
+    void scan(ValueId id) {
+        const Inst& inst = function_.insts[id];
         if (inst.op == Opcode::LoadSlot) slots_[inst.slot].uses++;
-        if (inst.op == Opcode::StoreSlot || inst.op == Opcode::MapGet) write(inst.slot);
+        if (inst.op == Opcode::StoreSlot || inst.op == Opcode::MapGet) write(inst.slot, id);
         for (size_t i = 0; i < inst.operands.size(); i++) {
             auto touch = [&](SlotId slot, uint32_t limit) {
                 if (helper_writes(inst.helper, i))
-                    write(slot, limit, inst.helper == KPL_H_comm);
+                    write(slot, id, limit, inst.helper == KPL_H_comm);
                 else
                     slots_[slot].uses++;
             };
@@ -114,8 +145,40 @@ class Assignment {
         const FieldStore& field = inst.fields[0];
         if (!fills_field(field, false) || field.limit < KPL_COMM - 1) return false;
         const SlotUse& use = slots_[slot_string(field)->index];
-        return use.uses == 2 && use.block == block_;
+        return use.uses == 2 && block_of(use.writer) == inst.block;
     }
+
+    // Which of a record's strings are what str() read for that field alone: the record's own helper reads them, in the
+    // same order, but later. So nothing that others see, and nothing else that may stop the handler, stands between.
+    void read_in_record(ValueId record) {
+        const Inst& emit = function_.insts[record];
+        const std::vector<ValueId>& insts = function_.blocks[emit.block].insts;
+        auto before = std::find(insts.rbegin(), insts.rend(), record);
+        size_t fields = emit.fields.size();  // those before it may still be read so
+        for (++before; before != insts.rend() && fields; ++before) {
+            const size_t field = field_read_by(*before, emit, fields);
+            if (field == fields && acts(function_.insts[*before])) return;
+            if (field == fields) continue;
+            result_.reader[slot_string(emit.fields[field])->index] = *before;
+            fields = field;
+        }
+    }
+
+    // The index of the field, among the first `count`; `count`: none.
+    size_t field_read_by(ValueId id, const Inst& emit, size_t count) const {
+        const Inst& call = function_.insts[id];
+        if (call.op != Opcode::Call || call.helper != KPL_H_str || !call.stops || used_[id]) return count;
+        const auto is_read = [&](const FieldStore& field) {
+            const StrRef* str = slot_string(field);
+            if (!str || str->offset != 0) return false;
+            const SlotUse& use = slots_[str->index];
+            return use.uses == 2 && use.writer == id && use.limit == str->limit;
+        };
+        const auto first = emit.fields.begin(), end = first + static_cast<ptrdiff_t>(count);
+        return static_cast<size_t>(std::find_if(first, end, is_read) - first);
+    }
+
+    ir::BlockId block_of(ValueId id) const { return function_.insts[id].block; }
 
     int new_area(uint32_t size) {
         areas_.push_back({size, 0});
@@ -131,6 +194,7 @@ class Assignment {
     void place_fields(ValueId id) {
         const Inst& inst = function_.insts[id];
         switch (inst.op) {
+            case Opcode::Emit: read_in_record(id); break;
             case Opcode::MapSet:
                 place(inst.value_fields, inst.value_size, result_.value[id], shared_value_, stack_value_, false);
                 [[fallthrough]];
@@ -215,10 +279,10 @@ class Assignment {
     }
 
     const ir::Function& function_;
-    ir::BlockId block_ = 0;  // the one that is looked at
     std::vector<SlotUse> slots_;
     std::vector<int> area_of_slot_;
     std::vector<uint32_t> offset_in_area_;
+    std::vector<bool> used_;  // by ValueId
     std::vector<Area> areas_;
     std::vector<Pending> pending_;
     int shared_key_ = none, shared_value_ = none;

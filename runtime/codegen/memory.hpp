@@ -24,7 +24,9 @@ struct Memory {
 struct MemoryLayout {
     std::vector<uint32_t> slot;  // by SlotId: offset in scratch
     std::vector<bool> unused;    // by SlotId: nothing looks there
-    std::vector<Memory> key;     // by ValueId of the instruction
+    // By SlotId: the call of str whose string a record reads itself, and the slot none but a lost one; no_value: none.
+    std::vector<ir::ValueId> reader;
+    std::vector<Memory> key;  // by ValueId of the instruction
     std::vector<Memory> value;
     uint32_t scratch_size = 0;
     uint32_t stack_size = 0;  // bytes below r10

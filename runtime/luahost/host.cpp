@@ -210,8 +210,11 @@ Result<LuaHost> LuaHost::create(ScriptApi& api) {
     if (!impl->L) return Error{Errc::system, "not enough memory for a Lua state"};
     impl->owns_state = true;
     luaL_openlibs(impl->L);
+    // What runs once is not worth native code.
+    luaJIT_setmode(impl->L, 0, LUAJIT_MODE_ENGINE | LUAJIT_MODE_OFF);
     impl->opcodes = TRY(running_opcodes(*impl));
     TRY(load_lua_side(*impl, false));
+    luaJIT_setmode(impl->L, 0, LUAJIT_MODE_ENGINE | LUAJIT_MODE_ON);
     return LuaHost(std::move(impl));
 }
 

@@ -117,25 +117,29 @@ std::span<const uint8_t> SimHelpers::load_string(uint64_t src, uint64_t limit) {
     return {str + sizeof(kpl_str), std::min<size_t>(len, limit)};
 }
 
-uint64_t SimHelpers::read_string(uint64_t dst, uint64_t limit, uint64_t address, const SimMemory& memory,
-                                 uint32_t stop) {
+// A string of memory, up to its end or the limit; what can't be read is in the status.
+std::optional<ByteVector> SimHelpers::scan_string(uint64_t limit, uint64_t address, const SimMemory& memory,
+                                                  uint32_t stop) {
     ByteVector bytes;
     for (uint64_t i = 0;; i++) {
         auto byte = memory.byte(address + i);
         // Whether a user string goes on behind the limit may be unknown.
         if (!byte && (i < limit || stop == KPL_STOP_READ)) {
-            store_string(dst, limit, {});
             sim().fail(stop, i < limit ? address : address + i);
-            return 0;
+            return std::nullopt;
         }
-        if (byte.value_or(0) == 0) break;
+        if (byte.value_or(0) == 0) return bytes;
         if (i == limit) {
             sim().truncated++;
-            break;
+            return bytes;
         }
         bytes.push_back(*byte);
     }
-    return store_string(dst, limit, bytes);
+}
+
+uint64_t SimHelpers::read_string(uint64_t dst, uint64_t limit, uint64_t address, const SimMemory& memory,
+                                 uint32_t stop) {
+    return store_string(dst, limit, scan_string(limit, address, memory, stop).value_or(ByteVector{}));
 }
 
 HELPER_FN(str, hit, dst, limit, address, ) { return read_string(dst, limit, address, sim().kernel, KPL_STOP_READ); }
@@ -288,14 +292,13 @@ HELPER_FN(rec_begin, hit, event, fixed, tail, ) {
 }
 
 // A tail that has no room left stops the handler: the verifier does not add the strings up.
-HELPER_FN(rec_str, hit, rec, slot, src, limit) {
-    auto bytes = load_string(src, limit);
+bool SimHelpers::append(uint64_t rec, uint64_t slot, std::span<const uint8_t> bytes) {
     auto& record = *sim().pending_;
     assert(reinterpret_cast<uint8_t*>(rec) == record.bytes.data() + sizeof(kpl_rec) && slot + 8 <= record.fixed);
     size_t padded = (bytes.size() + 7) & ~size_t{7};
     if (padded > record.bytes.size() - record.used) {
         sim().fail(KPL_STOP_TOO_LONG);
-        return 0;
+        return false;
     }
     kpl_rec_str str{static_cast<uint32_t>(record.used), static_cast<uint32_t>(bytes.size())};
     std::memcpy(record.bytes.data() + sizeof(kpl_rec) + slot, &str, sizeof str);
@@ -303,7 +306,23 @@ HELPER_FN(rec_str, hit, rec, slot, src, limit) {
     copy.resize(padded);
     std::copy(copy.begin(), copy.end(), record.bytes.begin() + static_cast<ptrdiff_t>(record.used));
     record.used += padded;
+    return true;
+}
+
+HELPER_FN(rec_str, hit, rec, slot, src, limit) {
+    append(rec, slot, load_string(src, limit));
     return 0;
+}
+
+// There is room for the limit, or nothing is read.
+HELPER_FN(rec_read_str, hit, rec, slot, limit, address) {
+    const auto& record = *sim().pending_;
+    if (((limit + 7) & ~uint64_t{7}) > record.bytes.size() - record.used) {
+        sim().fail(KPL_STOP_TOO_LONG);
+        return 0;
+    }
+    const auto bytes = scan_string(limit, address, sim().kernel, KPL_STOP_READ);
+    return bytes && append(rec, slot, *bytes);
 }
 
 HELPER_FN(rec_end, hit, rec, , , ) {

@@ -32,6 +32,9 @@ struct SimHelpers {
 
     template <class T>
     static uint64_t read(uint64_t address);
+    static std::optional<ByteVector> scan_string(uint64_t limit, uint64_t address, const SimMemory& memory,
+                                                 uint32_t stop);
+    static bool append(uint64_t rec, uint64_t slot, std::span<const uint8_t> bytes);
     static uint64_t read_string(uint64_t dst, uint64_t limit, uint64_t address, const SimMemory& memory, uint32_t stop);
     static uint64_t read_bytes(uint64_t dst, uint64_t limit, uint64_t address, uint64_t n, const SimMemory& memory,
                                uint32_t stop);

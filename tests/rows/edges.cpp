@@ -57,6 +57,7 @@ class Calls {
   private:
     bool takes(unsigned kind) const { return std::find(desc_.arg, desc_.arg + 5, kind) != desc_.arg + 5; }
 
+    bool is_record_string() const { return id_ == KPL_H_rec_str || id_ == KPL_H_rec_read_str; }
     bool has_hash() const { return takes(KPL_A_HASH); }
 
     int64_t memory_size(unsigned kind) const {
@@ -76,7 +77,7 @@ class Calls {
             case KPL_A_NUM: return "$ = 1\n";
             case KPL_A_CONST:
                 if (id_ == KPL_H_rec_begin) return "$ = 64\n";
-                if (id_ == KPL_H_rec_str && nr == 2) return "$ = 8\n";
+                if (is_record_string() && nr == 2) return "$ = 8\n";
                 return fmt::format("$ = {}\n", is_string(desc_.arg[nr - 1]) ? limit : block);
         }
         return "$ = r7\n";
@@ -90,7 +91,9 @@ class Calls {
             bool fits = n >= 0 && n <= KPL_MAX_RECORD - 64;
             return fits && (nr == 3 || whole) ? KPL_REJECT_NONE : KPL_REJECT_CONSTANT;
         }
-        if (id_ == KPL_H_rec_str && nr == 2) return whole && n + 8 <= fixed ? KPL_REJECT_NONE : KPL_REJECT_CONSTANT;
+        if (id_ == KPL_H_rec_read_str && nr == 3)
+            return n >= 0 && n <= KPL_MAX_STR ? KPL_REJECT_NONE : KPL_REJECT_CONSTANT;
+        if (is_record_string() && nr == 2) return whole && n + 8 <= fixed ? KPL_REJECT_NONE : KPL_REJECT_CONSTANT;
         const unsigned before = desc_.arg[nr - 1];
         bool string = is_string(before);
         if (!string && !is_block(before)) return KPL_REJECT_NONE;  // the size of nothing: any

@@ -65,7 +65,7 @@ std::string seen_data(const ByteVector& data) {
 struct Coverage {
     std::map<Opcode, int> opcodes;
     std::map<Cmp, int> compares, branches;
-    int stops = 0, skips = 0, loops = 0, spills = 0, lost = 0;
+    int stops = 0, skips = 0, loops = 0, spills = 0, lost = 0, read_in_records = 0;
     size_t instructions = 0;
 
     void add(const ir::Function& function) {
@@ -101,6 +101,9 @@ void check_run(const ir::Function& function, const HandlerProgram& program, uint
     coverage.loops += loaded.has_loops;
     coverage.spills += loaded.stack_depth > 80;
     coverage.lost += simulator.lost > 0;
+    coverage.read_in_records += std::any_of(program.insns.begin(), program.insns.end(), [](const bpf_insn& insn) {
+        return insn.code == (BPF_JMP | BPF_CALL) && insn.imm == KPL_H_rec_read_str;
+    });
 }
 
 // `compiled` may be another form of `function`.
@@ -137,9 +140,10 @@ TEST_CASE("random functions mean what their IR means") {
     }
     if (count < 1000) return;
     constexpr int opcodes = static_cast<int>(Opcode::MapAdd) + 1;
-    fmt::print("{} functions, {} instructions; runs with loops {}, spills {}, stops {}, skips {}, lost records {}\n",
-               count, coverage.instructions, coverage.loops, coverage.spills, coverage.stops, coverage.skips,
-               coverage.lost);
+    fmt::print(
+        "{} functions, {} instructions; runs with loops {}, spills {}, stops {}, skips {}, lost records {}, read in records {}\n",
+        count, coverage.instructions, coverage.loops, coverage.spills, coverage.stops, coverage.skips, coverage.lost,
+        coverage.read_in_records);
     fmt::print("opcodes:");
     for (int op = 0; op < opcodes; op++) {
         fmt::print(" {}", coverage.opcodes[static_cast<Opcode>(op)]);
@@ -152,6 +156,7 @@ TEST_CASE("random functions mean what their IR means") {
         CHECK(coverage.branches[static_cast<Cmp>(cmp)] > 0);
     }
     fmt::print("\n");
-    for (int reached : {coverage.loops, coverage.spills, coverage.stops, coverage.skips, coverage.lost})
+    for (int reached :
+         {coverage.loops, coverage.spills, coverage.stops, coverage.skips, coverage.lost, coverage.read_in_records})
         CHECK(reached > 0);
 }

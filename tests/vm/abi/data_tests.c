@@ -462,6 +462,64 @@ static void events(void)
 	close(fd);
 }
 
+/* One event with a kernel string; the status, if that can't be read. */
+static uint64_t emit_string(int fd, uint64_t addr, uint32_t limit, uint32_t tail)
+{
+	int id = load(fd, KPL_PROG_PRE, PROG(
+		MOV(7, 1), MOVI(2, 9), MOVI(3, 8), MOVI(4, tail), CALL(rec_begin),
+		JNEI(0, 0, 2), RETURN(0),
+		MOV(6, 0), MOV(1, 7), MOV(2, 6), MOVI(3, 0), MOVI(4, limit), LD(5, 7, HIT(func)),
+		CALL(rec_read_str), JEQI(0, 0, 5),
+		MOV(1, 7), MOV(2, 6), CALL(rec_end), RETURN(0),
+		MOV(1, 7), MOV(2, 6), CALL(rec_drop), LDW(0, 7, HIT(status)), EXIT));
+	struct kpl_hit hit = { .func = addr };
+	struct kpl_prog_run r = { .id = id, .hit = (uintptr_t)&hit };
+
+	OK(id >= 0);
+	EQ(ioctl(fd, KPL_IOC_PROG_RUN, &r), 0);
+	return r.result;
+}
+
+static void strings_of_records(void)
+{
+	static const char text[] = "Linux version ";
+	const uint64_t banner = symbol("linux_banner");
+	const size_t fixed = sizeof(struct kpl_rec) + sizeof(struct kpl_rec_str);
+	int fd = session();
+	struct ring r = ring_open(fd, 4096);
+	uint32_t limit, at;
+	uint64_t tail = 0;
+
+	stay_on(0);
+	OK(banner != 0);
+	/* Cut at each limit, from each address: zeros follow up to a multiple of 8. */
+	for (limit = 0; limit < 10; limit++) {
+		for (at = 0; at < 3; at++) {
+			const char *rec = r.data + (tail & (r.setup.size - 1));
+			const struct kpl_rec_str *str = (const void *)(rec + sizeof(struct kpl_rec));
+			char expected[16] = "";
+
+			memcpy(expected, text + at, limit);
+			EQ(emit_string(fd, banner + at, limit, 16), 0);
+			EQ(r.head->head - tail, fixed + (limit + 7) / 8 * 8);
+			EQ(str->off, fixed);
+			EQ(str->len, limit);
+			OK(!memcmp(rec + fixed, expected, (limit + 7) / 8 * 8));
+			r.ctl->tail = tail = r.head->head;
+		}
+	}
+	/* What fails leaves no record, and no gap. */
+	EQ(emit_string(fd, banner, 9, 8), KPL_STOP_TOO_LONG);
+	EQ(emit_string(fd, banner, 4095, 0), KPL_STOP_TOO_LONG);
+	EQ(emit_string(fd, 8, 9, 16), KPL_STOP_READ);
+	EQ(emit_string(fd, 9, 9, 16), KPL_STOP_READ);
+	EQ(r.head->head, tail);
+	EQ(r.head->reserved_head, tail);
+	EQ(r.head->sent, 30);
+	EQ(r.head->lost, 0);
+	close(fd);
+}
+
 static int readable(int fd, int timeout)
 {
 	struct pollfd p = { .fd = fd, .events = POLLIN };
@@ -572,6 +630,7 @@ const struct test data_tests[] = {
 	{ "shared map from user space", shared_from_user },
 	{ "shared map from handlers", shared_from_handlers },
 	{ "events", events },
+	{ "an event's string, read in place", strings_of_records },
 	{ "wakes", wakes },
 	{ "wakes sleepers", wakes_sleepers },
 	{ "loses exactly", loses_exactly },

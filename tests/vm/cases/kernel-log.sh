@@ -2,6 +2,13 @@
 # The kernel's log tells who probes, from when to when; who does not read any more; and a dead man's session is detached.
 target_lua
 log() { dmesg | grep 'kprobe_lua: '; }
+# Ten lines in five seconds, and no more: others may have had them.
+takes() {
+    lines=$(log | wc -l)
+    kprobe-lua -c true -e 'kprobe("vfs_llseek", function() end)' 2> /dev/null
+    [ "$(log | wc -l)" = $((lines + 2)) ]
+}
+until_true 'the log takes lines' takes
 script who.lua <<'LUA'
 local target = require "target"
 kprobe("kpl_t_plain", function(p) local x = 1 / (tid() - pid()) end)

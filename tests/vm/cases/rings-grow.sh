@@ -11,18 +11,18 @@ seen:each(function(e)
 end)
 at_exit(function() print("n=" .. n) end)
 LUA
-# The consumer stands until the ring is filled to more than half, and goes on; with `waits`, the second half of the burst comes
-# when there is a larger one, or can be none.
+# The consumer stands until the ring of one CPU is filled to more than half, and goes on; with `waits`, the second half of the
+# burst comes when there is a larger one, or can be none.
 script burst.sh <<'SH'
 dd if=/dev/zero of=/dev/null bs=1 count=1 2>/dev/null
 until grep -q stands out; do sleep 0.05; done
-dd if=/dev/zero of=/dev/null bs=1 count=12000 2>/dev/null
+taskset 1 dd if=/dev/zero of=/dev/null bs=1 count=12000 2>/dev/null
 touch go
 while [ "$1" = waits ] && ! grep -Eq 'sends faster|does not grow' err; do
     dd if=/dev/zero of=/dev/null bs=1 count=1 2>/dev/null
     sleep 0.05
 done
-dd if=/dev/zero of=/dev/null bs=1 count=12000 2>/dev/null
+taskset 1 dd if=/dev/zero of=/dev/null bs=1 count=12000 2>/dev/null
 SH
 exact() {
     handled=$(sed -n 's/^read_zero .* = \([0-9]*\) handled .*/\1/p' err)

@@ -54,6 +54,6 @@ void measure(const struct measurement *m);
 void measure_simple(void);
 void measure_memory(uint64_t long_string, uint64_t path);
 void measure_maps(void);
-void measure_records(void);
+void measure_records(uint64_t long_string);
 
 #endif

@@ -213,14 +213,17 @@ static void check_all(void)
 
 int main(int argc, char **argv)
 {
+	uint64_t text;
+
 	if (argc != 3)
 		return 2;
 	prctl(PR_SET_NAME, "two words of it");	/* costs more than one */
 	chain_frames();
 	measure_simple();
-	measure_memory(strtoull(argv[1], NULL, 16), strtoull(argv[2], NULL, 16));
+	text = strtoull(argv[1], NULL, 16);
+	measure_memory(text, strtoull(argv[2], NULL, 16));
 	measure_maps();
-	measure_records();
+	measure_records(text);
 	check_all();
 	printf("%d failed\n", failures);
 	return failures != 0;

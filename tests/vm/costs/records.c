@@ -40,7 +40,7 @@ static void dropped(struct code *c, const struct measurement *m, unsigned nr)
 static void string(struct code *c, const struct measurement *m)
 {
 	put(c, INSN(BPF_ST | BPF_MEM | BPF_DW, 7, 0, 0, m->b));
-	}
+}
 
 static void with_string(struct code *c, const struct measurement *m, unsigned nr)
 {
@@ -56,7 +56,22 @@ static void with_string(struct code *c, const struct measurement *m, unsigned nr
 	end(c, KPL_H_rec_drop);
 }
 
-void measure_records(void)
+/* a: address, b: limit. */
+static void read_string(struct code *c, const struct measurement *m, unsigned nr)
+{
+	begin(c, (m->b + 7) & ~7ull, 12);
+	put(c, MOV(8, 0));
+	put(c, MOV(2, 0));
+	put(c, MOV(1, 6));
+	put(c, MOVI(3, 8));
+	put(c, MOVI(4, m->b));
+	put_number(c, 5, m->a);
+	put(c, CALL(rec_read_str));
+	put(c, MOV(0, 8));
+	end(c, KPL_H_rec_drop);
+}
+
+void measure_records(uint64_t text)
 {
 	static const unsigned sizes[] = { 1, 8, 64, 255, 4095 };
 	struct kpl_ring_setup setup = { .size = 1 << 20 };
@@ -74,5 +89,9 @@ void measure_records(void)
 	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		sprintf(what, "%u bytes, begin and drop", sizes[i]);
 		CASE(rec_str, what, .fd = fd, .prepare = string, .call = with_string, .b = sizes[i]);
+		CASE(rec_read_str, what, .fd = fd, .call = read_string, .a = text, .b = sizes[i]);
+		CASE(rec_read_str, what, .fd = fd, .call = read_string, .a = text + 1, .b = sizes[i]);
 	}
+	CASE(rec_read_str, "bad address", .fd = fd, .call = read_string, .a = 0xffff800000000008, .b = 64,
+	     .extra = KPL_MAX_FAULTS * KPL_FAULT_COST);
 }
