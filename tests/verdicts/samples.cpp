@@ -60,6 +60,9 @@ class Malformed {
             change(row.code.labels.front());
             add("a label", std::move(row));
         }
+        rows::Row twice = program(2, one);
+        twice.code.labels.resize(2);
+        add("two labels at one instruction", std::move(twice));
         rows::Row labels = program(2, one);
         labels.code.labels.resize(KPL_MAX_LABELS + 1);
         add("too many labels", std::move(labels));
