@@ -192,14 +192,14 @@ void Lowering::read_string(const ir::Inst& str, Reg record, uint32_t offset, mir
     enter(read);
 }
 
-// There is no room for the record: what can't be read stops the handler all the same.
+// There is no room for the record: what can't be read stops the handler all the same. Its first byte tells.
 void Lowering::read_lost(const ir::Inst& emit) {
     for (const FieldStore& field : emit.fields) {
         const auto* str = std::get_if<StrRef>(&field.value);
         const ir::Inst* read = str ? reader(*str) : nullptr;
         if (!read) continue;
         set_note(read->at, read->what);
-        trap(call(KPL_H_str, {HitArg{}, string_arg(*str), ConstArg{str->limit}, ValueArg{address_of(*read)}}));
+        trap(call(KPL_H_read8, {HitArg{}, ValueArg{address_of(*read)}}));
     }
 }
 

@@ -159,7 +159,9 @@ class Assignment {
             const size_t field = field_read_by(*before, emit, fields);
             if (field == fields && acts(function_.insts[*before])) return;
             if (field == fields) continue;
-            result_.reader[slot_string(emit.fields[field])->index] = *before;
+            const SlotId slot = slot_string(emit.fields[field])->index;
+            result_.unused[slot] = true;
+            result_.reader[slot] = *before;
             fields = field;
         }
     }

@@ -24,7 +24,7 @@ struct Memory {
 struct MemoryLayout {
     std::vector<uint32_t> slot;  // by SlotId: offset in scratch
     std::vector<bool> unused;    // by SlotId: nothing looks there
-    // By SlotId: the call of str whose string a record reads itself, and the slot none but a lost one; no_value: none.
+    // By SlotId: the call of str whose string a record reads itself; no_value: none. The slot is then unused.
     std::vector<ir::ValueId> reader;
     std::vector<Memory> key;  // by ValueId of the instruction
     std::vector<Memory> value;

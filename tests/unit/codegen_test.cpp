@@ -353,11 +353,9 @@ TEST_CASE(
         r7 = r0
         if r7 != 0 goto filled
         r1 = *(u64 *)(r6 + 0)
-        r4 = *(u64 *)(r1 + 112)
-        r2 = *(u64 *)(r6 + 16)
-        r3 = 255
+        r2 = *(u64 *)(r1 + 112)
         r1 = r6
-        call str
+        call read8
         r1 = *(u32 *)(r6 + 64)
         if r1 != 0 goto lost
         goto done
@@ -387,11 +385,11 @@ TEST_CASE(
         exit
       lost:
         r0 = r1
-        r0 |= 3840
+        r0 |= 3328
         exit
       stop:
         r0 = r1
-        r0 |= 6912
+        r0 |= 6400
         exit
     )");
 }
