@@ -13,8 +13,8 @@ using mir::Kind;
 Lowering::Lowering(const ir::Function& function)
     : in_(function),
       order_(find_order(function)),
-      memory_(assign_memory(function)),
       uses_(find_uses(function, order_.depth)),
+      memory_(assign_memory(function, uses_)),
       again_(function.insts.size()),
       folds_(function.insts.size()),
       value_reg_(function.insts.size(), mir::no_reg),

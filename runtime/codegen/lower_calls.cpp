@@ -147,8 +147,8 @@ bool Lowering::is_unused(const ir::StrRef& str) const {
 
 void Lowering::lower_call(ValueId value) {
     const ir::Inst& v = inst(value);
-    if (v.helper == KPL_H_comm && is_unused(std::get<ir::StrOperand>(v.operands[0]).str)) return;
-    if (v.helper == KPL_H_str && reader(std::get<ir::StrOperand>(v.operands[1]).str)) return;
+    for (const ir::Operand& operand : v.operands)  // what uses the string asks for it itself
+        if (const auto* string = std::get_if<ir::StrOperand>(&operand); string && is_unused(string->str)) return;
     bool memory = false;
     std::vector<Arg> args;
     for (size_t i = 0; i < v.operands.size(); i++) {

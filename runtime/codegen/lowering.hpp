@@ -157,8 +157,8 @@ class Lowering {
 
     const ir::Function& in_;
     const BlockOrder order_;
-    const MemoryLayout memory_;
     const std::vector<Uses> uses_;
+    const MemoryLayout memory_;
     mir::Function out_;
 
     std::vector<bool> again_;                        // by value: read again wherever it is used

@@ -5,7 +5,6 @@
 #include <numeric>
 
 #include "codegen/helpers.hpp"
-#include "ir/visit.hpp"
 
 namespace kpl {
 namespace {
@@ -55,21 +54,16 @@ bool acts(const Inst& inst) {
 
 class Assignment {
   public:
-    explicit Assignment(const ir::Function& function)
+    Assignment(const ir::Function& function, const std::vector<Uses>& uses)
         : function_(function),
+          uses_(uses),
           slots_(function.slots.size()),
           area_of_slot_(function.slots.size(), none),
-          offset_in_area_(function.slots.size()),
-          used_(function.insts.size()) {
+          offset_in_area_(function.slots.size()) {
         result_.key.resize(function.insts.size());
         result_.value.resize(function.insts.size());
         result_.unused.resize(function.slots.size());
         result_.reader.resize(function.slots.size(), ir::no_value);
-        for (const ir::Block& block : function.blocks) {
-            for (ValueId id : block.insts)
-                ir::for_each_use(function.insts[id], [&](ValueId value) { used_[value] = true; });
-            ir::for_each_terminator_use(block.end, [&](ValueId value) { used_[value] = true; });
-        }
     }
 
     MemoryLayout run() {
@@ -169,7 +163,7 @@ class Assignment {
     // The index of the field, among the first `count`; `count`: none.
     size_t field_read_by(ValueId id, const Inst& emit, size_t count) const {
         const Inst& call = function_.insts[id];
-        if (call.op != Opcode::Call || call.helper != KPL_H_str || !call.stops || used_[id]) return count;
+        if (call.op != Opcode::Call || call.helper != KPL_H_str || !call.stops || uses_[id].count) return count;
         const auto is_read = [&](const FieldStore& field) {
             const StrRef* str = slot_string(field);
             if (!str || str->offset != 0) return false;
@@ -281,10 +275,10 @@ class Assignment {
     }
 
     const ir::Function& function_;
+    const std::vector<Uses>& uses_;
     std::vector<SlotUse> slots_;
     std::vector<int> area_of_slot_;
     std::vector<uint32_t> offset_in_area_;
-    std::vector<bool> used_;  // by ValueId
     std::vector<Area> areas_;
     std::vector<Pending> pending_;
     int shared_key_ = none, shared_value_ = none;
@@ -294,7 +288,9 @@ class Assignment {
 
 }  // namespace
 
-MemoryLayout assign_memory(const ir::Function& function) { return Assignment(function).run(); }
+MemoryLayout assign_memory(const ir::Function& function, const std::vector<Uses>& uses) {
+    return Assignment(function, uses).run();
+}
 
 const std::string* inline_literal(const ir::Function& function, const ir::FieldStore& field) {
     const StrRef* str = slot_string(field);

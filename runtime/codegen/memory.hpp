@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "codegen/uses.hpp"
 #include "ir/ir.hpp"
 
 namespace kpl {
@@ -32,7 +33,8 @@ struct MemoryLayout {
     uint32_t stack_size = 0;  // bytes below r10
 };
 
-MemoryLayout assign_memory(const ir::Function& function);
+// `uses`: of the function's values, by find_uses().
+MemoryLayout assign_memory(const ir::Function& function, const std::vector<Uses>& uses);
 
 // Literal fields up to this size are stored as numbers; longer ones are copied from their slot.
 inline constexpr uint32_t max_inline_literal = 128;

@@ -25,6 +25,7 @@ SH
 names='nm234567 nm23456789 nm2345678901234 nm23456789012345 nm234567890123456789012345678901234567890123456789012345678901234567890'
 export names
 run kprobe-lua --strict -c 'sh reads.sh' names.lua
+status 0
 for name in $names; do
     line "name $name -"
     line "name ${name#?} $((${#name} - 1))"

@@ -42,33 +42,38 @@ static void string(struct code *c, const struct measurement *m)
 	put(c, INSN(BPF_ST | BPF_MEM | BPF_DW, 7, 0, 0, m->b));
 }
 
-static void with_string(struct code *c, const struct measurement *m, unsigned nr)
+/* A record with a string of up to b bytes: `body` slots give r4 and r5. */
+static void begin_string(struct code *c, const struct measurement *m, unsigned body)
 {
-	begin(c, (m->b + 7) & ~7ull, 11);
+	begin(c, (m->b + 7) & ~7ull, 4 + body + 5);
 	put(c, MOV(8, 0));
 	put(c, MOV(2, 0));
 	put(c, MOV(1, 6));
 	put(c, MOVI(3, 8));
-	put(c, MOV(4, 7));
-	put(c, MOVI(5, m->b));
-	put(c, CALL(rec_str));
+}
+
+static void end_string(struct code *c, const struct measurement *m)
+{
+	put(c, INSN(BPF_JMP | BPF_CALL, 0, 0, 0, m->id));
 	put(c, MOV(0, 8));
 	end(c, KPL_H_rec_drop);
+}
+
+static void with_string(struct code *c, const struct measurement *m, unsigned nr)
+{
+	begin_string(c, m, 2);
+	put(c, MOV(4, 7));
+	put(c, MOVI(5, m->b));
+	end_string(c, m);
 }
 
 /* a: address, b: limit. */
 static void read_string(struct code *c, const struct measurement *m, unsigned nr)
 {
-	begin(c, (m->b + 7) & ~7ull, 12);
-	put(c, MOV(8, 0));
-	put(c, MOV(2, 0));
-	put(c, MOV(1, 6));
-	put(c, MOVI(3, 8));
+	begin_string(c, m, 3);
 	put(c, MOVI(4, m->b));
 	put_number(c, 5, m->a);
-	put(c, CALL(rec_read_str));
-	put(c, MOV(0, 8));
-	end(c, KPL_H_rec_drop);
+	end_string(c, m);
 }
 
 void measure_records(uint64_t text)
