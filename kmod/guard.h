@@ -103,7 +103,6 @@ static __always_inline struct kpl_ctx *kpl_ctx_here(void)
 static __always_inline void kpl_look_at_status(struct kpl_ctx *ctx)
 {
 	ctx->state = 0;
-	ctx->hit.bad_addr = 0;
 	ctx->hit.status = 0;
 }
 
@@ -111,6 +110,7 @@ static __always_inline void kpl_look_at_status(struct kpl_ctx *ctx)
 static __always_inline void kpl_look(struct kpl_ctx *ctx, const struct kpl_origin *origin)
 {
 	kpl_look_at_status(ctx);
+	ctx->hit.bad_addr = 0;
 	ctx->hit.scratch = (unsigned long)this_cpu_read(origin->cpu->scratch);
 	ctx->hit.func = origin->func;
 	ctx->hit.addr = origin->addr;

@@ -102,8 +102,9 @@ enum kpl_count kpl_stop(const struct kpl_ctx *ctx, struct kpl_session *s, struct
 
 	if (key == KPL_RET_SKIP)
 		return KPL_C_DECLINED;
-	/* For a program that looks nowhere, the address is as an earlier hit left it. */
-	if (kpl_stop_class[reason] == KPL_C_FAULT && sites->looks == KPL_LOOKS_AT_ALL)
+	/* For a program that looks nowhere, or met no fault, the address is an earlier hit's. */
+	if (kpl_stop_class[reason] == KPL_C_FAULT && sites->looks == KPL_LOOKS_AT_ALL &&
+	    ctx->hit.status)
 		bad_addr = ctx->hit.bad_addr;
 	kpl_remember(sites, key, bad_addr);
 	/* The first one that user space has not seen wakes it. */

@@ -123,9 +123,9 @@ std::optional<ByteVector> SimHelpers::scan_string(uint64_t limit, uint64_t addre
     ByteVector bytes;
     for (uint64_t i = 0;; i++) {
         auto byte = memory.byte(address + i);
-        // Whether a user string goes on behind the limit may be unknown.
-        if (!byte && (i < limit || stop == KPL_STOP_READ)) {
-            sim().fail(stop, i < limit ? address : address + i);
+        // Whether it goes on behind the limit may be unknown.
+        if (!byte && i < limit) {
+            sim().fail(stop, address);
             return std::nullopt;
         }
         if (byte.value_or(0) == 0) return bytes;

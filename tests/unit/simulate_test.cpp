@@ -108,8 +108,7 @@ TEST_CASE("a string that ends on the last byte that can be read") {
     const std::string call =
         "r6 = r1\nr2 = *(u64 *)(r1 + 16)\nr3 = 2\nr4 = 0x1000\ncall {}\n"
         "r2 = *(u32 *)(r6 + 64)\nr2 <<= 8\nr0 |= r2\nexit";
-    CHECK(run(sim, fmt::format(fmt::runtime(call), "str")).r0 == KPL_STOP_READ << 8);
-    CHECK(sim.hit.bad_addr == 0x1002);
+    CHECK(run(sim, fmt::format(fmt::runtime(call), "str")).r0 == 2);
     CHECK(run(sim, fmt::format(fmt::runtime(call), "ustr")).r0 == 2);
     CHECK(sim.truncated == 0);
 }
