@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
+#include <cerrno>
 #include <cstdlib>
 #include <fstream>
 #include <functional>
@@ -55,17 +55,17 @@ bool write_all(int fd, std::span<const uint8_t> bytes) {
     return true;
 }
 
-// Complete or not at all, whoever else does the same at the same time.
+// Complete or not at all, whoever else does the same at the same time: it has no name before it is whole, so that
+// nothing stays of a process that is killed here.
 bool replace(const std::string& name, const std::function<bool(int)>& fill) {
     const std::string dir = directory(true);
     if (dir.empty()) return false;
+    const UniqueFd fd(::open(dir.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600));
+    if (!fd || !fill(fd.get())) return false;
+    const std::string unnamed = "/proc/self/fd/" + std::to_string(fd.get());
     const std::string path = dir + "/" + name;
-    std::string fresh = path + ".XXXXXX";
-    const UniqueFd fd(::mkostemp(fresh.data(), O_CLOEXEC));
-    if (!fd) return false;
-    const bool done = fill(fd.get()) && std::rename(fresh.c_str(), path.c_str()) == 0;
-    if (!done) ::unlink(fresh.c_str());
-    return done;
+    ::unlink(path.c_str());
+    return ::linkat(AT_FDCWD, unnamed.c_str(), AT_FDCWD, path.c_str(), AT_SYMLINK_FOLLOW) == 0 || errno == EEXIST;
 }
 
 }  // namespace

@@ -118,11 +118,15 @@ void BtfFile::find_in_order(std::vector<std::string> names, uint32_t kinds) cons
     for (std::string& name : names) searches_.push_back({std::move(name), kinds, 0, {}});
     const auto searches = std::span(searches_).subspan(before);
     find_strings(searches);
-    if (std::none_of(searches.begin(), searches.end(), [](const Search& search) { return search.name_off; })) return;
+    // A bit for each of 64 classes of names: of 130,000 types, few are compared.
+    uint64_t classes = 0;
+    for (const Search& search : searches)
+        if (search.name_off) classes |= uint64_t{1} << search.name_off % 64;
+    if (!classes) return;
     const bool read = pass([&](uint32_t id, const btf_type* t) {
+        if (!t->name_off || !(classes >> t->name_off % 64 & 1)) return;
         for (Search& search : searches)
-            if (t->name_off == search.name_off && t->name_off && (kind_bit(btf_kind(t)) & kinds))
-                search.found.push_back(id);
+            if (t->name_off == search.name_off && (kind_bit(btf_kind(t)) & kinds)) search.found.push_back(id);
     });
     if (!read)
         for (Search& search : searches) search.found.clear();

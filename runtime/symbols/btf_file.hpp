@@ -18,31 +18,31 @@
 
 namespace kpl {
 
-// What stands behind a type's head, by its kind: so many bytes, and so many for each of vlen.
-struct BtfBehind {
-    bool known;
-    uint8_t bytes, each;
+// A type's bytes, by its kind, and how many more there are for each of vlen. 0: a kind that is not known.
+struct BtfSize {
+    uint8_t bytes = 0, each = 0;
 };
-inline constexpr BtfBehind btf_behind[32] = {{false, 0, 0},                           // void is in no file
-                                             {true, sizeof(uint32_t), 0},             // INT
-                                             {true, 0, 0},                            // PTR
-                                             {true, sizeof(struct btf_array), 0},     // ARRAY
-                                             {true, 0, sizeof(btf_member)},           // STRUCT
-                                             {true, 0, sizeof(btf_member)},           // UNION
-                                             {true, 0, sizeof(struct btf_enum)},      // ENUM
-                                             {true, 0, 0},                            // FWD
-                                             {true, 0, 0},                            // TYPEDEF
-                                             {true, 0, 0},                            // VOLATILE
-                                             {true, 0, 0},                            // CONST
-                                             {true, 0, 0},                            // RESTRICT
-                                             {true, 0, 0},                            // FUNC
-                                             {true, 0, sizeof(btf_param)},            // FUNC_PROTO
-                                             {true, sizeof(struct btf_var), 0},       // VAR
-                                             {true, 0, sizeof(btf_var_secinfo)},      // DATASEC
-                                             {true, 0, 0},                            // FLOAT
-                                             {true, sizeof(struct btf_decl_tag), 0},  // DECL_TAG
-                                             {true, 0, 0},                            // TYPE_TAG
-                                             {true, 0, sizeof(struct btf_enum64)}};   // ENUM64
+inline constexpr uint8_t btf_head = sizeof(btf_type);
+inline constexpr BtfSize btf_sizes[32] = {{},                                           // void is in no file
+                                          {btf_head + sizeof(uint32_t), 0},             // INT
+                                          {btf_head, 0},                                // PTR
+                                          {btf_head + sizeof(struct btf_array), 0},     // ARRAY
+                                          {btf_head, sizeof(btf_member)},               // STRUCT
+                                          {btf_head, sizeof(btf_member)},               // UNION
+                                          {btf_head, sizeof(struct btf_enum)},          // ENUM
+                                          {btf_head, 0},                                // FWD
+                                          {btf_head, 0},                                // TYPEDEF
+                                          {btf_head, 0},                                // VOLATILE
+                                          {btf_head, 0},                                // CONST
+                                          {btf_head, 0},                                // RESTRICT
+                                          {btf_head, 0},                                // FUNC
+                                          {btf_head, sizeof(btf_param)},                // FUNC_PROTO
+                                          {btf_head + sizeof(struct btf_var), 0},       // VAR
+                                          {btf_head, sizeof(btf_var_secinfo)},          // DATASEC
+                                          {btf_head, 0},                                // FLOAT
+                                          {btf_head + sizeof(struct btf_decl_tag), 0},  // DECL_TAG
+                                          {btf_head, 0},                                // TYPE_TAG
+                                          {btf_head, sizeof(struct btf_enum64)}};       // ENUM64
 
 // Ids here are the file's own: a module's begin where vmlinux's end, and name vmlinux's types by vmlinux's
 // ids.
@@ -80,8 +80,8 @@ class BtfFile {
 
     BtfFile() = default;
     static size_t size_of(const btf_type& type) {
-        const BtfBehind& rest = btf_behind[btf_kind(&type)];
-        return sizeof type + rest.bytes + size_t{btf_vlen(&type)} * rest.each;
+        const BtfSize& size = btf_sizes[btf_kind(&type)];
+        return size.bytes + size_t{btf_vlen(&type)} * size.each;
     }
     bool look_at_header(const BtfFile* base);
     // Numbers the types; false: they are not understood.
@@ -91,6 +91,8 @@ class BtfFile {
     // visit(id, type) for each own type; the first to do so numbers them.
     template <class Visit>
     bool pass(Visit visit) const;
+    template <class Visit>
+    static size_t visit_piece(const uint8_t* piece, size_t size, Visit visit);
     struct Search {
         std::string wanted;
         uint32_t kinds;
@@ -113,28 +115,37 @@ class BtfFile {
     mutable NameIndex index_;  // of own types, by id - first_id; built with the first find() that makes it worth it
 };
 
+// visit(type) for those that lie whole in a piece; the bytes that they take.
+template <class Visit>
+[[gnu::noinline]] size_t BtfFile::visit_piece(const uint8_t* piece, size_t size, Visit visit) {
+    size_t done = 0;
+    while (size - done >= sizeof(btf_type)) {
+        const auto* type = reinterpret_cast<const btf_type*>(piece + done);
+        const size_t bytes = size_of(*type);
+        if (!bytes || bytes > size - done) break;
+        visit(type);
+        done += bytes;
+    }
+    return done;
+}
+
 // One that is larger than what is passed over at a time is found by passing over more.
 template <class Visit>
 bool BtfFile::pass(Visit visit) const {
     FileBytes::Pass all(bytes_);
     const bool numbers = !looked_;
     std::vector<uint32_t> places;
-    uint32_t id = first_id_;
+    uint32_t own = 0;
     size_t most = pass_size;
     for (size_t at = 0; at != types_size_;) {
         const size_t size = std::min(most, types_size_ - at);
         const uint8_t* piece = all.piece(types_at_ + at, size);
         if (!piece) return false;
-        size_t done = 0;
-        while (size - done >= sizeof(btf_type)) {
-            const auto* type = reinterpret_cast<const btf_type*>(piece + done);
-            if (!btf_behind[btf_kind(type)].known) return false;
-            const size_t bytes = size_of(*type);
-            if (bytes > size - done) break;
-            if (numbers && (id - first_id_) % types_a_place == 0) places.push_back(static_cast<uint32_t>(at + done));
-            visit(id++, type);
-            done += bytes;
-        }
+        const size_t done = visit_piece(piece, size, [&, visit](const btf_type* type) {
+            if (numbers && own % types_a_place == 0)
+                places.push_back(static_cast<uint32_t>(at + (reinterpret_cast<const uint8_t*>(type) - piece)));
+            visit(first_id_ + own++, type);
+        });
         if (!done && size == types_size_ - at) return false;
         if (!done) most *= 2;
         all.done(types_at_ + at, done);
@@ -142,7 +153,7 @@ bool BtfFile::pass(Visit visit) const {
     }
     if (!std::exchange(looked_, true)) {
         places_ = std::move(places);
-        end_id_ = id;
+        end_id_ = first_id_ + own;
     }
     return true;
 }
