@@ -9,6 +9,7 @@
 #include <linux/moduleparam.h>
 #include <linux/rcupdate.h>
 #include <linux/rcupdate_wait.h>
+#include <linux/security.h>
 
 #include "change.h"
 #include "compat.h"
@@ -40,11 +41,13 @@ static const struct kernel_param_ops kpl_changes_ops = {
 module_param_cb(changes, &kpl_changes_ops, &kpl_changes, 0644);
 MODULE_PARM_DESC(changes, "Whether sessions may change what runs; once off, it stays off");
 
+/* Lockdown's integrity is what root may not write the running kernel under. */
 static int kpl_may_change(void)
 {
 	if (!capable(CAP_SYS_ADMIN))
 		return -EPERM;
-	return READ_ONCE(kpl_changes) ? 0 : -EACCES;
+	return READ_ONCE(kpl_changes) && !security_locked_down(LOCKDOWN_DBG_WRITE_KERNEL) ? 0 :
+											    -EACCES;
 }
 
 u64 kpl_change_feature(void)

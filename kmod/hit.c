@@ -189,7 +189,9 @@ static noinline void kpl_missed_traced(const struct kpl_probe *pr)
 
 /*
  * Several probes at one function, of whatever sessions, or one that the trace's
- * own function is not for.  The guard is asked for once.
+ * own function is not for.  The guard is asked for once, and free again before
+ * and behind those that only add: what interrupts there may run handlers, and
+ * leave its own in the hit.
  */
 static noinline void kpl_handle_shared(const struct kpl_probe *pr, struct pt_regs *regs)
 {
@@ -199,7 +201,6 @@ static noinline void kpl_handle_shared(const struct kpl_probe *pr, struct pt_reg
 		kpl_missed_traced(pr);
 		return;
 	}
-	ctx->hit.regs = (unsigned long)regs;
 	for (; pr; pr = READ_ONCE(pr->same)) {
 		if (kpl_over(pr))
 			continue;
@@ -209,6 +210,7 @@ static noinline void kpl_handle_shared(const struct kpl_probe *pr, struct pt_reg
 		}
 		ctx->origin = &pr->origin;
 		barrier();
+		ctx->hit.regs = (unsigned long)regs;
 		if (pr->way == KPL_WAY_AROUND) {
 			kpl_run_around(pr, &ctx->hit, regs);
 			continue;

@@ -163,6 +163,7 @@ u64 kpl_h_ubuf(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 struct kpl_scan {
 	int len;	/* negative: a bad address */
 	bool cut;	/* the string goes on behind the limit */
+	bool trapped;	/* what is behind the limit can't be read */
 };
 
 /* `type` at `addr`, of the user's or the kernel's memory. */
@@ -223,11 +224,11 @@ static __always_inline struct kpl_scan kpl_scan(char *to, u32 len, u32 limit, u6
 	}
 	/* Where what follows can't be read, nothing does. */
 	if (len >= room)
-		goto alone;
+		return (struct kpl_scan) { .len = len };
 	kpl_scan_read(byte, u8, addr + len, user, alone);
 	return (struct kpl_scan) { .len = len, .cut = byte };
 alone:
-	return (struct kpl_scan) { .len = len };
+	return (struct kpl_scan) { .len = len, .trapped = true };
 fault:
 	return (struct kpl_scan) { .len = -EFAULT };
 }
@@ -248,6 +249,8 @@ static __always_inline int kpl_scanned(u64 hit, struct kpl_scan scan, u32 reason
 		kpl_fail(hit, reason, addr);
 	} else if (scan.cut) {
 		kpl_count_cut(hit);
+	} else if (unlikely(scan.trapped)) {
+		kpl_fault_count(ctx);
 	}
 	return scan.len;
 }

@@ -12,6 +12,7 @@
 #include <linux/pid_namespace.h>
 #include <linux/slab.h>
 #include <linux/uprobes.h>
+#include <linux/workqueue.h>
 
 #include "area.h"
 #include "common.h"
@@ -65,6 +66,39 @@ static void kpl_uprobes_wait(void)
 {
 }
 #endif
+
+/*
+ * The kernel writes breakpoints by get_user_pages_remote(), which fails in a
+ * task that is being killed: those of a session that dies while it attaches
+ * would stay in what runs.  So a worker writes them, which nobody kills.
+ */
+struct kpl_uprobe_switch {
+	struct work_struct work;
+	struct kpl_uprobe *u;
+	bool on;
+	int err;
+};
+
+static void kpl_uprobe_switched(struct work_struct *work)
+{
+	struct kpl_uprobe_switch *s = container_of(work, struct kpl_uprobe_switch, work);
+
+	if (s->on)
+		s->err = kpl_uprobe_register(s->u);
+	else
+		kpl_uprobe_unregister(s->u);
+}
+
+static int kpl_uprobe_switch(struct kpl_uprobe *u, bool on)
+{
+	struct kpl_uprobe_switch s = { .u = u, .on = on };
+
+	INIT_WORK_ONSTACK(&s.work, kpl_uprobe_switched);
+	queue_work(system_unbound_wq, &s.work);
+	flush_work(&s.work);
+	destroy_work_on_stack(&s.work);
+	return s.err;
+}
 
 static u32 kpl_user_data_size(const struct kpl_prog *first, const struct kpl_prog *second)
 {
@@ -162,7 +196,7 @@ static void kpl_uprobe_arm(struct kpl_probe **prs, u32 nr)
 			prs[i]->error = 0;
 		else
 			prs[i]->error = kpl_interrupted(prs[i]) ? -EINTR :
-						kpl_uprobe_register(prs[i]->user);
+						kpl_uprobe_switch(prs[i]->user, true);
 		prs[i]->armed = !prs[i]->error;
 		kpl_step(prs[i]);
 		cond_resched();
@@ -179,7 +213,7 @@ static void kpl_uprobe_disarm(struct kpl_probe **prs, u32 nr)
 		prs[i]->error = 0;
 		if (!prs[i]->armed)
 			continue;
-		kpl_uprobe_unregister(prs[i]->user);
+		kpl_uprobe_switch(prs[i]->user, false);
 		any = true;
 		cond_resched();
 	}

@@ -137,7 +137,8 @@ Result<void> Device::set_rights(uint32_t rights) const {
         case EACCES:
             return Error{Errc::system,
                          "--unsafe: this machine's administrator has switched it off "
-                         "(/sys/module/kprobe_lua/parameters/changes) until the module is loaded again"};
+                         "(/sys/module/kprobe_lua/parameters/changes) until the module is loaded again, or the kernel "
+                         "is locked down (/sys/kernel/security/lockdown)"};
         case EOPNOTSUPP: return Error{Errc::system, "--unsafe: on this machine nothing can be changed"};
         default: return call_error(fd(), "--unsafe", errno);
     }

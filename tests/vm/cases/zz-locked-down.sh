@@ -3,6 +3,12 @@
 # nothing can be probed after it.
 [ -d /sys/kernel/security/integrity ] || mount -t securityfs none /sys/kernel/security 2> /dev/null
 [ -e /sys/kernel/security/lockdown ] || skip "this kernel has no lockdown"
+# Integrity: what changes the running kernel is refused, probes are not.
+echo integrity > /sys/kernel/security/lockdown
+run kprobe-lua --unsafe -e 'kprobe("read_zero", function(p) p.arg0 = p.arg0 end)'
+status 1
+one_error
+err '^kprobe-lua: --unsafe: .* the kernel is locked down'
 run kprobe-lua -c 'abi_test --lockdown && dd if=/dev/zero of=/dev/null bs=8 count=5 2>/dev/null' \
     -e 'n = count() kprobe("read_zero", function() n:add() end)'
 status 0

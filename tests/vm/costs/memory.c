@@ -157,6 +157,9 @@ static void measure_faults(int fd)
 	CASE(str, "bad address", .fd = fd, .call = read_block, .a = unmapped, .b = 64, .extra = faults);
 	CASE(str, "300 bad addresses", .fd = fd, .call = read_block, .a = unmapped, .b = 64, .extra = faults,
 	     .copies = 300);
+	/* Nothing but the byte behind the limit is looked at. */
+	CASE(str, "300 bad addresses, limit 0", .fd = fd, .call = read_block, .a = unmapped, .b = 0, .extra = faults,
+	     .copies = 300);
 	CASE(uread, "bad address", .fd = fd, .call = read_user, .a = user, .b = 8, .extra = faults);
 	CASE(uread, "300 bad addresses", .fd = fd, .call = read_user, .a = user, .b = 8, .extra = faults, .copies = 300);
 	CASE(ubuf, "bad address", .fd = fd, .call = read_block, .a = user, .b = 64, .extra = faults);

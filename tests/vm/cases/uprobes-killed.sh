@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: MIT
+# limit: 600
+# A session is killed while it attaches to what running programs map: their code is as it was, in each of them.
+# The kernel writes no breakpoint, and takes none back, in a task that is being killed.
+script many.lua <<'LUA'
+local n = count()
+uprobe("/lib/x86_64-linux-gnu/libm.so.6:*", function() n:add() end)
+LUA
+for number in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do
+    luajit -e 'ffi = require "ffi" ffi.cdef "int pause(void);" print "waits" io.flush() ffi.C.pause()' > waits$number &
+    waiters="$waiters $!"
+    until_true "a program that maps the library" [ -s waits$number ]
+done
+
+# The library's code in process $1.
+code() {
+    awk '/ r-xp .*libm.so.6$/ { split($1, at, "-"); print at[1], at[2]; exit }' "/proc/$1/maps" > map
+    read -r from to < map
+    dd if="/proc/$1/mem" bs=4096 skip=$((0x$from / 4096)) count=$(((0x$to - 0x$from) / 4096)) 2> /dev/null
+}
+# shellcheck disable=SC2086 # words without blanks
+sums() { for waiter in $waiters; do code "$waiter" | md5sum; done; }
+as_it_was() { [ "$(sums)" = "$before" ]; }
+opened() { [ "$(cat /sys/module/kprobe_lua/refcnt)" != 0 ]; }
+
+before=$(sums)
+attaching=0 patience=50
+for moment in 01 05 10 15 20 25 30 35 40 45; do
+    start kprobe-lua -v --max-probes=1000 many.lua
+    until_true "the device to be open" opened
+    sleep 0.$moment
+    kill -KILL "$pid"
+    finish
+    status 137
+    grep -q '^armed in' err || attaching=$((attaching + 1))
+    left_nothing
+    until_true "code without breakpoints, killed after 0.$moment s" as_it_was
+done
+echo "$attaching of 10 while attaching" >&2
+[ $attaching -gt 0 ] || fail "no kill while attaching"
+# shellcheck disable=SC2086 # words without blanks
+kill $waiters
