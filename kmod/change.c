@@ -46,8 +46,9 @@ static int kpl_may_change(void)
 {
 	if (!capable(CAP_SYS_ADMIN))
 		return -EPERM;
-	return READ_ONCE(kpl_changes) && !security_locked_down(LOCKDOWN_DBG_WRITE_KERNEL) ? 0 :
-											    -EACCES;
+	if (!READ_ONCE(kpl_changes) || security_locked_down(LOCKDOWN_DBG_WRITE_KERNEL))
+		return -EACCES;
+	return 0;
 }
 
 u64 kpl_change_feature(void)

@@ -81,23 +81,23 @@ struct kpl_uprobe_switch {
 
 static void kpl_uprobe_switched(struct work_struct *work)
 {
-	struct kpl_uprobe_switch *s = container_of(work, struct kpl_uprobe_switch, work);
+	struct kpl_uprobe_switch *job = container_of(work, struct kpl_uprobe_switch, work);
 
-	if (s->on)
-		s->err = kpl_uprobe_register(s->u);
+	if (job->on)
+		job->err = kpl_uprobe_register(job->u);
 	else
-		kpl_uprobe_unregister(s->u);
+		kpl_uprobe_unregister(job->u);
 }
 
 static int kpl_uprobe_switch(struct kpl_uprobe *u, bool on)
 {
-	struct kpl_uprobe_switch s = { .u = u, .on = on };
+	struct kpl_uprobe_switch job = { .u = u, .on = on };
 
-	INIT_WORK_ONSTACK(&s.work, kpl_uprobe_switched);
-	queue_work(system_unbound_wq, &s.work);
-	flush_work(&s.work);
-	destroy_work_on_stack(&s.work);
-	return s.err;
+	INIT_WORK_ONSTACK(&job.work, kpl_uprobe_switched);
+	queue_work(system_unbound_wq, &job.work);
+	flush_work(&job.work);
+	destroy_work_on_stack(&job.work);
+	return job.err;
 }
 
 static u32 kpl_user_data_size(const struct kpl_prog *first, const struct kpl_prog *second)

@@ -2,6 +2,7 @@
 # limit: 600
 # A session is killed while it attaches to what running programs map: their code is as it was, in each of them.
 # The kernel writes no breakpoint, and takes none back, in a task that is being killed.
+. "$KPL_ROOT/tests/kills/moments.sh"
 script many.lua <<'LUA'
 local n = count()
 uprobe("/lib/x86_64-linux-gnu/libm.so.6:*", function() n:add() end)
@@ -21,22 +22,29 @@ code() {
 # shellcheck disable=SC2086 # words without blanks
 sums() { for waiter in $waiters; do code "$waiter" | md5sum; done; }
 as_it_was() { [ "$(sums)" = "$before" ]; }
-opened() { [ "$(cat /sys/module/kprobe_lua/refcnt)" != 0 ]; }
 
 before=$(sums)
-attaching=0 patience=50
-for moment in 01 05 10 15 20 25 30 35 40 45; do
+patience=50
+began=$(now_ms)
+start kprobe-lua -v --max-probes=1000 many.lua
+armed
+took=$(($(now_ms) - began)) part=0 attaching=0
+kill -INT "$pid"
+finish
+status 0
+while [ $part -lt 12 ]; do
+    part=$((part + 1))
     start kprobe-lua -v --max-probes=1000 many.lua
-    until_true "the device to be open" opened
-    sleep 0.$moment
+    wait_ms $((took * part / 12))
+    opened && users=1 || users=0
     kill -KILL "$pid"
     finish
     status 137
-    grep -q '^armed in' err || attaching=$((attaching + 1))
+    grep -q '^armed in' err || attaching=$((attaching + users))
     left_nothing
-    until_true "code without breakpoints, killed after 0.$moment s" as_it_was
+    until_true "code without breakpoints, killed after $part/12 of $took ms" as_it_was
 done
-echo "$attaching of 10 while attaching" >&2
+echo "$attaching of $part while attaching" >&2
 [ $attaching -gt 0 ] || fail "no kill while attaching"
 # shellcheck disable=SC2086 # words without blanks
 kill $waiters
