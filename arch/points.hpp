@@ -55,7 +55,8 @@ struct FunctionFacts {
     uint64_t size = 0;              // to the next symbol, as kallsyms has it
     std::span<const uint8_t> code;  // without other probes' marks; some bytes behind `size` if there are any
     KernelRules rules;
-    bool traced = false;                  // its ftrace site may hold a call in place of its nop
+    bool traceable = true;                // ftrace has a site at its entry if the code looks so
+    bool traced = false;                  // that site may hold a call in place of its nop
     std::vector<uint64_t> more_sites;     // of ftrace, behind the entry: of functions that lost their symbol
     std::vector<AddressRange> blacklist;  // also what the kernel frees or has no text for
     AddressRange init_text, entry_text;

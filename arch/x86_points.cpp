@@ -138,7 +138,7 @@ class Analysis {
         std::sort(jumps_.begin(), jumps_.end());
         const uint64_t entry = is_endbr(facts.code) ? endbr_size : 0;
         if (entry) landing_ = facts.addr;
-        if (is_ftrace_site(entry)) sites_.push_back(facts.addr + entry);
+        if (facts.traceable && is_ftrace_site(entry)) sites_.push_back(facts.addr + entry);
         for (const uint64_t site : facts.more_sites)
             if (is_ftrace_site(site - facts.addr)) sites_.push_back(site);
         whole_ = whole_function();

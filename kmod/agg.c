@@ -406,14 +406,13 @@ int kpl_agg_alloc(struct kpl_agg *agg, struct kpl_session *s)
 	struct kpl_area_plan plan = kpl_agg_plan(agg);
 	int err;
 
-	agg->areas = kpl_areas_alloc(&plan, agg->bank_size * KPL_BANKS, false);
+	agg->areas = kpl_areas_alloc(s, &plan, agg->bank_size * KPL_BANKS, false);
 	agg->cpu = alloc_percpu_gfp(struct kpl_agg_cpu, KPL_GFP_PERCPU);
 	if (!agg->areas || !agg->cpu)
 		return -ENOMEM;
 	err = kpl_agg_without(agg);
 	if (err)
 		return err;
-	agg->grower.session = s;
 	agg->grower.areas = agg->areas;
 	agg->grower.make = kpl_agg_make;
 	return kpl_grow_begin(&agg->grower);

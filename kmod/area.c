@@ -10,6 +10,7 @@
 
 #include "area.h"
 #include "compat.h"
+#include "session.h"
 
 /* What stands for pages that are not there. */
 static struct page *kpl_zeros;
@@ -111,13 +112,15 @@ u64 kpl_areas_memory(void)
 	return struct_size((struct kpl_areas *)NULL, of, nr_cpu_ids);
 }
 
-struct kpl_areas *kpl_areas_alloc(const struct kpl_area_plan *plan, u64 stride, bool writable)
+struct kpl_areas *kpl_areas_alloc(struct kpl_session *s, const struct kpl_area_plan *plan,
+				  u64 stride, bool writable)
 {
 	struct kpl_areas *areas = kvzalloc(kpl_areas_memory(), KPL_GFP);
 
 	if (!areas)
 		return NULL;
 	refcount_set(&areas->users, 1);
+	areas->session = s;
 	mutex_init(&areas->lock);
 	areas->plan = *plan;
 	areas->stride = stride / PAGE_SIZE;
@@ -133,6 +136,7 @@ void kpl_areas_put(struct kpl_areas *areas)
 		return;
 	for (cpu = 0; cpu < nr_cpu_ids; cpu++)
 		kpl_area_free(&areas->of[cpu]);
+	kpl_uncharge(areas->session, areas->charged);
 	mutex_destroy(&areas->lock);
 	kvfree(areas);
 }

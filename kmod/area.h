@@ -3,22 +3,14 @@
 #ifndef KPL_AREA_H
 #define KPL_AREA_H
 
-#include <linux/gfp.h>
 #include <linux/mutex.h>
 #include <linux/refcount.h>
 #include <linux/types.h>
 
 struct address_space;
+struct kpl_session;
 struct vm_area_struct;
 struct page;
-
-/*
- * For all that sessions hold: charged to the caller's cgroup, and refused
- * where the kernel would have to kill somebody for it.  Per-CPU allocations
- * know fewer flags.
- */
-#define KPL_GFP		(GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
-#define KPL_GFP_PERCPU	(GFP_KERNEL_ACCOUNT | __GFP_NORETRY | __GFP_NOWARN)
 
 /* One CPU's. */
 struct kpl_area {
@@ -42,6 +34,8 @@ struct kpl_area_plan {
  */
 struct kpl_areas {
 	refcount_t users;		/* whoever made them, and each mapping */
+	struct kpl_session *session;	/* a mapping keeps it */
+	u64 charged;			/* bytes, to it, until the last user is gone */
 	struct kpl_area_plan plan;
 	u64 stride;			/* pages from one to the next */
 	bool writable;
@@ -56,7 +50,8 @@ void kpl_area_free(struct kpl_area *area);
 u64 kpl_area_memory(const struct kpl_area_plan *plan);
 
 /* Without any area; `stride` in bytes.  NULL: there is no memory. */
-struct kpl_areas *kpl_areas_alloc(const struct kpl_area_plan *plan, u64 stride, bool writable);
+struct kpl_areas *kpl_areas_alloc(struct kpl_session *s, const struct kpl_area_plan *plan,
+				  u64 stride, bool writable);
 void kpl_areas_put(struct kpl_areas *areas);
 u64 kpl_areas_memory(void);	/* of a struct kpl_areas */
 

@@ -16,7 +16,6 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
-#include "area.h"
 #include "call.h"
 #include "compat.h"
 #include "direct.h"
@@ -24,6 +23,7 @@
 #include "place.h"
 #include "kretprobe.h"
 #include "refused.h"
+#include "session.h"
 #include "sites.h"
 #include "stubs.h"
 #include "table.h"

@@ -5,10 +5,10 @@
 #include <linux/uaccess.h>
 
 #include "core/args.h"
-#include "area.h"
 #include "dry.h"
 #include "guard.h"
 #include "prog.h"
+#include "session.h"
 #include "stop.h"
 
 /* Of all dry runs: counted like those of a hit, and read by nobody. */

@@ -17,11 +17,11 @@
 #include <linux/slab.h>
 #include <linux/workqueue.h>
 
-#include "area.h"
 #include "common.h"
 #include "event.h"
 #include "handle.h"
 #include "place.h"
+#include "session.h"
 
 /* Of one CPU. */
 struct kpl_event_of_cpu {

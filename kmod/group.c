@@ -6,7 +6,6 @@
 #include <linux/log2.h>
 #include <linux/slab.h>
 
-#include "area.h"
 #include "direct.h"
 #include "event.h"
 #include "ftrace.h"
@@ -14,6 +13,7 @@
 #include "guard.h"
 #include "kprobe.h"
 #include "kretprobe.h"
+#include "session.h"
 #ifdef KPL_TEST_ROWS
 #include "test_kind.h"
 #endif

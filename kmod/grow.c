@@ -24,21 +24,22 @@ static int kpl_grow_state;
 
 static int kpl_grow(struct kpl_grower *g, u32 cpu)
 {
+	struct kpl_areas *areas = g->areas;
 	int err = 0;
 
-	if (g->areas->of[cpu].addr)
+	if (areas->of[cpu].addr)
 		return 0;
 	if (g->ahead)
 		g->ahead--;
 	else
-		err = kpl_charge(g->session, g->each);
+		err = kpl_charge(areas->session, g->each);
 	if (err)
 		return err;
 	err = g->make(g, cpu);
 	if (err)
-		kpl_uncharge(g->session, g->each);
+		kpl_uncharge(areas->session, g->each);
 	else
-		WRITE_ONCE(g->charged, g->charged + g->each);
+		WRITE_ONCE(areas->charged, areas->charged + g->each);
 	return err;
 }
 
@@ -54,7 +55,7 @@ static int kpl_grow_all(struct kpl_grower *g)
 
 static void kpl_grow_pay_back(struct kpl_grower *g)
 {
-	kpl_uncharge(g->session, g->ahead * g->each);
+	kpl_uncharge(g->areas->session, g->ahead * g->each);
 	g->ahead = 0;
 }
 
@@ -65,7 +66,7 @@ int kpl_grow_begin(struct kpl_grower *g)
 	int err;
 
 	INIT_LIST_HEAD(&g->list);
-	err = kpl_charge(g->session, nr * g->each);
+	err = kpl_charge(g->areas->session, nr * g->each);
 	if (err)
 		return err;
 	g->ahead = nr;
@@ -89,8 +90,6 @@ void kpl_grow_end(struct kpl_grower *g)
 	mutex_lock(&kpl_grow_lock);
 	list_del_init(&g->list);
 	mutex_unlock(&kpl_grow_lock);
-	kpl_uncharge(g->session, g->charged);
-	g->charged = 0;
 }
 
 /* ------------------------------------------------------------------ CPUs come and go */
@@ -98,7 +97,7 @@ void kpl_grow_end(struct kpl_grower *g)
 /* Not the cgroup of whoever switches the CPU on is charged. */
 static int kpl_grow_late(struct kpl_grower *g, u32 cpu)
 {
-	struct mem_cgroup *other = set_active_memcg(g->session->memcg);
+	struct mem_cgroup *other = set_active_memcg(g->areas->session->memcg);
 	int err = kpl_grow(g, cpu);
 
 	set_active_memcg(other);

@@ -12,10 +12,8 @@
  */
 struct kpl_grower {
 	struct list_head list;		/* of all that grow */
-	struct kpl_session *session;	/* to whose account it goes */
-	struct kpl_areas *areas;	/* they tell which CPUs have it */
+	struct kpl_areas *areas;	/* they tell which CPUs have it, and whose account it goes to */
 	u64 each;			/* bytes, of a CPU */
-	u64 charged;			/* bytes, of those that have it */
 	u32 ahead;			/* CPUs that are charged for and still have none */
 	/*
 	 * For a CPU on which no handler uses it: the CPU is not up yet, or no
@@ -24,7 +22,7 @@ struct kpl_grower {
 	int (*make)(struct kpl_grower *g, u32 cpu);
 };
 
-/* The first four fields but `list` are set.  Whatever it returns, kpl_grow_end() follows. */
+/* `areas`, `each` and `make` are set.  Whatever it returns, kpl_grow_end() follows. */
 int kpl_grow_begin(struct kpl_grower *g);
 /* Also of one that never began.  What was made is the caller's to free. */
 void kpl_grow_end(struct kpl_grower *g);

@@ -5,8 +5,8 @@
 #include <linux/slab.h>
 #include <linux/smp.h>
 
-#include "area.h"
 #include "guard.h"
+#include "session.h"
 
 DEFINE_PER_CPU(struct kpl_ctx, kpl_ctx) ____cacheline_aligned;
 

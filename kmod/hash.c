@@ -10,9 +10,9 @@
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 
-#include "area.h"
 #include "guard.h"
 #include "hash.h"
+#include "session.h"
 #include "words.h"
 
 #define KPL_MAX_SPINS	2000	/* tries for what another CPU holds: a lock, the free list */

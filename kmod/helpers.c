@@ -29,10 +29,10 @@ KPL_HELPER(tid)
 	return current->pid;
 }
 
-/* Preemption is off: the parent can't go away. */
+/* Preemption is off: the parent of a task that has not been released can't go away. */
 KPL_HELPER(ppid)
 {
-	return rcu_dereference_raw(current->real_parent)->tgid;
+	return pid_alive(current) ? rcu_dereference_raw(current->real_parent)->tgid : 0;
 }
 
 KPL_HELPER(uid)

@@ -17,7 +17,6 @@
 #include <linux/tracepoint.h>
 
 #include "core/args.h"
-#include "area.h"
 #include "change.h"
 #include "direct.h"
 #include "ftrace.h"
@@ -31,6 +30,7 @@
 #include "prog.h"
 #include "refused.h"
 #include "ring.h"
+#include "session.h"
 #include "ucall.h"
 
 /* Raw: it is taken where a task exits, with preemption off. */

@@ -175,7 +175,7 @@ int kpl_map_info(struct kpl_session *s, struct kpl_map_info *arg)
 		return -EINVAL;
 	*arg = (struct kpl_map_info) { .id = arg->id, .memory = map->charged };
 	if (kpl_map_is_agg(map)) {
-		arg->memory += READ_ONCE(map->agg.grower.charged);
+		arg->memory += READ_ONCE(map->agg.areas->charged);
 		arg->active = map->agg.active;
 		arg->lost = kpl_agg_lost(&map->agg);
 	} else {

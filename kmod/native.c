@@ -4,9 +4,9 @@
 #include <linux/filter.h>
 #include <linux/slab.h>
 
-#include "area.h"
 #include "helpers.h"
 #include "native.h"
+#include "session.h"
 
 static u64 kpl_native_works;	/* KPL_FEATURE_JIT or 0 */
 

@@ -74,9 +74,14 @@ bool kpl_stays_with(u64 target, u64 addr)
 /* A lock that was not taken would be given back. */
 noinline_for_stack int kpl_check_override(u64 addr, u32 *returns)
 {
-	char name[KSYM_SYMBOL_LEN];
+	char name[KSYM_SYMBOL_LEN], *module = "";
 
 	sprint_symbol_no_offset(name, addr);
-	*returns = kpl_returns_of(name);
+	if (strchr(name, '[')) {	/* "name [module]" */
+		module = strchr(name, '[') + 1;
+		module[strcspn(module, "]")] = '\0';
+		name[strcspn(name, " ")] = '\0';
+	}
+	*returns = kpl_returns_of(name, module);
 	return in_lock_functions(addr) ? -EDEADLK : 0;
 }

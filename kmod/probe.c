@@ -9,7 +9,6 @@
 #include <linux/uaccess.h>
 
 #include "core/args.h"
-#include "area.h"
 #include "change.h"
 #include "group.h"
 #include "guard.h"
@@ -17,6 +16,7 @@
 #include "overload.h"
 #include "place.h"
 #include "probe.h"
+#include "session.h"
 
 /* ------------------------------------------------------------ one after one */
 

@@ -10,7 +10,6 @@
 #include <linux/uaccess.h>
 
 #include "core/args.h"
-#include "area.h"
 #include "change.h"
 #include "compat.h"
 #include "guard.h"
@@ -20,6 +19,7 @@
 #include "place.h"
 #include "prog.h"
 #include "ring.h"
+#include "session.h"
 #include "stop.h"
 
 static u64 kpl_run_interpreted(const void *hit, const struct bpf_insn *insns)

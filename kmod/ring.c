@@ -393,13 +393,10 @@ static void kpl_rings_release(struct kpl_rings *rings)
 
 void kpl_rings_free(struct kpl_session *s)
 {
-	u64 memory;
-
 	if (!s->rings)
 		return;
-	memory = kpl_rings_memory() + s->rings->grown_memory;
 	kpl_rings_release(s->rings);
-	kpl_uncharge(s, memory);
+	kpl_uncharge(s, kpl_rings_memory());
 }
 
 static int kpl_rings_fill(struct kpl_rings *rings, struct kpl_session *s, u32 size)
@@ -409,15 +406,14 @@ static int kpl_rings_fill(struct kpl_rings *rings, struct kpl_session *s, u32 si
 
 	xa_init(&rings->grown);
 	rings->size = size;
-	rings->data = kpl_areas_alloc(&plan, kpl_data_stride(size), false);
-	rings->ctl = kpl_areas_alloc(&kpl_ctl_plan, PAGE_SIZE, true);
+	rings->data = kpl_areas_alloc(s, &plan, kpl_data_stride(size), false);
+	rings->ctl = kpl_areas_alloc(s, &kpl_ctl_plan, PAGE_SIZE, true);
 	if (!rings->data || !rings->ctl)
 		return -ENOMEM;
 	for (cpu = 0; cpu < nr_cpu_ids; cpu++) {
 		rings->of[cpu].head = &rings->of[cpu].no_head;
 		rings->of[cpu].ctl = &rings->of[cpu].no_ctl;
 	}
-	rings->grower.session = s;
 	rings->grower.areas = rings->data;
 	rings->grower.each = kpl_area_memory(&plan) + kpl_area_memory(&kpl_ctl_plan);
 	rings->grower.make = kpl_ring_make;
@@ -478,7 +474,8 @@ static u64 kpl_grown_memory(const struct kpl_area_plan *plan)
 	       kpl_area_memory(&kpl_ctl_plan);
 }
 
-static struct kpl_grown *kpl_grown_alloc(const struct kpl_area_plan *plan, u32 cpu, u32 size)
+static struct kpl_grown *kpl_grown_alloc(struct kpl_session *s, const struct kpl_area_plan *plan,
+					 u32 cpu, u32 size)
 {
 	struct kpl_grown *grown = kvzalloc(sizeof(*grown), KPL_GFP);
 	int err = -ENOMEM;
@@ -486,8 +483,8 @@ static struct kpl_grown *kpl_grown_alloc(const struct kpl_area_plan *plan, u32 c
 	if (!grown)
 		return ERR_PTR(err);
 	grown->cpu = cpu;
-	grown->data = kpl_areas_alloc(plan, KPL_GROWN_STRIDE, false);
-	grown->ctl = kpl_areas_alloc(&kpl_ctl_plan, KPL_GROWN_STRIDE, true);
+	grown->data = kpl_areas_alloc(s, plan, KPL_GROWN_STRIDE, false);
+	grown->ctl = kpl_areas_alloc(s, &kpl_ctl_plan, KPL_GROWN_STRIDE, true);
 	if (grown->data && grown->ctl)
 		err = kpl_ring_fill(&grown->ring, grown->data, grown->ctl, 0, cpu, size);
 	if (!err)
@@ -519,7 +516,7 @@ int kpl_ring_grow(struct kpl_session *s, struct kpl_ring_grow *arg)
 		err = kpl_charge(s, kpl_grown_memory(&plan));
 	if (err)
 		return err;
-	grown = kpl_grown_alloc(&plan, arg->cpu, arg->size);
+	grown = kpl_grown_alloc(s, &plan, arg->cpu, arg->size);
 	err = PTR_ERR_OR_ZERO(grown);
 	if (!err)
 		err = xa_err(xa_store(&rings->grown, rings->nr_grown, grown, KPL_GFP));
@@ -529,7 +526,7 @@ int kpl_ring_grow(struct kpl_session *s, struct kpl_ring_grow *arg)
 		kpl_uncharge(s, kpl_grown_memory(&plan));
 		return err;
 	}
-	rings->grown_memory += kpl_grown_memory(&plan);
+	grown->data->charged = kpl_grown_memory(&plan);
 	arg->ctl_off = KPL_OFF(KPL_OFF_GROWN_CTL, rings->nr_grown, KPL_GROWN_STRIDE);
 	arg->data_off = KPL_OFF(KPL_OFF_GROWN_DATA, rings->nr_grown, KPL_GROWN_STRIDE);
 	arg->nr = rings->nr_grown++;

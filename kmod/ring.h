@@ -38,7 +38,6 @@ struct kpl_rings {
 	struct kpl_areas *data, *ctl;
 	struct xarray grown;		/* struct kpl_grown by number; none goes before the end */
 	u32 nr_grown;
-	u64 grown_memory;		/* bytes that they are charged for */
 	struct kpl_ring of[];		/* nr_cpu_ids */
 };
 

@@ -11,7 +11,6 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
-#include "area.h"
 #include "session.h"
 
 /* ------------------------------------------------------------------- rights */

@@ -4,6 +4,7 @@
 #define KPL_SESSION_H
 
 #include <linux/atomic.h>
+#include <linux/gfp.h>
 #include <linux/irq_work.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
@@ -20,6 +21,14 @@ struct kpl_ring;
 struct kpl_rings;
 struct kpl_scratch;
 struct mem_cgroup;
+
+/*
+ * For all that sessions hold: charged to the caller's cgroup, and refused
+ * where the kernel would have to kill somebody for it.  Per-CPU allocations
+ * know fewer flags.
+ */
+#define KPL_GFP		(GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
+#define KPL_GFP_PERCPU	(GFP_KERNEL_ACCOUNT | __GFP_NORETRY | __GFP_NOWARN)
 
 /* What handlers need of their session, for each CPU. */
 struct kpl_session_cpu {

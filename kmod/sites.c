@@ -4,8 +4,8 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
-#include "area.h"
 #include "compat.h"
+#include "session.h"
 #include "sites.h"
 
 /* An ops that is never registered is asked. */

@@ -4,9 +4,9 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
-#include "area.h"
 #include "kind.h"
 #include "overload.h"
+#include "session.h"
 #include "stats.h"
 
 u64 kpl_counter_read(const struct kpl_origin *origin, enum kpl_side side, enum kpl_count counter)

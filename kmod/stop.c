@@ -8,7 +8,7 @@
 #include <linux/sort.h>
 #include <linux/timekeeping.h>
 
-#include "area.h"
+#include "session.h"
 #include "stop.h"
 
 struct kpl_stop_site {

@@ -9,8 +9,8 @@
 #include <linux/log2.h>
 #include <linux/slab.h>
 
-#include "area.h"
 #include "kind.h"
+#include "session.h"
 
 struct kpl_table_slot {
 	unsigned long at;		/* 0: none */

@@ -19,9 +19,9 @@
 #include <linux/string.h>
 #include <linux/tracepoint.h>
 
-#include "area.h"
 #include "common.h"
 #include "handle.h"
+#include "session.h"
 #include "tracepoint.h"
 
 #ifdef CONFIG_BPF_EVENTS

@@ -11,11 +11,11 @@
 #include <linux/module.h>
 #include <linux/slab.h>
 
-#include "area.h"
 #include "compat.h"
 #include "hit.h"
 #include "place.h"
 #include "refused.h"
+#include "session.h"
 #include "sites.h"
 #include "traces.h"
 

@@ -9,8 +9,8 @@
 #include <linux/string.h>
 #include <linux/uprobes.h>
 
-#include "area.h"
 #include "compat.h"
+#include "session.h"
 #include "ucall.h"
 
 #ifdef KPL_UPROBES

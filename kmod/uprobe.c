@@ -14,9 +14,9 @@
 #include <linux/uprobes.h>
 #include <linux/workqueue.h>
 
-#include "area.h"
 #include "common.h"
 #include "compat.h"
+#include "session.h"
 #include "ucall.h"
 #include "uhit.h"
 #include "uprobe.h"

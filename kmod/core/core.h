@@ -209,8 +209,11 @@ extern const struct kpl_hit_desc kpl_hit_descs[];
 extern const u32 kpl_nr_hit_descs;
 extern const u8 kpl_insn_forms[256];	/* enum kpl_form of each opcode */
 
-/* A function that kernel developers marked for error injection, by its symbol; else KPL_RETURNS_ANY. */
-u32 kpl_returns_of(const char *function);
+/*
+ * A function that kernel developers marked for error injection, by its symbol;
+ * else KPL_RETURNS_ANY.  `module`: the loadable one that it is in, or "".
+ */
+u32 kpl_returns_of(const char *function, const char *module);
 /* Whether it is meant to return that. */
 int kpl_returns_fit(u32 returns, s64 value);
 

@@ -116,23 +116,25 @@ static const char *const entries[] = {
 	"__x64_sys_", "__ia32_sys_", "__ia32_compat_sys_", "__do_sys_",
 };
 
-u32 kpl_returns_of(const char *function)
+u32 kpl_returns_of(const char *function, const char *module)
 {
 	static const struct {
 		const char *name;
 		u32 returns;
+		const char *module;
 	} marked[] = {
-#define INJECT(name, returns, module) { #name, KPL_RETURNS_##returns },
+#define INJECT(name, returns, module) { #name, KPL_RETURNS_##returns, #module },
 #include "../uapi/inject.def"
 #undef INJECT
 	};
 	u32 i;
 
 	for (i = 0; i < sizeof(entries) / sizeof(entries[0]); i++)
-		if (!strncmp(function, entries[i], strlen(entries[i])))
+		if (!*module && !strncmp(function, entries[i], strlen(entries[i])))
 			return KPL_RETURNS_ERRNO;
 	for (i = 0; i < sizeof(marked) / sizeof(marked[0]); i++)
-		if (!strcmp(function, marked[i].name))
+		if (!strcmp(function, marked[i].name) &&
+		    (!*module || !strcmp(module, marked[i].module)))
 			return marked[i].returns;
 	return KPL_RETURNS_ANY;
 }

@@ -181,29 +181,27 @@ Result<std::vector<EventField>> read_event_fields(const std::string& event, cons
     return parse_lines(TRY(read_tracefs(dir, "/events/" + event + "/format")), parse_field_line);
 }
 
-std::map<std::string, std::vector<uint64_t>> read_nameless_sites(const std::string& dir) {
+FtraceSites read_ftrace_sites(const std::string& dir) {
     constexpr std::string_view mark = "__ftrace_invalid_address___";
-    std::map<std::string, std::vector<uint64_t>> out;
+    FtraceSites sites;
     const auto text = read_tracefs(dir, "/available_filter_functions");
-    if (!text) return out;
+    if (!text) return sites;
+    std::string last;
     // The list is in the order of addresses.
-    for (size_t at = text->find(mark); at != text->npos; at = text->find(mark, at + 1)) {
-        size_t begin = at;
-        std::string_view before;
-        do {  // the last line with a name
-            if (begin == 0) break;
-            const size_t end = begin - 1;
-            begin = end ? text->rfind('\n', end - 1) + 1 : 0;
-            before = std::string_view(*text).substr(begin, end - begin);
-        } while (before.starts_with(mark));
+    std::istringstream lines(*text);
+    for (std::string line; std::getline(lines, line);) {
+        std::string_view rest = line;
+        const std::string_view name = word(rest), module = word(rest);
+        if (!name.starts_with(mark)) {
+            last = fmt::format("{}:{}", module.size() > 2 ? module.substr(1, module.size() - 2) : "", name);
+            sites.functions.insert(last);
+            continue;
+        }
         uint64_t offset = 0;
-        std::from_chars(text->data() + at + mark.size(), text->data() + text->size(), offset);
-        const std::string_view name = word(before), module = word(before);
-        if (!name.empty())
-            out[(module.size() > 2 ? std::string(module.substr(1, module.size() - 2)) : "") + ":" + std::string(name)]
-                .push_back(offset);
+        std::from_chars(name.data() + mark.size(), name.data() + name.size(), offset);
+        if (!last.empty()) sites.nameless[last].push_back(offset);
     }
-    return out;
+    return sites;
 }
 
 }  // namespace kpl

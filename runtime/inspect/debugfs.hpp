@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -52,9 +53,14 @@ struct EventField {
 };
 Result<std::vector<EventField>> read_event_fields(const std::string& event, const std::string& dir = {});
 
-// Sites of ftrace that belong to no symbol (a weak function that another one replaced): offsets from the
-// traced function before them, by "module:function". Empty where the list can't be read.
-std::map<std::string, std::vector<uint64_t>> read_nameless_sites(const std::string& dir = {});
+// Where ftrace has sites, by "module:function".
+struct FtraceSites {
+    std::set<std::string> functions;  // at their entries
+    // Of no symbol (a weak function that another one replaced): offsets from the function before them.
+    std::map<std::string, std::vector<uint64_t>> nameless;
+};
+// Empty where the list can't be read.
+FtraceSites read_ftrace_sites(const std::string& dir = {});
 
 std::optional<ListedProbe> parse_probe_line(std::string_view line);
 std::optional<TracedFunction> parse_traced_line(std::string_view line);

@@ -39,7 +39,7 @@ Result<Inspector> Inspector::open(Kallsyms& symbols, Types& types) {
     inspector.init_ = init_text(symbols);
     inspector.entry_ = {TRY(symbols.address("__entry_text_start")), TRY(symbols.address("__entry_text_end"))};
     inspector.blacklist_ = TRY(Blacklist::read());
-    inspector.nameless_ = read_nameless_sites();
+    inspector.sites_ = read_ftrace_sites();
     TRY(inspector.refresh());
     return inspector;
 }
@@ -115,6 +115,12 @@ void Inspector::restore(uint64_t addr, std::span<uint8_t> code) const {
                 code[patch.addr + i - addr] = patch.original[i];
 }
 
+// By one of its names. What is not known is believed; a module may have come since the list was read.
+Result<bool> Inspector::traceable(const Symbol& symbol) {
+    if (sites_.functions.empty() || !symbol.module.empty() || sites_.functions.contains(":" + symbol.name)) return true;
+    return sites_.functions.contains(":" + TRY(symbols_->at(symbol.addr)).name);
+}
+
 Result<FunctionView> Inspector::function(const std::string& target) {
     uint64_t wanted = 0;
     const Symbol symbol = TRY(find(target, wanted));
@@ -146,8 +152,9 @@ Result<FunctionView> Inspector::function(const Symbol& symbol) {
     facts.code = view.code;
     facts.rules = rules_;
     facts.traced = traced_.contains(symbol.module + ":" + symbol.name);
-    if (const auto sites = nameless_.find(symbol.module + ":" + symbol.name); sites != nameless_.end())
-        for (const uint64_t offset : sites->second) facts.more_sites.push_back(symbol.addr + offset);
+    facts.traceable = TRY(traceable(symbol));
+    if (const auto more = sites_.nameless.find(symbol.module + ":" + symbol.name); more != sites_.nameless.end())
+        for (const uint64_t offset : more->second) facts.more_sites.push_back(symbol.addr + offset);
     facts.blacklist = TRY(forbidden_ranges(*symbols_, blacklist_, symbol, view.size));
     facts.init_text = init_;
     facts.entry_text = entry_;

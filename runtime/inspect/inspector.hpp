@@ -2,7 +2,6 @@
 // Functions of the running kernel, instruction by instruction.
 #pragma once
 
-#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -47,6 +46,7 @@ class Inspector {
     Result<uint64_t> size_of(const Symbol& symbol);
     Result<std::vector<uint8_t>> code_of(const Symbol& symbol, uint64_t size) const;
     void restore(uint64_t addr, std::span<uint8_t> code) const;
+    Result<bool> traceable(const Symbol& symbol);
 
     Kallsyms* symbols_;
     Types* types_;
@@ -58,7 +58,7 @@ class Inspector {
     std::vector<ListedProbe> probes_;
     std::vector<KernelPatch> patches_;
     std::set<std::string> traced_;
-    std::map<std::string, std::vector<uint64_t>> nameless_;
+    FtraceSites sites_;
 };
 
 }  // namespace kpl

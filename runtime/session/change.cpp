@@ -22,7 +22,7 @@ constexpr Section sections[] = {
 }  // namespace
 
 Result<void> look_at_change(KernelPlace& place, Kallsyms& symbols) {
-    place.special.edit().returns = kpl_returns_of(place.function.c_str());
+    place.special.edit().returns = kpl_returns_of(place.function.c_str(), place.module->c_str());
     if (!why_no_return(place.function).empty() || returns_otherwise(place.function)) {
         place.special.edit().no_override = "it does not return as functions do";
         return {};

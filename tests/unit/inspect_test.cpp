@@ -95,16 +95,17 @@ TEST_CASE("functions that are called directly") {
     CHECK(calls_under_way("/nonexistent").empty());
 }
 
-TEST_CASE("sites of functions without a symbol") {
+TEST_CASE("sites of ftrace, and those of functions without a symbol") {
     TempDir directory;
     directory.write("available_filter_functions",
                     "__ftrace_invalid_address___4\nvfs_read\n__ftrace_invalid_address___864\n__ftrace_invalid_"
                     "address___900\n"
                     "vfs_write\next4_sync_fs [ext4]\n__ftrace_invalid_address___16 [ext4]\n");
-    const auto sites = read_nameless_sites(directory.path());
-    CHECK(sites ==
+    const FtraceSites sites = read_ftrace_sites(directory.path());
+    CHECK(sites.functions == std::set<std::string>{":vfs_read", ":vfs_write", "ext4:ext4_sync_fs"});
+    CHECK(sites.nameless ==
           std::map<std::string, std::vector<uint64_t>>{{":vfs_read", {864, 900}}, {"ext4:ext4_sync_fs", {16}}});
-    CHECK(read_nameless_sites("/nonexistent").empty());
+    CHECK(read_ftrace_sites("/nonexistent").functions.empty());
 }
 
 TEST_CASE("what is not there has a remedy") {

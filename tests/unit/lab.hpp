@@ -150,7 +150,7 @@ class Lab {
             }
             place.function = target.symbol;
             place.offset = target.offset;
-            place.special.edit().returns = kpl_returns_of(place.function.c_str());
+            place.special.edit().returns = kpl_returns_of(place.function.c_str(), place.module->c_str());
             if (place.function == "find") place.special.edit().no_override = "it is the test's";
             if (probe_kind(probe.kind).source == Source::Syscall)
                 place.special.edit().way = &host_arch().syscalls[place.function.ends_with("32") ? 1 : 0];

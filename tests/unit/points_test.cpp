@@ -248,6 +248,9 @@ TEST_CASE("x86: an ftrace site by its bytes") {
     CHECK(call.x86().starts_with("+0 + relative region_relative@0\n"));
     call.facts.traced = true;
     CHECK(call.x86().starts_with("+0 + by_ftrace by_ftrace\n"));
+    Function other("0f 1f 44 00 00 48 89 f8 48 89 f7");
+    other.facts.traceable = false;
+    CHECK(other.x86().starts_with("+0 + + "));
     // A function without a symbol behind this one; a nop of the compiler's is none.
     Function more("0f 1f 44 00 00 48 89 f8 c3 0f 1f 44 00 00 0f 1f 44 00 00 48 89 f8");
     more.facts.more_sites = {base + 0xe, base + 0x100};

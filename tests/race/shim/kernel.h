@@ -50,10 +50,7 @@ typedef struct { s64 n; } atomic64_t;
 
 static inline void cpu_relax(void) {}
 /* How memory is got changes nothing of what is tested. */
-#define GFP_KERNEL_ACCOUNT	0
-#define __GFP_RETRY_MAYFAIL	0
-#define __GFP_NOWARN		0
-#define __GFP_NORETRY		0
+#define KPL_GFP		0
 #define __GFP_ZERO		0
 static inline void *__vmalloc(u64 size, int flags) { (void)flags; return calloc(1, size); }
 static inline void *vzalloc(u64 size) { return calloc(1, size); }

@@ -85,6 +85,42 @@ static void all_sessions_share(void)
 	close(watch);
 }
 
+/* Memory that is mapped counts until it is not. */
+static void freed_and_mapped(void)
+{
+	int watch = session(), fd;
+	void *mapped[1000];
+	unsigned nr = 0;
+	struct kpl_info before;
+
+	OK(write_file(PERCENT, "4"));
+	before = info(watch);
+	fd = session();
+	while (nr < 1000) {
+		struct kpl_map_create create = { .kind = KPL_MAP_COUNT, .key_size = 8, .max_entries = 10000 };
+		struct kpl_free map = { .kind = KPL_FREE_MAP };
+
+		if (ioctl(fd, KPL_IOC_MAP_CREATE, &create))
+			break;
+		mapped[nr] = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, create.mmap_off);
+		if (mapped[nr++] == MAP_FAILED)
+			break;
+		map.id = create.id;
+		EQ(ioctl(fd, KPL_IOC_FREE, &map), 0);
+		OK(info(watch).memory_all > before.memory_all + nr * 10000ull * 8);
+	}
+	EQ(errno, EDQUOT);
+	OK(nr > 1);
+	OK(info(watch).memory_all <= before.memory_limit);
+	close(fd);
+	OK(info(watch).memory_all > before.memory_all + nr * 10000ull * 8);
+	while (nr--)
+		munmap(mapped[nr], 4096);
+	EQ(info(watch).memory_all, before.memory_all);
+	OK(write_file(PERCENT, "25"));
+	close(watch);
+}
+
 static pid_t bystander(size_t bytes)
 {
 	pid_t child;
@@ -446,6 +482,7 @@ int locked_down(void)
 
 const struct test together_tests[] = {
 	{ "all sessions share", all_sessions_share },
+	{ "freed and mapped", freed_and_mapped },
 	{ "the machine lives", the_machine_lives },
 	{ "groups are charged", groups_are_charged },
 	{ "copies hold no lock", copies_hold_no_lock },
