@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "base/json_line.hpp"
+#include "base/printable.hpp"
 #include "inspect/functions.hpp"
 
 namespace kpl {
@@ -17,7 +18,7 @@ std::string address(uint64_t addr) { return fmt::format("{:#x}", addr); }  // no
 std::string comm_of(int pid) {
     std::string comm;
     std::getline(std::ifstream(fmt::format("/proc/{}/comm", pid)) >> std::ws, comm);
-    return comm;
+    return printable(std::move(comm));
 }
 
 std::string owner_text(const SystemProbe& probe) {
@@ -56,7 +57,8 @@ std::string json_probes(const std::vector<SystemProbe>& probes) {
 std::string print_calls(const std::vector<CallUnderWay>& calls) {
     if (calls.empty()) return {};
     std::string out = "\nUnder way, and to return through kprobe_lua_stubs:\n";
-    for (const CallUnderWay& call : calls) out += fmt::format("    {} ({} {})\n", call.function, call.pid, call.comm);
+    for (const CallUnderWay& call : calls)
+        out += fmt::format("    {} ({} {})\n", call.function, call.pid, printable(call.comm));
     return out;
 }
 

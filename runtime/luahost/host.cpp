@@ -2,8 +2,10 @@
 #include "luahost/host.hpp"
 
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <sstream>
 #include <utility>
 
 #include "base/version.hpp"
@@ -203,6 +205,27 @@ LuaHost::~LuaHost() = default;
 
 const char* LuaHost::lua_version() { return LUAJIT_VERSION; }
 
+namespace {
+
+// Lua's own default begins with the current directory: what lies there would run with the rights of who happens to
+// stand there.
+void forget_relative_dirs(lua_State* L) {
+    StackGuard guard(L);
+    lua_getglobal(L, "package");
+    for (const char* field : {"path", "cpath"}) {
+        lua_getfield(L, -1, field);
+        std::istringstream dirs(lua_tostring(L, -1));
+        std::string kept;
+        for (std::string dir; std::getline(dirs, dir, ';');)
+            if (dir.starts_with('/')) kept += (kept.empty() ? "" : ";") + dir;
+        lua_pushlstring(L, kept.data(), kept.size());
+        lua_setfield(L, -3, field);
+        lua_pop(L, 1);
+    }
+}
+
+}  // namespace
+
 Result<LuaHost> LuaHost::create(ScriptApi& api) {
     auto impl = std::make_unique<Impl>();
     impl->api = &api;
@@ -210,6 +233,7 @@ Result<LuaHost> LuaHost::create(ScriptApi& api) {
     if (!impl->L) return Error{Errc::system, "not enough memory for a Lua state"};
     impl->owns_state = true;
     luaL_openlibs(impl->L);
+    forget_relative_dirs(impl->L);
     // What runs once is not worth native code.
     luaJIT_setmode(impl->L, 0, LUAJIT_MODE_ENGINE | LUAJIT_MODE_OFF);
     impl->opcodes = TRY(running_opcodes(*impl));
@@ -232,12 +256,13 @@ Result<LuaHost> LuaHost::join(ScriptApi& api, lua_State* L) {
 void LuaHost::push_natives(lua_State* to) const { impl_->push_kept(to, impl_->core); }
 void LuaHost::push_vocabulary(lua_State* to) const { impl_->push(to, reg::vocabulary); }
 
-void LuaHost::add_search_dir(const std::string& dir) {
+void LuaHost::add_search_dir(const std::string& dir, bool last) {
     lua_State* L = impl_->L;
     StackGuard guard(L);
     lua_getglobal(L, "package");
     lua_getfield(L, -1, "path");
-    const std::string path = dir + "/?.lua;" + dir + "/?/init.lua;" + lua_tostring(L, -1);
+    const std::string before = lua_tostring(L, -1), here = dir + "/?.lua;" + dir + "/?/init.lua";
+    const std::string path = last ? before + ";" + here : here + ";" + before;
     lua_pushlstring(L, path.data(), path.size());
     lua_setfield(L, -3, "path");
 }
@@ -263,6 +288,8 @@ Result<void> LuaHost::run_file(const std::string& path, std::span<const std::str
         return explain_chunk(std::move(error), content(path), path);
     }
     remember_chunk(*impl_, impl_->L);
+    std::error_code error;
+    if (path != "-") add_search_dir(std::filesystem::absolute(path, error).parent_path(), true);
     auto ran = run_chunk(*impl_, path, args);
     if (!ran) return explain_chunk(std::move(ran).error(), content(path), path);
     return ran;

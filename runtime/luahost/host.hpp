@@ -31,9 +31,10 @@ class LuaHost {
     LuaHost& operator=(LuaHost&&) = delete;
     ~LuaHost();
 
-    void add_search_dir(const std::string& dir);
+    // Modules are looked for there first, or `last`.
+    void add_search_dir(const std::string& dir, bool last = false);
     Result<void> require_module(const std::string& name);
-    // `args`: arg[1]…; arg[0] is `name`. A path "-" reads stdin.
+    // `args`: arg[1]…; arg[0] is `name`. A path "-" reads stdin. Modules may lie beside a file.
     Result<void> run_file(const std::string& path, std::span<const std::string> args);
     Result<void> run_string(const std::string& code, const std::string& name, std::span<const std::string> args);
 

@@ -172,15 +172,8 @@ void fail(CommandLine& line, std::string why) {
 
 bool on_terminal() { return ::isatty(STDIN_FILENO) && ::isatty(STDOUT_FILENO); }
 
-bool is_file(const std::string& name) {
-    std::error_code error;
-    return name == "-" || std::filesystem::is_regular_file(name, error);
-}
-
-bool exists(const std::string& name) {
-    std::error_code error;
-    return name == "-" || std::filesystem::exists(name, error);
-}
+// Other words are a command, a tool or a target: no file where one happens to be takes their place.
+bool is_script(const std::string& word) { return word == "-" || word.find('/') != word.npos || word.ends_with(".lua"); }
 
 // " (did you mean --check?)" for the first word that is no option.
 std::string near_option(const std::vector<std::string>& words) {
@@ -194,15 +187,15 @@ std::string near_option(const std::vector<std::string>& words) {
     return {};
 }
 
-// What is shown in place of a script that runs. A script that is named as a command goes before it.
+// What is shown in place of a script that runs.
 bool take_command(CommandLine& line, Parsed& p) {
     auto& rest = p.positionals;
     const bool code = line.options.code.has_value();
     if (p.info)
         line.inspect = {"--info"};
-    else if (p.list && !code && (rest.empty() || !(is_file(rest.front()) || find_tool(rest.front()))))
+    else if (p.list && !code && (rest.empty() || !(is_script(rest.front()) || find_tool(rest.front()))))
         line.inspect = {"-l"};
-    else if (p.list || code || rest.empty() || !is_command(rest.front()) || is_file(rest.front()))
+    else if (p.list || code || rest.empty() || !is_command(rest.front()))
         return false;
     line.inspect.insert(line.inspect.end(), rest.begin(), rest.end());
     line.action = CommandLine::Action::Inspect;
@@ -241,7 +234,7 @@ void settle(const CLI::App& app, CommandLine& line, Parsed& p, int argc, char** 
             o.search_dirs.insert(o.search_dirs.begin(),
                                  std::filesystem::path(*tool).parent_path());  // modules beside it
             line.tool = true;
-        } else if (!shows && o.script.find('/') == o.script.npos && !o.script.ends_with(".lua") && !exists(o.script)) {
+        } else if (!shows && !is_script(o.script)) {
             return fail(line, unknown_word(o.script));
         }
     }

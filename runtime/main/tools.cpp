@@ -46,6 +46,9 @@ std::optional<std::string> find_tool(std::string_view word) {
 
 std::string unknown_word(std::string_view word) {
     const std::string text = fmt::format("there is no script or tool '{}'", word);
+    std::error_code error;
+    if (fs::is_regular_file(word, error))
+        return fmt::format("there is no tool '{0}'; to run that file: kprobe-lua ./{0}", word);
     if (const auto theirs = foreign_command(word)) return text + ": " + *theirs;
     if (const auto theirs = foreign_target(word)) return fmt::format("{}: {}, in -e or a script", text, *theirs);
     if (word.find_first_of("*?") != word.npos)
@@ -53,7 +56,6 @@ std::string unknown_word(std::string_view word) {
                            word, word);
     Nearest nearest{std::string(word)};
     for (const std::string_view command : command_names()) nearest.offer(command);
-    std::error_code error;
     for (const std::string& dir : tool_directories())
         for (const auto& entry : fs::directory_iterator(dir, error))
             if (entry.path().extension() == ".lua") nearest.offer(entry.path().stem().string());

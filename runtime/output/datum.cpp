@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/printable.hpp"
+
 namespace kpl {
 namespace {
 
@@ -239,6 +241,12 @@ std::string to_text(const Datum& datum) {
         }
     };
     return std::visit(Visitor{}, datum);
+}
+
+// Other than strings, all text is made here.
+std::string to_shown(const Datum& datum, std::string_view but) {
+    const bool others = std::holds_alternative<std::string>(datum) || std::holds_alternative<ListDatum>(datum);
+    return others ? printable(to_text(datum), but) : to_text(datum);
 }
 
 }  // namespace kpl

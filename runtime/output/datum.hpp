@@ -82,5 +82,7 @@ std::string inet_text(std::span<const uint8_t> bytes);
 // As `print` shows it: numbers in decimal, nil, true, 0x…, names, strings, stacks one frame a line,
 // lists with spaces between their elements.
 std::string to_text(const Datum& datum);
+// The same for a terminal: see printable().
+std::string to_shown(const Datum& datum, std::string_view but = {});
 
 }  // namespace kpl

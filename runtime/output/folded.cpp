@@ -38,7 +38,7 @@ std::string folded_element(const Datum& datum) {
             text += (text.empty() ? "" : ";") + folded_frame(*frame, stack->kernel);
         return text;
     }
-    text = to_text(datum);
+    text = to_shown(datum, "\n");
     for (char& c : text)
         if (c == ';' || c == '\n') c = ':';
     return text;

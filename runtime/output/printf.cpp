@@ -115,7 +115,7 @@ std::string format_print(const std::vector<Datum>& values) {
     std::string out;
     for (size_t i = 0; i < values.size(); i++) {
         if (i) out += '\t';
-        out += to_text(values[i]);
+        out += to_shown(values[i], "\n\t");
     }
     if (out.starts_with('\n')) out.erase(0, 1);  // a stack alone needs no line of its own before it
     return out + '\n';

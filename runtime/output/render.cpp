@@ -87,7 +87,7 @@ std::string draw_histogram(const MapDecl& map, const AggValue& value) {
 
 std::string key_text(const std::vector<Datum>& key) {
     std::string text;
-    for (size_t i = 0; i < key.size(); i++) text += (i ? ", " : "") + to_text(key[i]);
+    for (size_t i = 0; i < key.size(); i++) text += (i ? ", " : "") + to_shown(key[i]);
     return text;
 }
 

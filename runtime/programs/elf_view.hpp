@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: MIT
-// ElfView: an open ELF file of libelf's; what it gives out lives as long.
+// ElfView: an open ELF file of libelf's; what it gives out lives as long. A file of somebody else's may change under
+// the eyes of who reads it, and say anything: it is read, not mapped, and only as much of it as programs have.
 #pragma once
 
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <utility>
@@ -16,12 +20,21 @@ class ElfView {
   public:
     static Result<ElfView> open(int fd, const std::string& path) {
         const LibElf* lib = TRY(LibElf::load());
-        ElfView view(lib, lib->elf_begin(fd, ELF_C_READ_MMAP, nullptr));
+        struct stat file {};
+        const bool own = ::fstat(fd, &file) == 0 && (file.st_uid == 0 || file.st_uid == ::geteuid());
+        if (!own && static_cast<uint64_t>(file.st_size) > most_file)
+            return Error{Errc::script, fmt::format("{} is larger than 2 GB, and of another user", path)};
+        ElfView view(lib, lib->elf_begin(fd, own ? ELF_C_READ_MMAP : ELF_C_READ, nullptr));
+        size_t sections = 0;
+        if (!own && view.elf_ && (lib->elf_getshdrnum(view.elf_, &sections) != 0 || sections > most_sections))
+            return Error{Errc::script, fmt::format("{} has too many sections", path)};
+        if (!own) view.most_data_ = most_data;
         if (!view.elf_ || lib->elf_kind(view.elf_) != ELF_K_ELF)
             return Error{Errc::script, fmt::format("{} is no ELF file: neither a program nor a library", path)};
         return view;
     }
-    ElfView(ElfView&& other) noexcept : lib_(other.lib_), elf_(std::exchange(other.elf_, nullptr)) {}
+    ElfView(ElfView&& other) noexcept
+        : lib_(other.lib_), elf_(std::exchange(other.elf_, nullptr)), most_data_(other.most_data_) {}
     ElfView(const ElfView&) = delete;
     ElfView& operator=(const ElfView&) = delete;
     ~ElfView() {
@@ -31,6 +44,11 @@ class ElfView {
     const LibElf& lib() const { return *lib_; }
     Elf* get() const { return elf_; }
 
+    // 0: there is no such section, or too much in it.
+    size_t size_of(size_t section) const { return size_of(lib_->elf_getscn(elf_, section)); }
+    // Null: likewise.
+    Elf_Data* data(Elf_Scn* section) const { return size_of(section) ? lib_->elf_getdata(section, nullptr) : nullptr; }
+
     void each_section(const std::function<void(Elf_Scn*, const GElf_Shdr&)>& visit) const {
         for (Elf_Scn* section = nullptr; (section = lib_->elf_nextscn(elf_, section));) {
             GElf_Shdr header;
@@ -39,9 +57,17 @@ class ElfView {
     }
 
   private:
+    static constexpr uint64_t most_file = 2ull << 30, most_data = 256 << 20;
+    static constexpr size_t most_sections = 1 << 16;
+
+    size_t size_of(Elf_Scn* section) const {
+        GElf_Shdr header;
+        return lib_->gelf_getshdr(section, &header) && header.sh_size <= most_data_ ? header.sh_size : 0;
+    }
     ElfView(const LibElf* lib, Elf* elf) : lib_(lib), elf_(elf) {}
     const LibElf* lib_;
     Elf* elf_;
+    uint64_t most_data_ = UINT64_MAX;
 };
 
 }  // namespace kpl

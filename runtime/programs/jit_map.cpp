@@ -9,13 +9,14 @@
 #include <algorithm>
 #include <charconv>
 
-#include "base/unique_fd.hpp"
+#include "base/regular_file.hpp"
 #include "programs/memory_map.hpp"
 
 namespace kpl {
 namespace {
 
 constexpr size_t longest_file = 64 << 20;
+constexpr size_t most_bytes = 128 << 20;  // of what was read: a short line takes more than it has
 
 // The number that the process knows itself by: the last of "NSpid:\t812\t7".
 std::string own_number(uint32_t pid) {
@@ -34,8 +35,8 @@ UniqueFd open_map(uint32_t pid) {
     const bool runs = ::stat(fmt::format("/proc/{}", pid).c_str(), &process) == 0;
     for (const std::string& path :
          {fmt::format("/proc/{}/root/tmp/perf-{}.map", pid, own_number(pid)), fmt::format("/tmp/perf-{}.map", pid)}) {
-        UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-        if (!fd || ::fstat(fd.get(), &file) != 0 || !S_ISREG(file.st_mode)) continue;
+        UniqueFd fd = open_regular(path, O_NOFOLLOW);
+        if (!fd || ::fstat(fd.get(), &file) != 0) continue;
         if (file.st_uid == 0 || !runs || file.st_uid == process.st_uid) return fd;
     }
     return {};
@@ -61,7 +62,10 @@ void JitMap::read(std::string_view text) {
         if (!number(line, code.start) || !number(line, code.size)) continue;
         line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
         code.name = line;
-        if (code.size && !code.name.empty()) code_.push_back(std::move(code));
+        if (!code.size || code.name.empty()) continue;
+        if (bytes_ > most_bytes) break;
+        bytes_ += sizeof code + code.name.size();
+        code_.push_back(std::move(code));
     }
     std::stable_sort(code_.begin(), code_.end(), [](const Code& a, const Code& b) { return a.start < b.start; });
 }
@@ -81,7 +85,7 @@ void JitMap::refresh(uint32_t pid) {
     if (!fd || ::fstat(fd.get(), &file) != 0) return;
     const auto size = std::min<uint64_t>(static_cast<uint64_t>(file.st_size), longest_file);
     if (size == seen_bytes_) return;
-    if (size < seen_bytes_) seen_bytes_ = 0, code_.clear();
+    if (size < seen_bytes_) *this = {};
     std::string text(size - seen_bytes_, '\0');
     const ssize_t n = ::pread(fd.get(), text.data(), text.size(), static_cast<off_t>(seen_bytes_));
     text.resize(n > 0 ? static_cast<size_t>(n) : 0);

@@ -17,6 +17,7 @@ class JitMap {
     // "START SIZE NAME" in each line; of two at one address the later one counts. For tests.
     void read(std::string_view text);
     std::string at(uint64_t address) const;
+    size_t bytes() const { return bytes_; }  // that it takes
 
   private:
     struct Code {
@@ -27,6 +28,7 @@ class JitMap {
 
     std::vector<Code> code_;  // ascending
     uint64_t seen_bytes_ = 0;
+    size_t bytes_ = 0;
 };
 
 }  // namespace kpl

@@ -55,7 +55,7 @@ std::string_view name_of(const ElfView& view, const GElf_Shdr& header) {
 }
 
 void read_notes(const ElfView& view, Elf_Scn* section, uint64_t base_now, std::vector<ProgramMark>& marks) {
-    Elf_Data* data = view.lib().elf_getdata(section, nullptr);
+    Elf_Data* data = view.data(section);
     GElf_Nhdr note;
     size_t name_at, desc_at;
     for (size_t at = 0; data && (at = view.lib().gelf_getnote(data, at, &note, &name_at, &desc_at)) > 0;) {
@@ -69,7 +69,7 @@ void read_notes(const ElfView& view, Elf_Scn* section, uint64_t base_now, std::v
 using Named = std::map<std::string, uint64_t, std::less<>>;
 
 void find_symbols(const ElfView& view, Elf_Scn* section, const GElf_Shdr& header, Named& wanted) {
-    Elf_Data* data = view.lib().elf_getdata(section, nullptr);
+    Elf_Data* data = view.data(section);
     if (!data || header.sh_entsize == 0) return;
     const auto count = static_cast<int>(header.sh_size / header.sh_entsize);
     GElf_Sym symbol;

@@ -17,6 +17,7 @@ namespace kpl {
 namespace {
 
 constexpr size_t longest_maps = 16 << 20;
+constexpr size_t most_mappings = 16384;
 
 // "55d0c0a28000-55d0c0a2a000 r-xp 00002000 fd:00 1234    /usr/bin/cat"
 std::optional<CodeMapping> parse_line(const std::string& line) {
@@ -45,22 +46,32 @@ const CodeMapping* MemoryMap::at(uint64_t address) const {
 }
 
 void MemoryMap::add(CodeMapping mapping) {
-    std::vector<CodeMapping> all;
-    all.reserve(mappings.size() + 2);
-    for (CodeMapping& old : mappings) {
-        if (old.end > mapping.end && old.start < mapping.end) {  // what is left of it above
-            CodeMapping rest = old;
+    const auto starts_before = [](const CodeMapping& m, uint64_t value) { return m.start < value; };
+    if (mapping.start >= mapping.end || mappings.size() > most_mappings) return;
+    auto first = std::lower_bound(mappings.begin(), mappings.end(), mapping.start, starts_before);
+    if (first != mappings.begin() && std::prev(first)->end > mapping.start) {
+        CodeMapping& below = *std::prev(first);
+        if (below.end > mapping.end) {  // what is left of it above
+            CodeMapping rest = below;
             rest.offset += mapping.end - rest.start;
             rest.start = mapping.end;
-            all.push_back(std::move(rest));
+            first = mappings.insert(first, std::move(rest));
         }
-        if (old.start >= mapping.start && old.start < mapping.end) continue;
-        if (old.start < mapping.start) old.end = std::min(old.end, mapping.start);
-        all.push_back(std::move(old));
+        std::prev(first)->end = mapping.start;
     }
-    all.push_back(std::move(mapping));
-    std::sort(all.begin(), all.end(), [](const CodeMapping& a, const CodeMapping& b) { return a.start < b.start; });
-    mappings = std::move(all);
+    auto last = std::lower_bound(first, mappings.end(), mapping.end, starts_before);
+    if (last != first && std::prev(last)->end > mapping.end) {
+        --last;
+        last->offset += mapping.end - last->start;
+        last->start = mapping.end;
+    }
+    mappings.insert(mappings.erase(first, last), std::move(mapping));
+}
+
+size_t MemoryMap::bytes() const {
+    size_t sum = sizeof *this;
+    for (const CodeMapping& mapping : mappings) sum += sizeof mapping + mapping.path.size();
+    return sum;
 }
 
 std::vector<CodeMapping> parse_maps(std::string_view text) {

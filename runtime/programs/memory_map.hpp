@@ -25,8 +25,9 @@ struct MemoryMap {
     std::vector<CodeMapping> mappings;
 
     const CodeMapping* at(uint64_t address) const;
-    // In the place of what was there.
+    // In the place of what was there. No more than most programs have: others' are left out.
     void add(CodeMapping mapping);
+    size_t bytes() const;  // that it takes
 };
 
 // The mappings of /proc/PID/maps that are code.

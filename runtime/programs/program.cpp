@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "programs/program.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -10,27 +9,35 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <set>
 
+#include "base/regular_file.hpp"
 #include "programs/elf_view.hpp"
 
 namespace kpl {
 namespace {
 
+constexpr size_t most_uses = 4;  // of a byte of names, on average
 constexpr const char* debug_files = "/usr/lib/debug/.build-id/";
 
 void read_symbols(const ElfView& view, Elf_Scn* section, const GElf_Shdr& header, std::vector<ProgramSymbol>& into) {
-    Elf_Data* data = view.lib().elf_getdata(section, nullptr);
+    Elf_Data* data = view.data(section);
     if (!data || header.sh_entsize == 0) return;
     const auto count = static_cast<int>(header.sh_size / header.sh_entsize);
+    // A name may be the end of another one, but not all of them the whole table.
+    size_t left = most_uses * view.size_of(header.sh_link);
     for (int i = 0; i < count; i++) {
         GElf_Sym symbol;
         if (!view.lib().gelf_getsym(data, i, &symbol)) break;
         const int type = GELF_ST_TYPE(symbol.st_info);
         const bool code = type == STT_FUNC || type == STT_GNU_IFUNC || type == STT_NOTYPE;
         if (!code || symbol.st_shndx == SHN_UNDEF || symbol.st_shndx == SHN_ABS || symbol.st_value == 0) continue;
-        const char* name = view.lib().elf_strptr(view.get(), header.sh_link, symbol.st_name);
-        if (!name || !*name) continue;
-        into.push_back({name, symbol.st_value, symbol.st_size, type != STT_NOTYPE, type == STT_GNU_IFUNC});
+        const char* name = left ? view.lib().elf_strptr(view.get(), header.sh_link, symbol.st_name) : nullptr;
+        const size_t size = name ? strnlen(name, left) : 0;
+        if (!size) continue;
+        left -= size;
+        into.push_back(
+            {std::string(name, size), symbol.st_value, symbol.st_size, type != STT_NOTYPE, type == STT_GNU_IFUNC});
     }
 }
 
@@ -38,7 +45,7 @@ std::string build_id_of(const ElfView& view) {
     std::string text;
     view.each_section([&](Elf_Scn* section, const GElf_Shdr& header) {
         if (header.sh_type != SHT_NOTE || !text.empty()) return;
-        Elf_Data* data = view.lib().elf_getdata(section, nullptr);
+        Elf_Data* data = view.data(section);
         GElf_Nhdr note;
         size_t name_at, desc_at;
         for (size_t at = 0; data && (at = view.lib().gelf_getnote(data, at, &note, &name_at, &desc_at)) > 0;) {
@@ -69,8 +76,8 @@ void tidy(std::vector<ProgramSymbol>& symbols) {
 Result<std::shared_ptr<Program>> Program::open(const std::string& path, uint16_t machine) {
     std::shared_ptr<Program> program(new Program);
     program->path_ = path;
-    program->fd_.reset(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-    if (!program->fd_) return Error{Errc::script, fmt::format("{}: {}", path, std::strerror(errno))};
+    program->fd_ = open_regular(path);
+    if (!program->fd_ && errno != EINVAL) return Error{Errc::script, fmt::format("{}: {}", path, std::strerror(errno))};
     TRY(program->read_file(machine));
     return program;
 }
@@ -122,9 +129,11 @@ Result<void> Program::read_head(std::optional<uint16_t> machine) {
 
 Result<void> Program::add_symbols(int fd, bool only_full) {
     const ElfView view = TRY(ElfView::open(fd, path_));
+    std::set<GElf_Word> seen;
     view.each_section([&](Elf_Scn* section, const GElf_Shdr& header) {
         const bool full = header.sh_type == SHT_SYMTAB;
         if (!full && (only_full || header.sh_type != SHT_DYNSYM)) return;
+        if (!seen.insert(header.sh_type).second) return;  // there is one of a kind (gABI)
         if (full) stripped_ = false;
         read_symbols(view, section, header, *symbols_);
     });
@@ -167,7 +176,7 @@ bool Program::belongs(int debug_fd, const std::string& id) const {
 Result<void> Program::add_debug_file() {
     const std::string id = build_id();
     for (const std::string& name : debug_file_names(id)) {
-        const UniqueFd fd(::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+        const UniqueFd fd = open_regular(name);
         if (!fd || !belongs(fd.get(), id)) continue;
         TRY(add_symbols(fd.get(), true));
         return {};

@@ -14,6 +14,8 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "base/printable.hpp"
+#include "base/regular_file.hpp"
 #include "uapi/kprobe_lua.h"
 
 namespace kpl {
@@ -24,6 +26,9 @@ constexpr size_t most_maps = 8;         // of a process: programs that it has ru
 constexpr size_t most_programs = 256;   // that are open
 constexpr size_t most_files = 1 << 16;  // that were looked for
 constexpr size_t most_names = 1 << 16;
+constexpr size_t most_kept = 256 << 20;  // bytes of maps, and as much of JITs' names
+constexpr size_t longest_name = 16 << 10, longest_mangled = 4096;
+constexpr int most_again = 20;
 constexpr int most_ancestors = 8;
 constexpr uint64_t read_again = 1000000000;  // ns between looks into /proc for addresses that a map lacks
 
@@ -39,16 +44,6 @@ uint64_t clock_ns() {
     return static_cast<uint64_t>(ts.tv_sec) * 1000000000u + static_cast<uint64_t>(ts.tv_nsec);
 }
 
-std::string plain(const std::string& name) {
-    int status = -1;
-    char* text = name.starts_with("_Z") ? abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status) : nullptr;
-    std::string made = status == 0 && text ? text : name;
-    std::free(text);
-    for (char& c : made)
-        if (static_cast<unsigned char>(c) < ' ' || c == 0x7f) c = '?';
-    return made;
-}
-
 std::string file_name(const std::string& path) { return plain(path.substr(path.rfind('/') + 1)); }
 
 // File systems without a device of their own, and overlays, tell different numbers at different doors.
@@ -59,10 +54,56 @@ bool is_file(const struct stat& file, const CodeMapping& mapping) {
 
 }  // namespace
 
+// Of a name's parts that were mentioned before, each may double what it stands for: a short name can stand for more
+// text than there is memory.
+static bool is_demangled(const std::string& name) {
+    int again = 0;
+    for (size_t at = name.find_first_of("ST"); at < name.size(); at = name.find_first_of("ST", at + 1)) {
+        const char next = at + 1 < name.size() ? name[at + 1] : 0;
+        again += next == '_' || (next >= '0' && next <= '9') || (name[at] == 'S' && next >= 'A' && next <= 'Z');
+    }
+    return name.starts_with("_Z") && name.size() <= longest_mangled && again <= most_again;
+}
+
+std::string plain(const std::string& name) {
+    int status = -1;
+    char* text = is_demangled(name) ? abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status) : nullptr;
+    std::string made = status == 0 && text ? text : name;
+    std::free(text);
+    if (made.size() > longest_name) made.resize(longest_name);
+    return printable(std::move(made));
+}
+
 // ---- processes
 void UserSymbols::look() {
     for (const MapEvent& event : stream_.take()) apply(event);
-    for (; ended_.size() > most_ended; ended_.pop_front()) processes_.erase(ended_.front());
+    for (; ended_.size() > most_ended; ended_.pop_front()) drop(ended_.front());
+    if (more_bytes_ > most_kept / 2) make_room();
+}
+
+void UserSymbols::drop(uint32_t pid) {
+    const auto process = processes_.find(pid);
+    if (process == processes_.end()) return;
+    jit_bytes_ -= process->second.jit.bytes();
+    processes_.erase(process);
+}
+
+size_t UserSymbols::map_bytes() const {
+    size_t sum = 0;
+    for (const auto& [pid, process] : processes_)
+        for (const MemoryMap& map : process.maps) sum += map.bytes();
+    return sum;
+}
+
+// What runs still can be read again.
+void UserSymbols::make_room() {
+    size_t bytes = map_bytes();
+    while (bytes > most_kept / 2 && !ended_.empty()) {
+        for (size_t i = ended_.size() / 2 + 1; i; i--, ended_.pop_front()) drop(ended_.front());
+        bytes = map_bytes();
+    }
+    if (bytes > most_kept / 2) processes_.clear(), jit_bytes_ = bytes = 0;
+    more_bytes_ = 0;
 }
 
 void UserSymbols::apply(const MapEvent& event) {
@@ -77,6 +118,7 @@ void UserSymbols::apply(const MapEvent& event) {
         MemoryMap& map = process->second.maps.back();
         if (!map.page) map.page = event.mapping.start >> 12;
         map.add(event.mapping);
+        more_bytes_ += sizeof event.mapping + event.mapping.path.size();
         keep_file(event.pid, event.mapping);
         return;
     }
@@ -92,6 +134,7 @@ void UserSymbols::apply(const MapEvent& event) {
     if (parent == processes_.end() || parent->second.maps.empty()) return;
     MemoryMap map = parent->second.maps.back();
     if (map.space) map.space = of_process(map.space, event.pid);
+    more_bytes_ += map.bytes();
     processes_[event.pid].maps.push_back(std::move(map));
 }
 
@@ -127,6 +170,7 @@ MemoryMap* UserSymbols::find(uint64_t space, int ancestors) {
         if (map) map->space = space;
     }
     if (!map) return nullptr;
+    more_bytes_ += map->bytes();
     Process& process = processes_[pid];
     process.read_at = clock_ns();
     if (process.maps.size() == most_maps) process.maps.pop_front();
@@ -171,7 +215,7 @@ std::shared_ptr<Program> UserSymbols::program(uint32_t pid, const CodeMapping& m
     }
     doors.emplace_back("", mapping.path);
     for (const auto& [root, path] : doors) {
-        UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+        UniqueFd fd = open_regular(path);
         struct stat file_there {};
         if (!fd || ::fstat(fd.get(), &file_there) != 0 || !is_file(file_there, mapping)) continue;
         auto program = Program::open(std::move(fd), mapping.path, root);
@@ -196,10 +240,22 @@ std::shared_ptr<Program> UserSymbols::vdso() {
 }
 
 // ---- names
+std::string UserSymbols::jit_name(uint32_t pid, uint64_t address) {
+    JitMap& jit = processes_[pid].jit;
+    jit_bytes_ -= jit.bytes();
+    std::string name = jit.name(pid, address);
+    jit_bytes_ += jit.bytes();
+    if (jit_bytes_ > most_kept) {
+        for (auto& [number, process] : processes_) process.jit = {};
+        jit_bytes_ = 0;
+    }
+    return name;
+}
+
 std::string UserSymbols::text_in(uint32_t pid, const CodeMapping& mapping, uint64_t address) {
     const bool is_vdso = mapping.path == "[vdso]";
     if (!is_vdso && (!mapping.inode || mapping.path.starts_with("/memfd:"))) {
-        const std::string name = processes_[pid].jit.name(pid, address);
+        const std::string name = jit_name(pid, address);
         return name.empty() ? fmt::format("{:#x}", address) : plain(name) + " [jit]";
     }
     const std::string file = is_vdso ? "vdso" : file_name(mapping.path);

@@ -20,6 +20,9 @@
 
 namespace kpl {
 
+// A symbol's name for people: demangled, without control characters, of a sane length.
+std::string plain(const std::string& name);
+
 class UserSymbols {
   public:
     // From now on, maps of processes are kept as they come about, and stay when the processes end.
@@ -42,6 +45,10 @@ class UserSymbols {
     using File = std::pair<uint64_t, uint64_t>;  // device, inode
 
     void apply(const MapEvent& event);
+    void drop(uint32_t pid);
+    size_t map_bytes() const;
+    void make_room();
+    std::string jit_name(uint32_t pid, uint64_t address);
     void keep_file(uint32_t pid, const CodeMapping& mapping);
     MemoryMap* known(uint64_t space);
     MemoryMap* find(uint64_t space, int ancestors);
@@ -54,6 +61,8 @@ class UserSymbols {
     MapStream stream_;
     std::unordered_map<uint32_t, Process> processes_;
     std::deque<uint32_t> ended_;
+    size_t more_bytes_ = 0;  // of maps, since there was a look at how many there are
+    size_t jit_bytes_ = 0;   // of all processes
     std::map<File, std::shared_ptr<Program>> programs_;
     std::set<File> reachable_;  // that were looked for by their paths
     std::shared_ptr<Program> vdso_;

@@ -31,8 +31,12 @@ Error failed(const std::string& path) { return {Errc::system, "the history " + p
 
 // Locked until it is closed.
 Result<UniqueFd> open_locked(const std::string& path, int flags) {
-    UniqueFd fd(::open(path.c_str(), flags | O_CLOEXEC, 0600));
+    UniqueFd fd(::open(path.c_str(), flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600));
     if (!fd) return failed(path);
+    // Of another user's home, perhaps: what lies there may be anything.
+    struct stat file {};
+    if (::fstat(fd.get(), &file) != 0 || !S_ISREG(file.st_mode) || file.st_uid != ::geteuid())
+        return Error{Errc::system, "the history " + path + " is no file of yours"};
     ::fchmod(fd.get(), 0600);
     while (::flock(fd.get(), LOCK_EX) != 0)
         if (errno != EINTR) return failed(path);

@@ -16,7 +16,7 @@ constexpr const char* stages[] = {"bc", "ir", "asm", "native"};
 
 const OptionRow rows[] = {
     {"require", "-r", "REQUIRE", "MODULE", "require this Lua module first", &Options::modules},
-    {"include", "-I", "INCLUDE", "DIR", "look for Lua modules here too", &Options::search_dirs},
+    {"include", "-I", "INCLUDE", "DIR", "look for Lua modules here first", &Options::search_dirs},
     {"pid", "-p", "PID", "PID", "only hits of this process", &Options::pid, 1},
     {"no-self", "--no-self", "NO_SELF", " ", "no hits of kprobe-lua itself, such as those of its output",
      &Options::no_self},

@@ -12,8 +12,10 @@
 
 #include "main/tools.hpp"
 #include "session/option_table.hpp"
+#include "temp_dir.hpp"
 
 using namespace kpl;
+using kpl::test::TempDir;
 using Action = CommandLine::Action;
 
 namespace {
@@ -149,6 +151,19 @@ TEST_CASE("wrong usage says what is wrong") {
         CHECK(line.bad_usage);
         CHECK_FALSE(line.text.empty());
     }
+}
+
+TEST_CASE("a file in the current directory takes the place of nothing") {
+    TempDir here;
+    for (const char* name : {"list", "vfs_read", "mine"}) here.write(name, "print(1)");
+    const auto before = std::filesystem::current_path();
+    std::filesystem::current_path(here.path());
+    CHECK(parse({"list"}).action == Action::Inspect);
+    CHECK(parse({"-l", "vfs_read"}).action == Action::Inspect);
+    CHECK(parse({"mine"}).text == "there is no tool 'mine'; to run that file: kprobe-lua ./mine");
+    CHECK(parse({"./list"}).options.script == "./list");
+    CHECK(parse({"-l", "./vfs_read"}).options.script == "./vfs_read");
+    std::filesystem::current_path(before);
 }
 
 TEST_CASE("what is no script, tool, command or option is answered with what was meant") {

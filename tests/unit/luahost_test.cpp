@@ -3,8 +3,10 @@
 #include "luahost/host.hpp"
 
 #include <catch2/catch.hpp>
+#include <filesystem>
 
 #include "fake_script.hpp"
+#include "temp_dir.hpp"
 
 using namespace kpl;
 using namespace kpl::test;
@@ -218,6 +220,25 @@ TEST_CASE("print gives the same by a call of the FFI, compiled too") {
         REQUIRE(host.run_string("local many = {} for i = 1, 5000 do many[i] = 'x' end print(unpack(many))", "=t", {}));
         CHECK(session.output.size() == 10000);
     }
+}
+
+TEST_CASE("modules lie beside a script and where one has said, never in the current directory") {
+    TempDir here, own;
+    here.write("jit/vmdef.lua", "ran = true return { bcnames = '' }");
+    here.write("beside.lua", "return 'planted'");
+    own.write("beside.lua", "return 'own'");
+    own.write("script.lua", "assert(not ran and not pcall(require, 'planted')) print(require 'beside')");
+    here.write("planted.lua", "return 1");
+    const auto before = std::filesystem::current_path();
+    std::filesystem::current_path(here.path());
+    FakeSession session;
+    auto host = LuaHost::create(session);
+    REQUIRE(host);
+    CHECK(host->run_file(own / "script.lua", {}));
+    CHECK(session.output == "own\n");
+    host->add_search_dir(here.path());
+    CHECK(host->require_module("planted"));
+    std::filesystem::current_path(before);
 }
 
 TEST_CASE_METHOD(Fixture, "arguments, output and the end") {

@@ -78,6 +78,12 @@ TEST_CASE("printf conversions") {
     }
 }
 
+TEST_CASE("what print and keys show moves no cursor") {
+    const std::string text = "a\033[2J\xc2\x9b\x7f\tz\xc3\xa4\n";
+    CHECK(format_print({text}) == "a?[2J??\tz\xc3\xa4\n\n");
+    CHECK(key_text({text, int64_t{1}}) == "a?[2J???z\xc3\xa4?, 1");
+}
+
 TEST_CASE("printf keeps the bytes of a string") {
     CHECK(format_printf("%s", {std::string("a\0b\xff", 4)}) == std::string("a\0b\xff", 4));
 }

@@ -2,6 +2,9 @@
 // Programs and libraries: by name, their functions, and where these lie in the file. What is looked into is this test.
 #include "programs/program.hpp"
 
+#include <fcntl.h>
+#include <gelf.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
@@ -10,13 +13,40 @@
 #include <fstream>
 
 #include "arch/arch.hpp"
+#include "base/regular_file.hpp"
 #include "programs/find_program.hpp"
+#include "temp_dir.hpp"
 
 using namespace kpl;
+using kpl::test::TempDir;
 
 extern "C" [[gnu::noinline]] int kpl_test_function(int n) { return n * 3 + 1; }
 
 namespace {
+
+// A file of 64 bits with `count` symbols, all of which have the same name.
+std::string many_names(size_t count, size_t length) {
+    Elf64_Ehdr head{};
+    std::memcpy(head.e_ident, ELFMAG, SELFMAG);
+    head.e_ident[EI_CLASS] = ELFCLASS64, head.e_ident[EI_DATA] = ELFDATA2LSB, head.e_ident[EI_VERSION] = EV_CURRENT;
+    head.e_type = ET_DYN, head.e_machine = EM_X86_64, head.e_version = EV_CURRENT;
+    head.e_ehsize = sizeof head, head.e_phoff = sizeof head, head.e_phentsize = sizeof(Elf64_Phdr), head.e_phnum = 1;
+    head.e_shoff = sizeof head + sizeof(Elf64_Phdr), head.e_shentsize = sizeof(Elf64_Shdr), head.e_shnum = 3;
+    const size_t symbols_at = head.e_shoff + 3 * sizeof(Elf64_Shdr), names_at = symbols_at + count * sizeof(Elf64_Sym);
+    const Elf64_Phdr code{PT_LOAD, PF_R | PF_X, 0, 0, 0, 1 << 20, 1 << 20, 4096};
+    Elf64_Shdr sections[3] = {};
+    sections[1].sh_type = SHT_SYMTAB, sections[1].sh_offset = symbols_at, sections[1].sh_link = 2;
+    sections[1].sh_size = count * sizeof(Elf64_Sym), sections[1].sh_entsize = sizeof(Elf64_Sym);
+    sections[2].sh_type = SHT_STRTAB, sections[2].sh_offset = names_at, sections[2].sh_size = length + 2;
+    std::string bytes(reinterpret_cast<const char*>(&head), sizeof head);
+    bytes.append(reinterpret_cast<const char*>(&code), sizeof code);
+    bytes.append(reinterpret_cast<const char*>(sections), sizeof sections);
+    for (size_t i = 0; i < count; i++) {
+        const Elf64_Sym symbol{1, ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), 0, 1, 4096 + i, 1};
+        bytes.append(reinterpret_cast<const char*>(&symbol), sizeof symbol);
+    }
+    return bytes + '\0' + std::string(length, 'x') + '\0';
+}
 
 constexpr const char* self = "/proc/self/exe";
 
@@ -95,4 +125,44 @@ TEST_CASE("programs and libraries are found where they would be run from") {
     CHECK(text("wroker") == "no program or library 'wroker'; near to it: worker");
     CHECK(text("./any/path") == "path");
     CHECK(program_names("lib", paths) == std::vector<std::string>{"libone", "libtwo"});
+}
+
+TEST_CASE("a file whose symbols all have one long name takes no more memory than the file") {
+    TempDir dir;
+    dir.write("bomb", many_names(1000, 1 << 20));
+    auto program = Program::open(dir / "bomb", EM_X86_64);
+    REQUIRE(program);
+    auto symbols = (*program)->symbols();
+    REQUIRE(symbols);
+    CHECK((*symbols)->size() <= 5);
+    dir.write("few", many_names(3, 10));
+    CHECK((*(*Program::open(dir / "few", EM_X86_64))->symbols())->size() == 3);
+}
+
+TEST_CASE("a file of another user's may be cut while it is read") {
+    TempDir dir;
+    dir.write("cut", many_names(100, 10));
+    if (::chown((dir / "cut").c_str(), 1, 1) != 0) return;  // root's alone to give away
+    auto program = Program::open(dir / "cut", EM_X86_64);
+    REQUIRE(program);
+    std::filesystem::resize_file(dir / "cut", 0);
+    auto symbols = (*program)->symbols();
+    CHECK((!symbols || (*symbols)->empty()));
+}
+
+TEST_CASE("what is no file is not opened") {
+    TempDir dir;
+    dir.write("file", "x");
+    std::filesystem::create_symlink("/dev/null", dir / "link");
+    std::filesystem::create_symlink("file", dir / "to_file");
+    REQUIRE(::mkfifo((dir / "fifo").c_str(), 0600) == 0);
+    CHECK(open_regular(dir / "file"));
+    CHECK(open_regular(dir / "to_file"));
+    CHECK_FALSE(open_regular(dir / "to_file", O_NOFOLLOW));
+    CHECK_FALSE(open_regular(dir / "link"));
+    CHECK_FALSE(open_regular(dir / "fifo"));
+    CHECK_FALSE(open_regular("/dev/null"));
+    CHECK(errno == EINVAL);
+    CHECK_FALSE(open_regular(dir / "none"));
+    CHECK(errno == ENOENT);
 }

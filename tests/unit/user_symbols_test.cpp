@@ -5,6 +5,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include <fmt/format.h>
 #include <catch2/catch.hpp>
 #include <cerrno>
 #include <fstream>
@@ -84,6 +85,28 @@ TEST_CASE("JIT maps: the later line counts, and no line that is none") {
     CHECK(jit.at(0x1008).empty());
     CHECK(jit.at(0x201f) == "two words+0x1f");
     CHECK(jit.at(0x3000).empty());
+}
+
+TEST_CASE("JIT maps: short lines take no more memory than there is for all") {
+    JitMap jit;
+    std::string lines;
+    for (int i = 0; i < 4000000; i++) lines += "1 1 a\n";
+    jit.read(lines);
+    CHECK(jit.bytes() < size_t{160} << 20);
+}
+
+TEST_CASE("names that stand for more text than there is memory") {
+    CHECK(plain("_ZN1a1bEi") == "a::b(int)");
+    CHECK(plain("two\033[2J\n") == "two?[2J?");
+    std::string bomb = "_Z1fSt4pairIiiE";
+    for (int i = 0; i < 60; i++) {
+        const std::string last = i == 0    ? "S_"
+                                 : i <= 36 ? fmt::format("S{}_", "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"[i - 1])
+                                           : "";
+        if (!last.empty()) bomb += "St4pairI" + last + last + "E";
+    }
+    CHECK(plain(bomb) == bomb);
+    CHECK(plain("_Z" + std::string(100000, 'x')).size() < 20000);
 }
 
 TEST_CASE("names of this process: its own, a library's, C++, the vDSO's, none") {
