@@ -408,6 +408,8 @@ int kpl_agg_alloc(struct kpl_agg *agg, struct kpl_session *s)
 
 	agg->areas = kpl_areas_alloc(s, &plan, agg->bank_size * KPL_BANKS, false);
 	agg->cpu = alloc_percpu_gfp(struct kpl_agg_cpu, KPL_GFP_PERCPU);
+	if (agg->areas)
+		agg->areas->charged = kpl_areas_memory();
 	if (!agg->areas || !agg->cpu)
 		return -ENOMEM;
 	err = kpl_agg_without(agg);
@@ -418,15 +420,24 @@ int kpl_agg_alloc(struct kpl_agg *agg, struct kpl_session *s)
 	return kpl_grow_begin(&agg->grower);
 }
 
+/* The cells may stay mapped, and charged. */
+static void kpl_index_free(struct kpl_agg *agg, u64 *index)
+{
+	if (!index)
+		return;
+	vfree(index);
+	kpl_areas_uncharge(agg->areas, kpl_index_memory(agg));
+}
+
 void kpl_agg_free(struct kpl_agg *agg)
 {
 	u32 cpu;
 
 	kpl_grow_end(&agg->grower);
-	kpl_areas_put(agg->areas);
 	if (agg->cpu)
 		for_each_possible_cpu(cpu)
-			vfree(per_cpu_ptr(agg->cpu, cpu)->view[0].index);
+			kpl_index_free(agg, per_cpu_ptr(agg->cpu, cpu)->view[0].index);
+	kpl_areas_put(agg->areas);
 	free_percpu(agg->cpu);
 	vunmap(agg->no_index);
 	kfree(agg->no_cell);

@@ -128,6 +128,12 @@ struct kpl_areas *kpl_areas_alloc(struct kpl_session *s, const struct kpl_area_p
 	return areas;
 }
 
+void kpl_areas_uncharge(struct kpl_areas *areas, u64 bytes)
+{
+	areas->charged -= bytes;
+	kpl_uncharge(areas->session, bytes);
+}
+
 void kpl_areas_put(struct kpl_areas *areas)
 {
 	u32 cpu;

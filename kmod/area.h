@@ -53,6 +53,8 @@ u64 kpl_area_memory(const struct kpl_area_plan *plan);
 struct kpl_areas *kpl_areas_alloc(struct kpl_session *s, const struct kpl_area_plan *plan,
 				  u64 stride, bool writable);
 void kpl_areas_put(struct kpl_areas *areas);
+/* What was charged with them is gone. */
+void kpl_areas_uncharge(struct kpl_areas *areas, u64 bytes);
 u64 kpl_areas_memory(void);	/* of a struct kpl_areas */
 
 /* Takes over what is from now on the CPU's.  It had none. */

@@ -42,13 +42,16 @@ module_param_cb(changes, &kpl_changes_ops, &kpl_changes, 0644);
 MODULE_PARM_DESC(changes, "Whether sessions may change what runs; once off, it stays off");
 
 /* Lockdown's integrity is what root may not write the running kernel under. */
+bool kpl_may_write_kernel(void)
+{
+	return capable(CAP_SYS_ADMIN) && !security_locked_down(LOCKDOWN_DBG_WRITE_KERNEL);
+}
+
 static int kpl_may_change(void)
 {
 	if (!capable(CAP_SYS_ADMIN))
 		return -EPERM;
-	if (!READ_ONCE(kpl_changes) || security_locked_down(LOCKDOWN_DBG_WRITE_KERNEL))
-		return -EACCES;
-	return 0;
+	return READ_ONCE(kpl_changes) && kpl_may_write_kernel() ? 0 : -EACCES;
 }
 
 u64 kpl_change_feature(void)

@@ -17,6 +17,7 @@
 #include <linux/uaccess.h>
 
 #include "call.h"
+#include "change.h"
 #include "compat.h"
 #include "direct.h"
 #include "kprobe.h"
@@ -68,7 +69,7 @@ struct kpl_direct {
 	struct list_head sets;
 	struct kpl_table table;		/* of a stub of many: by where their functions go on */
 	struct kpl_stub *stub;		/* NULL: given back */
-	unsigned long text;
+	unsigned long text, behind;	/* what the stub is, and what it calls: 0: the site tells */
 	unsigned long *sites;		/* room for a filter */
 	u32 nr, refs, added;		/* probes; not freed; added */
 	bool changed;			/* by the operation under way */
@@ -211,7 +212,8 @@ static int kpl_set_off(struct kpl_direct *d, struct kpl_direct_set *set)
 		return 0;
 	err = kpl_direct_off(&set->ops, d->text);
 	if (err) {
-		/* ftrace has shut itself down; its text may still call the stub, and that us. */
+		/* ftrace has shut itself down; its text may still call the stub, alone. */
+		d->text = kpl_stubs_used->aim(d->stub, d->behind, NULL, NULL);
 		pr_err("kprobe_lua: can't take direct calls back (%d), staying\n", err);
 		__module_get(THIS_MODULE);
 		return err;
@@ -346,10 +348,14 @@ static enum kpl_why kpl_direct_why(const struct kpl_probe *pr)
 	return why ?: kpl_handler_why(&pr->handler[KPL_SIDE_SECOND], KPL_RETURN_REGS);
 }
 
-/* Those that can't be by direct calls become something else. */
+/*
+ * Those that can't be by direct calls become something else.  How many words of
+ * arguments the function finds on the stack is user space's word: with too few,
+ * it reads others, and may write where they point to.
+ */
 static void kpl_direct_sort(struct kpl_probe **prs, u32 nr)
 {
-	bool there = kpl_stubs_there();
+	bool there = kpl_stubs_there(), trusted = kpl_may_write_kernel();
 	u32 i;
 
 	kpl_sites_find(prs, nr);
@@ -357,6 +363,8 @@ static void kpl_direct_sort(struct kpl_probe **prs, u32 nr)
 		struct kpl_probe *pr = prs[i];
 		enum kpl_why why = kpl_direct_why(pr);
 
+		if (!why && !trusted)
+			why = KPL_WHY_RIGHTS;
 		if (!why && !there)
 			why = KPL_WHY_STUBS;
 		if (!why && (pr->error == -EINVAL || kpl_check_place(pr->origin.addr, true)))
@@ -403,7 +411,8 @@ static enum kpl_why kpl_direct_aim(struct kpl_direct *d, bool stack)
 	d->stub->owner = d->of_many ? (const void *)&d->table : first;
 	d->stub->count = (unsigned long __percpu *)
 			 &first->origin.outcomes->side[KPL_SIDE_FIRST].n[KPL_C_HANDLED];
-	d->text = kpl_stubs_used->aim(d->stub, d->of_many ? 0 : kpl_behind_site(first->site),
+	d->behind = d->of_many ? 0 : kpl_behind_site(first->site);
+	d->text = kpl_stubs_used->aim(d->stub, d->behind,
 				      kpl_enter_for(d->probes, d->nr, d->of_many),
 				      kpl_exit_for(d->probes, d->nr, d->of_many));
 	return KPL_WHY_NONE;
@@ -639,6 +648,8 @@ static bool kpl_set_forget(struct kpl_direct *d, struct kpl_direct_set *set,
 		kpl_direct_switch(pr, false);
 		some = true;
 	}
+	if (some)
+		d->changed = true;	/* others of the set go on, if these were off already */
 	return some;
 }
 

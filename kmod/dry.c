@@ -15,6 +15,7 @@
 static DEFINE_PER_CPU(struct kpl_outcomes, kpl_dry_outcomes);
 
 struct kpl_run_input {
+	struct rcu_head rcu;
 	struct kpl_origin origin;
 	struct pt_regs regs;
 	struct kpl_hit hit;
@@ -108,6 +109,6 @@ int kpl_prog_run(struct kpl_session *s, struct kpl_prog_run *arg)
 		err = kpl_run_locked(s, in, arg);
 	if (!err && copy_to_user(u64_to_user_ptr(arg->data), in->data, arg->data_size))
 		err = -EFAULT;
-	kvfree(in);
+	kvfree_rcu(in, rcu);	/* the printer of oopses may look at what ran */
 	return err;
 }

@@ -198,17 +198,30 @@ static u32 kpl_reader_period(const struct kpl_session *s)
 	return min_not_zero(s->dead_man, (u32)KPL_READER_PERIOD) * HZ;
 }
 
-/* What was gathered stays: a reader that comes to life again can read it. */
-static void kpl_reader_dead(struct kpl_session *s)
+static bool kpl_reader_silent(const struct kpl_session *s)
 {
+	u32 dead_man = READ_ONCE(s->dead_man);
+
+	return dead_man && READ_ONCE(s->nr_probes) &&
+	       time_after(jiffies, READ_ONCE(s->heard) + dead_man * HZ);
+}
+
+/* What was gathered stays: a reader that comes to life again can read it. */
+static bool kpl_reader_dead(struct kpl_session *s)
+{
+	bool dead;
+
 	mutex_lock(&s->lock);
-	if (!s->closed) {
+	/* It may have been at work until now, with the lock. */
+	dead = !s->closed && kpl_reader_silent(s);
+	if (dead) {
 		WRITE_ONCE(s->dead, true);
 		kpl_detach_all(s);
 		kpl_log_dead(s);
 	}
 	mutex_unlock(&s->lock);
 	wake_up_poll(&s->wait, EPOLLIN);
+	return dead;
 }
 
 /*
@@ -218,9 +231,7 @@ static void kpl_reader_dead(struct kpl_session *s)
 static void kpl_reader_look(struct work_struct *work)
 {
 	struct kpl_session *s = container_of(to_delayed_work(work), struct kpl_session, reader);
-	u32 dead_man = READ_ONCE(s->dead_man);
-	bool dead = dead_man && READ_ONCE(s->nr_probes) &&
-		    time_after(jiffies, READ_ONCE(s->heard) + dead_man * HZ);
+	bool dead = kpl_reader_silent(s);
 	u64 read, lost;
 
 	kpl_rings_sums(s, &read, &lost);
@@ -231,9 +242,7 @@ static void kpl_reader_look(struct work_struct *work)
 		s->read_told = kpl_log_unread(s, lost);
 	s->read_seen = read;
 	s->lost_seen = lost;
-	if (dead)
-		kpl_reader_dead(s);
-	else if (!READ_ONCE(s->closing))
+	if (!(dead && kpl_reader_dead(s)) && !READ_ONCE(s->closing))
 		queue_delayed_work(system_unbound_wq, &s->reader, kpl_reader_period(s));
 }
 

@@ -69,6 +69,8 @@ static struct kpl_map *kpl_map_alloc(struct kpl_session *s, const struct kpl_map
 	}
 	map->charged = memory;
 	err = kpl_map_is_agg(map) ? kpl_agg_alloc(&map->agg, s) : kpl_hash_alloc(&map->hash);
+	if (kpl_map_is_agg(map) && map->agg.areas)
+		map->charged = 0;	/* to its areas */
 	if (err) {
 		kpl_map_free(s, map);
 		return ERR_PTR(err);

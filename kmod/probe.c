@@ -311,7 +311,8 @@ static int kpl_batch_attach(struct kpl_session *s, struct kpl_attach *list,
 	if (err)
 		goto undo;
 	/* An optional one that could not be armed keeps its id, detached. */
-	kpl_group_run(&g, KPL_OP_REMOVE, kpl_is_broken);
+	if (arg->failed)
+		kpl_group_detach(&g, kpl_is_broken);
 	WRITE_ONCE(s->heard, jiffies);	/* what takes long is being at work, too */
 	WRITE_ONCE(s->nr_probes, next_id);
 	kpl_log_armed(s);
@@ -432,6 +433,7 @@ int kpl_control(struct kpl_session *s, struct kpl_control *arg)
 	err = kpl_session_lock(s);
 	if (!err) {
 		err = kpl_control_listed(s, ids, arg);
+		WRITE_ONCE(s->heard, jiffies);
 		kpl_session_unlock(s);
 	}
 	kvfree(ids);

@@ -119,7 +119,7 @@ static u32 kpl_user_frames(struct kpl_ctx *ctx, unsigned long fp, u64 *out, u32 
 
 	if (!room || !kpl_user_begin(ctx, fp, sizeof(next)))
 		return 0;
-	while (nr < room && fp % sizeof(fp) == 0 && kpl_user_address(fp + sizeof(fp))) {
+	while (nr < room && fp % sizeof(fp) == 0 && kpl_user_address(fp)) {
 		unsafe_get_user(next, (unsigned long __user *)fp, fault);
 		unsafe_get_user(addr, (unsigned long __user *)fp + 1, fault);
 		if (!addr)

@@ -7,8 +7,9 @@
  * Calls are counted when they enter a stub and when they leave it.  With none
  * registered, no more enter: equal sums say that nobody is inside.  A task that
  * died in a probed function never leaves.  When the sums stay different, all
- * stacks are searched for addresses behind a stub's call: if there are none,
- * the difference is of the dead.
+ * stacks are searched for the stubs' frames: if there are none, the difference
+ * is of the dead.  Where a call returns to tells nothing: other tracers put
+ * their own addresses there.
  */
 #include <linux/delay.h>
 #include <linux/kallsyms.h>
@@ -35,11 +36,7 @@ DECLARE_PER_CPU(unsigned long, kpl_stub_entered);
 DECLARE_PER_CPU(unsigned long, kpl_stub_left);
 DEFINE_PER_CPU(unsigned long, kpl_stub_entered);
 DEFINE_PER_CPU(unsigned long, kpl_stub_left);
-/* A stub, and where the function returns to. */
-extern const struct {
-	unsigned long text, back;
-} kpl_stub_table[KPL_STUBS];
-extern char kpl_stub_text[], kpl_stub_text_end[];
+extern const unsigned long kpl_stub_table[KPL_STUBS];	/* their text */
 
 /* --------------------------------------------------------------- static calls */
 
@@ -115,31 +112,26 @@ struct kpl_search {
 	struct kpl_inside shown[KPL_INSIDE_SHOWN];
 };
 
-/* Which stub's function returns to there; KPL_STUBS: none's. */
-static u32 kpl_stub_of(unsigned long back)
+/* Which stub's frame a word is in; KPL_STUBS: none's. */
+static u32 kpl_stub_of(unsigned long word)
 {
-	u32 i;
+	unsigned long at = word - (unsigned long)kpl_stub_all;
 
-	if (back < (unsigned long)kpl_stub_text || back >= (unsigned long)kpl_stub_text_end)
-		return KPL_STUBS;
-	for (i = 0; i < KPL_STUBS && kpl_stub_table[i].back != back; i++)
-		;
-	return i;
+	return at < sizeof(kpl_stub_all) && at % sizeof(*kpl_stub_all) == 0 ?
+	       at / sizeof(*kpl_stub_all) : KPL_STUBS;
 }
 
-/* The frame lies above the return address, and what the stub has pushed for the function. */
 static unsigned long kpl_inside_of(u32 stub, const unsigned long *at)
 {
-	bool many = stub >= KPL_STUBS_ONE + KPL_STUBS_ONE_STACK;
-	bool stack = many ? stub >= KPL_STUBS - KPL_STUBS_MANY_STACK : stub >= KPL_STUBS_ONE;
-	const struct kpl_frame *frame = (void *)(at + 1 + (stack ? KPL_STUB_STACK_ARGS : 0));
+	const struct kpl_frame *frame = container_of(at, struct kpl_frame, regs.orig_ax);
 
 	/* A caller's frame pointer lies between. */
-	if (many)
+	if (stub >= KPL_STUBS_ONE + KPL_STUBS_ONE_STACK)
 		return READ_ONCE_NOCHECK(*((unsigned long *)(frame + 1) + 1));
 	return READ_ONCE_NOCHECK(frame->call) >> 32 | ~0ul << 32;
 }
 
+/* What is left of an earlier call looks like one, until it is overwritten. */
 static void kpl_search_stack(struct kpl_search *search, struct task_struct *task)
 {
 	unsigned long *top = task_stack_page(task) + THREAD_SIZE;
@@ -157,7 +149,8 @@ static void kpl_search_stack(struct kpl_search *search, struct task_struct *task
 			one = &search->shown[search->nr];
 			one->pid = task->pid;
 			memcpy(one->comm, task->comm, sizeof(one->comm));
-			one->func = (void *)(at + 64) < (void *)top ? kpl_inside_of(stub, at) : 0;
+			one->func = at + KPL_FRAME_SIZE / sizeof(*at) < top ?
+				    kpl_inside_of(stub, at) : 0;
 		}
 		search->nr++;
 	}
@@ -342,7 +335,7 @@ static unsigned long kpl_stub_aim(struct kpl_stub *stub, unsigned long behind,
 	/* The kernel's text is in the last 2 GB: half of an address tells the function. */
 	WRITE_ONCE(stub->call, behind << 32 | kpl_serial);
 	mutex_unlock(&kpl_stubs_lock);
-	return kpl_stub_table[nr].text;
+	return kpl_stub_table[nr];
 }
 
 static void kpl_stub_end(struct kpl_stub *stub)

@@ -39,6 +39,7 @@
 #define KPL_FRAME_DX		96
 #define KPL_FRAME_SI		104
 #define KPL_FRAME_DI		112
+#define KPL_FRAME_STUB		120
 #define KPL_FRAME_CALL		168
 #define KPL_FRAME_SIZE		248
 
@@ -55,7 +56,7 @@
 #ifdef KPL_DIRECT_CALLS
 
 /* Grows with each change of what stands here: two builds of the modules may meet. */
-#define KPL_STUBS_ABI		1
+#define KPL_STUBS_ABI		2
 #define KPL_FRAME_DATA		64	/* bytes of a call's private data */
 
 enum kpl_stub_kind {
@@ -71,11 +72,11 @@ enum kpl_stub_kind {
  * pointer; of a stub of many functions, where the function goes on; and the
  * address that the function returns to.
  *
- * The stub writes the registers of the first six arguments before `enter`, ax
- * and dx before `exit`, and `call`; nothing else.
+ * The stub writes the registers of the first six arguments and orig_ax before
+ * `enter`, ax and dx before `exit`, and `call`; nothing else.
  */
 struct kpl_frame {
-	struct pt_regs regs;
+	struct pt_regs regs;		/* orig_ax: the stub, by which searches of stacks find the frame */
 	u64 call;			/* the stub's when the function was entered; odd: no `exit` wanted */
 	const void *probe;		/* the user's */
 	u64 data[KPL_FRAME_DATA / 8];
@@ -103,6 +104,7 @@ static_assert(offsetof(struct kpl_frame, regs.cx) == KPL_FRAME_CX);
 static_assert(offsetof(struct kpl_frame, regs.dx) == KPL_FRAME_DX);
 static_assert(offsetof(struct kpl_frame, regs.si) == KPL_FRAME_SI);
 static_assert(offsetof(struct kpl_frame, regs.di) == KPL_FRAME_DI);
+static_assert(offsetof(struct kpl_frame, regs.orig_ax) == KPL_FRAME_STUB);
 static_assert(offsetof(struct kpl_frame, call) == KPL_FRAME_CALL);
 static_assert(sizeof(struct kpl_stub) == 1 << KPL_STUB_SHIFT);
 static_assert(offsetof(struct kpl_stub, call) == KPL_STUB_CALL);

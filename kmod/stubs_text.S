@@ -63,12 +63,11 @@
 	movq	%rax, KPL_FRAME_CALL(%rsp)
 	movq	%rsp, %rdi
 	leaq	kpl_stub_all + (\n << KPL_STUB_SHIFT)(%rip), %rsi
+	movq	%rsi, KPL_FRAME_STUB(%rsp)
 .endm
 
-/* Behind the function: where scans of stacks find that its call is under way. */
+/* Behind the function. */
 .macro STUB_EXIT n:req stack:req
-.Lreturn_\n:
-	ANNOTATE_NOENDBR
 	.if \stack
 	addq	$(8 * KPL_STUB_STACK_ARGS), %rsp
 	.endif
@@ -85,7 +84,7 @@
 
 .macro STUB_LIST n:req
 	.pushsection .rodata
-	.quad	kpl_stub_\n, .Lreturn_\n
+	.quad	kpl_stub_\n
 	.popsection
 .endm
 
@@ -140,10 +139,6 @@ SYM_FUNC_END(kpl_stub_\n)
 kpl_stub_table:
 
 	.text
-	.globl	kpl_stub_text, kpl_stub_text_end
-kpl_stub_text:
-	ANNOTATE_NOENDBR
-	nop
 SYM_FUNC_START_LOCAL(kpl_stub_go_on)
 	pushq	8(%rbp)
 	UNWIND_HINT_FUNC
@@ -162,6 +157,3 @@ KPL_EACH_ONE(KPL_STUB_ONE)
 KPL_EACH_ONE_STACK(KPL_STUB_ONE_STACK)
 KPL_EACH_MANY(KPL_STUB_MANY)
 KPL_EACH_MANY_STACK(KPL_STUB_MANY_STACK)
-kpl_stub_text_end:
-	ANNOTATE_NOENDBR
-	nop

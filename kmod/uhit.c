@@ -6,10 +6,14 @@
  * resident, before it has done anything that shows, runs again after that was
  * brought in.
  */
-#include <linux/pagemap.h>
+#include <linux/delay.h>
+#include <linux/fs.h>
+#include <linux/magic.h>
+#include <linux/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/string.h>
 #include <linux/uaccess.h>
+#include <linux/userfaultfd_k.h>
 
 #include "compat.h"
 #include "handle.h"
@@ -19,6 +23,7 @@
 #ifdef KPL_UPROBES
 
 #define KPL_USER_RUNS	5	/* the first, and four with what it lacked */
+#define KPL_MMAP_TRIES	50	/* 10 ms at most */
 
 /* ------------------------------------------------------------------ handlers */
 
@@ -112,13 +117,66 @@ static bool kpl_user_run(struct kpl_user_hit *hit, bool last)
 	return false;
 }
 
+/*
+ * Whether what is missing there comes from memory or a disk.  Another process,
+ * such as a server of FUSE, may keep it back for ever, and meanwhile no uprobe
+ * can be unregistered on the machine.
+ */
+static bool kpl_comes_by_itself(struct vm_area_struct *vma)
+{
+	const struct super_block *sb;
+
+	if (userfaultfd_armed(vma))
+		return false;
+	if (!vma->vm_file)
+		return true;
+	sb = file_inode(vma->vm_file)->i_sb;
+	switch (sb->s_magic) {
+	case FUSE_SUPER_MAGIC:
+		return false;
+	case TMPFS_MAGIC:
+	case RAMFS_MAGIC:
+	case HUGETLBFS_MAGIC:
+		return true;
+	}
+	return sb->s_bdev;
+}
+
+/* Who holds the lock may wait for such a process, too. */
+static bool kpl_mmap_lock(struct mm_struct *mm)
+{
+	u32 tries;
+
+	for (tries = 0; tries < KPL_MMAP_TRIES; tries++) {
+		if (mmap_read_trylock(mm))
+			return true;
+		usleep_range(50, 200);
+	}
+	return false;
+}
+
+static bool kpl_page_in_one(unsigned long addr)
+{
+	struct mm_struct *mm = current->mm;
+	struct vm_area_struct *vma;
+	bool in;
+
+	if (!kpl_mmap_lock(mm))
+		return false;
+	vma = find_vma(mm, addr);
+	in = vma && vma->vm_start <= addr && kpl_comes_by_itself(vma) &&
+	     kpl_page_get(addr & PAGE_MASK);
+	mmap_read_unlock(mm);
+	return in;
+}
+
 /* Preemption on.  What is read may go on in the next page: it is never as long as one. */
 static bool kpl_page_in(unsigned long addr)
 {
-	bool in = !fault_in_readable((const char __user *)addr, 1);
+	bool in = kpl_page_in_one(addr);
 
 	if (in)
-		(void)fault_in_readable((const char __user *)PAGE_ALIGN(addr + 1), 1);
+		(void)kpl_page_in_one(PAGE_ALIGN(addr + 1));
 	return in;
 }
 

@@ -70,7 +70,8 @@ static void kpl_uprobes_wait(void)
 /*
  * The kernel writes breakpoints by get_user_pages_remote(), which fails in a
  * task that is being killed: those of a session that dies while it attaches
- * would stay in what runs.  So a worker writes them, which nobody kills.
+ * would stay in what runs.  So a worker writes them, which nobody kills; who
+ * is one already does not wait for another, of which there may be none.
  */
 struct kpl_uprobe_switch {
 	struct work_struct work;
@@ -94,6 +95,11 @@ static int kpl_uprobe_switch(struct kpl_uprobe *u, bool on)
 	struct kpl_uprobe_switch job = { .u = u, .on = on };
 
 	INIT_WORK_ONSTACK(&job.work, kpl_uprobe_switched);
+	if (current->flags & PF_KTHREAD) {
+		kpl_uprobe_switched(&job.work);
+		destroy_work_on_stack(&job.work);
+		return job.err;
+	}
 	queue_work(system_unbound_wq, &job.work);
 	flush_work(&job.work);
 	destroy_work_on_stack(&job.work);

@@ -9,17 +9,22 @@
  *	jump	jumps(i) leaves by longjmp, N times; then add(1, 2)
  *	exec	execs() runs `uprobed add N`
  *	pages	text(s) with a string that is in no page of the process, over the end of one, N times; then a bad address
+ *	served	text(s) with a string in a page that another process is to bring, which does not
  *	loop	add(1, 2) again and again
  *	wait	waits(N) prints a line and never returns
  */
 #define _GNU_SOURCE
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -114,6 +119,20 @@ static void pages(long n)
 	text((const char *)0x10000);
 }
 
+/* Who reads there waits for ever. */
+static void served(void)
+{
+	long size = sysconf(_SC_PAGESIZE);
+	char *map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int fd = syscall(SYS_userfaultfd, O_CLOEXEC);
+	struct uffdio_api api = { .api = UFFD_API };
+	struct uffdio_register range = { .range = { (unsigned long)map, size }, .mode = UFFDIO_REGISTER_MODE_MISSING };
+
+	if (fd < 0 || ioctl(fd, UFFDIO_API, &api) || ioctl(fd, UFFDIO_REGISTER, &range))
+		exit(1);
+	text(map);
+}
+
 int main(int argc, char **argv)
 {
 	const char *name = argc > 1 ? argv[1] : "";
@@ -147,6 +166,8 @@ int main(int argc, char **argv)
 		execs(argv[2]);
 	} else if (!strcmp(name, "pages")) {
 		pages(n);
+	} else if (!strcmp(name, "served")) {
+		served();
 	} else if (!strcmp(name, "loop")) {
 		for (;; usleep(1000))
 			add(1, 2);

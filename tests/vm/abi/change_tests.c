@@ -33,13 +33,9 @@ static int refused(int fd, unsigned kind, const struct bpf_insn *insns, unsigned
 /* Drops CAP_SYS_ADMIN; CAP_PERFMON and CAP_BPF stay. */
 static void without_admin(int fd)
 {
-	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct caps[2] = {};
 	struct kpl_rights arg = { .rights = KPL_RIGHT_CHANGE };
-	unsigned left = (1u << (CAP_PERFMON - 32)) | (1u << (CAP_BPF - 32));
 
-	caps[1].effective = caps[1].permitted = left;
-	EQ(syscall(SYS_capset, &head, caps), 0);
+	set_caps(1ull << CAP_PERFMON | 1ull << CAP_BPF);
 	fd = session();
 	FAILS(EPERM, ioctl(fd, KPL_IOC_RIGHTS, &arg));
 	EQ(refused(fd, KPL_PROG_PRE, OVERRIDE), KPL_REJECT_HELPER);

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "kit.h"
 
+#include <linux/capability.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
@@ -141,6 +142,17 @@ static unsigned why_not(int fd, struct kpl_attach a)
 	return a.why;
 }
 
+/* Who may not write to the kernel's memory may not say what lies on a function's stack. */
+static void without_admin(int unused)
+{
+	int fd = session();
+	struct kpl_attach a = direct_at(CALLED, KPL_NO_PROG, nothing(fd, KPL_PROG_RET));
+
+	(void)unused;
+	set_caps(1ull << CAP_PERFMON | 1ull << CAP_BPF);
+	EQ(why_not(fd, a), KPL_WHY_RIGHTS);
+}
+
 static void becomes_kretprobe(void)
 {
 	int fd = session(), ret = nothing(fd, KPL_PROG_RET);
@@ -153,6 +165,7 @@ static void becomes_kretprobe(void)
 	EQ(why_not(fd, a), KPL_WHY_STACK);
 	EQ(why_not(fd, direct_at(CALLED, much, ret)), KPL_WHY_DATA);
 	EQ(why_not(fd, direct_at(CALLED, reads_bx, ret)), KPL_WHY_REGS);
+	in_child(without_admin, 0);
 
 	a = direct_at(CALLED, KPL_NO_PROG, ret);
 	a.id = attach_one(fd, a);

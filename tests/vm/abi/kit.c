@@ -3,6 +3,7 @@
 #include "kit.h"
 
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
@@ -223,6 +224,17 @@ uint64_t agg_total(int fd, const struct kpl_map_create *map, unsigned bank)
 	}
 	munmap(area, map->mmap_size);
 	return total;
+}
+
+void set_caps(uint64_t caps)
+{
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[2] = {
+		{ .effective = caps, .permitted = caps },
+		{ .effective = caps >> 32, .permitted = caps >> 32 },
+	};
+
+	EQ(syscall(SYS_capset, &head, data), 0);
 }
 
 void in_child(void (*body)(int fd), int fd)

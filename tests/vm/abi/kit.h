@@ -113,6 +113,8 @@ int kprobes_listed(void);
 uint64_t agg_total(int fd, const struct kpl_map_create *map, unsigned bank);
 
 /* Runs in a child; its checks count through the exit status. */
+/* The process has these capabilities from now on, and no others: bits by CAP_*. */
+void set_caps(uint64_t caps);
 void in_child(void (*body)(int fd), int fd);
 
 int locked_down(void);

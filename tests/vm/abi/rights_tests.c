@@ -31,17 +31,6 @@ static void foreign_process(void)
 	close(fd);
 }
 
-static void set_caps(uint64_t caps)
-{
-	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct data[2] = {
-		{ .effective = caps, .permitted = caps },
-		{ .effective = caps >> 32, .permitted = caps >> 32 },
-	};
-
-	EQ(syscall(SYS_capset, &head, data), 0);
-}
-
 static void without_rights(int unused)
 {
 	int fd = session();

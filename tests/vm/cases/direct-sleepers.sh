@@ -67,6 +67,18 @@ target wake
 unloaded() { rmmod kprobe_lua_stubs 2> err; }
 until_true 'the stubs go' unloaded
 
+# a kretprobe of what it jumps to has its own address where the call returns to
+insmod "${KPL_MODULE%/*}/kprobe_lua_stubs.ko" && insmod "$KPL_MODULE" || fail "the modules can't be loaded again"
+start kprobe-lua -e 'kretprobe { "kpl_t_tail", via = "direct", ret = function() end } kretprobe { "kpl_t_sleep", via = "kretprobe", ret = function() end }'
+armed
+target 'hold 5'
+kill -TERM "$pid"
+finish
+rmmod kprobe_lua || fail "the module can't be unloaded under hidden calls"
+[ "$(grep -c 'kpl_t_tail.*kpl_sleeper$' $calls)" = 5 ] || { cat $calls; fail "the hidden calls are not named"; }
+target wake
+until_true 'the stubs go after hidden calls' unloaded
+
 # tasks that die inside never come back: they are written off
 insmod "${KPL_MODULE%/*}/kprobe_lua_stubs.ko" && insmod "$KPL_MODULE" || fail "the modules can't be loaded again"
 script die.lua <<'LUA'

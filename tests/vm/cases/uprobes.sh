@@ -78,6 +78,12 @@ line '21	20	1	21	21'
 out '^20	[0-9]+$'
 err 'user memory is bad or not resident 0x10000'
 
+# what another process would have to bring is not waited for
+run kprobe-lua -q -c 'timeout 10 uprobed served' pages.lua
+status 0
+line '0	1'
+line '1	0	1	1	1'
+
 # killed in the middle, on both sides; nothing is left
 script wait.lua <<'LUA'
 local one = uretprobe { "uprobed:waits", entry = function(p) p.data.x = 1 end, ret = function(p) end }

@@ -9,6 +9,10 @@ run kprobe-lua --unsafe -e 'kprobe("read_zero", function(p) p.arg0 = p.arg0 end)
 status 1
 one_error
 err '^kprobe-lua: --unsafe: .* the kernel is locked down'
+run kprobe-lua -v -c 'dd if=/dev/zero of=/dev/null bs=8 count=5 2>/dev/null' -e 'n = count() kretprobe("read_zero", function() n:add() end)'
+status 0
+line '@n: 5'
+err 'not direct: read_zero: direct calls take CAP_SYS_ADMIN, and a kernel that is not locked down'
 run kprobe-lua -c 'abi_test --lockdown && dd if=/dev/zero of=/dev/null bs=8 count=5 2>/dev/null' \
     -e 'n = count() kprobe("read_zero", function() n:add() end)'
 status 0

@@ -19,6 +19,7 @@ __int128 kpl_t_wide(__int128 a, long b);
 long kpl_t_varargs(int nr, ...);
 long kpl_t_recurse(long depth);
 long kpl_t_sleep(long ms);
+long kpl_t_tail(long ms);
 long kpl_t_inner(long n);
 long kpl_t_outer(long n);
 long kpl_t_timer(long n);
