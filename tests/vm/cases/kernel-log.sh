@@ -25,7 +25,7 @@ out 'kprobe_lua: who\.lua, process [0-9]+: ended with 2 probes, 5 hits, 0 missed
 # A name is text and no more, and cut at 63 bytes.
 name=$(printf 'evil\nkprobe_lua: x%064d' 1)
 printf 'kprobe("vfs_llseek", function() end)' > "$name"
-run kprobe-lua -c true "$name"
+run kprobe-lua -c true "./$name"
 status 0
 log > out
 out 'kprobe_lua: evil\?kprobe_lua: x0+, process [0-9]+: user 0 armed 1 probes$'
