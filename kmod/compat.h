@@ -27,16 +27,6 @@ static inline void vm_flags_clear(struct vm_area_struct *vma, unsigned long flag
 }
 #endif
 
-/* Brings a page in, for reading; mmap_lock is held all the time. */
-static inline bool kpl_page_get(unsigned long addr)
-{
-#ifdef KPL_HAVE_GUP_VMAS
-	return get_user_pages(addr, 1, 0, NULL, NULL) == 1;
-#else
-	return get_user_pages(addr, 1, 0, NULL) == 1;
-#endif
-}
-
 #ifdef CONFIG_DYNAMIC_FTRACE
 /* The instruction behind a site: where a post handler's instruction pointer stands. */
 static __always_inline unsigned long kpl_behind_site(unsigned long site)

@@ -89,6 +89,7 @@ static u64 kpl_stub_sum(unsigned long __percpu *counter)
 }
 
 static u64 kpl_stub_dead;	/* calls of tasks that died inside */
+static u32 kpl_serial;		/* grows by 2 with each aim: half of what tells calls apart */
 
 /* Calls under way, or of the dead.  Who has left is read first: nobody seems to who has not. */
 static u64 kpl_stubs_busy(void)
@@ -121,6 +122,15 @@ static u32 kpl_stub_of(unsigned long word)
 	       at / sizeof(*kpl_stub_all) : KPL_STUBS;
 }
 
+/* Copies of its address lie elsewhere, too: a frame has the number of an aim. */
+static bool kpl_is_frame(const unsigned long *at)
+{
+	const struct kpl_frame *frame = container_of(at, struct kpl_frame, regs.orig_ax);
+	u32 serial = READ_ONCE_NOCHECK(frame->call);
+
+	return serial && serial % 2 == 0 && (s32)(READ_ONCE(kpl_serial) - serial) >= 0;
+}
+
 static unsigned long kpl_inside_of(u32 stub, const unsigned long *at)
 {
 	const struct kpl_frame *frame = container_of(at, struct kpl_frame, regs.orig_ax);
@@ -143,14 +153,14 @@ static void kpl_search_stack(struct kpl_search *search, struct task_struct *task
 		u32 stub = kpl_stub_of(READ_ONCE_NOCHECK(*at));
 		struct kpl_inside *one;
 
-		if (stub == KPL_STUBS)
+		if (stub == KPL_STUBS || at + KPL_FRAME_SIZE / sizeof(*at) >= top ||
+		    !kpl_is_frame(at))
 			continue;
 		if (search->nr < KPL_INSIDE_SHOWN) {
 			one = &search->shown[search->nr];
 			one->pid = task->pid;
 			memcpy(one->comm, task->comm, sizeof(one->comm));
-			one->func = at + KPL_FRAME_SIZE / sizeof(*at) < top ?
-				    kpl_inside_of(stub, at) : 0;
+			one->func = kpl_inside_of(stub, at);
 		}
 		search->nr++;
 	}
@@ -214,7 +224,6 @@ static DEFINE_MUTEX(kpl_stubs_lock);
 static DECLARE_BITMAP(kpl_stubs_taken, KPL_STUBS);
 static bool kpl_staying;	/* the module can't be unloaded */
 static u32 kpl_polls;		/* since the last stub was given back */
-static u32 kpl_serial;		/* grows by 2 with each aim: half of what tells calls apart */
 
 static void kpl_drain(struct work_struct *work);
 static DECLARE_DELAYED_WORK(kpl_drain_work, kpl_drain);

@@ -126,7 +126,7 @@ static bool kpl_comes_by_itself(struct vm_area_struct *vma)
 {
 	const struct super_block *sb;
 
-	if (userfaultfd_armed(vma))
+	if (userfaultfd_missing(vma) || userfaultfd_minor(vma))
 		return false;
 	if (!vma->vm_file)
 		return true;
@@ -134,6 +134,7 @@ static bool kpl_comes_by_itself(struct vm_area_struct *vma)
 	switch (sb->s_magic) {
 	case FUSE_SUPER_MAGIC:
 		return false;
+	case BTRFS_SUPER_MAGIC:
 	case TMPFS_MAGIC:
 	case RAMFS_MAGIC:
 	case HUGETLBFS_MAGIC:
@@ -143,29 +144,28 @@ static bool kpl_comes_by_itself(struct vm_area_struct *vma)
 }
 
 /* Who holds the lock may wait for such a process, too. */
-static bool kpl_mmap_lock(struct mm_struct *mm)
+static bool kpl_mmap_lock(struct mm_struct *mm, u32 tries)
 {
-	u32 tries;
-
-	for (tries = 0; tries < KPL_MMAP_TRIES; tries++) {
-		if (mmap_read_trylock(mm))
-			return true;
+	while (!mmap_read_trylock(mm)) {
+		if (!--tries)
+			return false;
 		usleep_range(50, 200);
 	}
-	return false;
+	return true;
 }
 
-static bool kpl_page_in_one(unsigned long addr)
+static bool kpl_page_in_one(unsigned long addr, u32 tries)
 {
 	struct mm_struct *mm = current->mm;
 	struct vm_area_struct *vma;
 	bool in;
 
-	if (!kpl_mmap_lock(mm))
+	if (!kpl_mmap_lock(mm, tries))
 		return false;
 	vma = find_vma(mm, addr);
+	/* It keeps the lock. */
 	in = vma && vma->vm_start <= addr && kpl_comes_by_itself(vma) &&
-	     kpl_page_get(addr & PAGE_MASK);
+	     !fixup_user_fault(mm, addr & PAGE_MASK, 0, NULL);
 	mmap_read_unlock(mm);
 	return in;
 }
@@ -173,10 +173,10 @@ static bool kpl_page_in_one(unsigned long addr)
 /* Preemption on.  What is read may go on in the next page: it is never as long as one. */
 static bool kpl_page_in(unsigned long addr)
 {
-	bool in = kpl_page_in_one(addr);
+	bool in = kpl_page_in_one(addr, KPL_MMAP_TRIES);
 
 	if (in)
-		(void)kpl_page_in_one(PAGE_ALIGN(addr + 1));
+		(void)kpl_page_in_one(PAGE_ALIGN(addr + 1), 1);
 	return in;
 }
 

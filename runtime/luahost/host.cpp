@@ -289,7 +289,8 @@ Result<void> LuaHost::run_file(const std::string& path, std::span<const std::str
     }
     remember_chunk(*impl_, impl_->L);
     std::error_code error;
-    if (path != "-") add_search_dir(std::filesystem::absolute(path, error).parent_path(), true);
+    const std::string folder = path == "-" ? "" : std::filesystem::absolute(path, error).parent_path().string();
+    if (!folder.empty() && folder.find_first_of(";?") == folder.npos) add_search_dir(folder, true);
     auto ran = run_chunk(*impl_, path, args);
     if (!ran) return explain_chunk(std::move(ran).error(), content(path), path);
     return ran;

@@ -46,8 +46,13 @@ class ElfView {
 
     // 0: there is no such section, or too much in it.
     size_t size_of(size_t section) const { return size_of(lib_->elf_getscn(elf_, section)); }
-    // Null: likewise.
-    Elf_Data* data(Elf_Scn* section) const { return size_of(section) ? lib_->elf_getdata(section, nullptr) : nullptr; }
+    // Null: likewise, or with what was given before.
+    Elf_Data* data(Elf_Scn* section) const {
+        const size_t size = size_of(section);
+        if (!size) return nullptr;
+        most_data_ -= size;
+        return lib_->elf_getdata(section, nullptr);
+    }
 
     void each_section(const std::function<void(Elf_Scn*, const GElf_Shdr&)>& visit) const {
         for (Elf_Scn* section = nullptr; (section = lib_->elf_nextscn(elf_, section));) {
@@ -67,7 +72,7 @@ class ElfView {
     ElfView(const LibElf* lib, Elf* elf) : lib_(lib), elf_(elf) {}
     const LibElf* lib_;
     Elf* elf_;
-    uint64_t most_data_ = UINT64_MAX;
+    mutable uint64_t most_data_ = UINT64_MAX;  // bytes, of all that is still to be read
 };
 
 }  // namespace kpl

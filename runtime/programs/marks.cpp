@@ -5,6 +5,7 @@
 #include <cstring>
 #include <map>
 #include <optional>
+#include <set>
 #include <string_view>
 #include <tuple>
 
@@ -92,8 +93,10 @@ void place_symbols(const ElfView& view, std::vector<ProgramMark>& marks) {
         for (const MarkArg& arg : mark.args)
             if (!arg.symbol.empty()) wanted.emplace(arg.symbol, UINT64_MAX);
     if (wanted.empty()) return;
+    std::set<GElf_Word> seen;
     view.each_section([&](Elf_Scn* section, const GElf_Shdr& header) {
-        if (header.sh_type == SHT_SYMTAB || header.sh_type == SHT_DYNSYM) find_symbols(view, section, header, wanted);
+        if (header.sh_type != SHT_SYMTAB && header.sh_type != SHT_DYNSYM) return;
+        if (seen.insert(header.sh_type).second) find_symbols(view, section, header, wanted);  // one of a kind (gABI)
     });
     for (ProgramMark& mark : marks)
         for (MarkArg& arg : mark.args) {

@@ -47,7 +47,7 @@ const CodeMapping* MemoryMap::at(uint64_t address) const {
 
 void MemoryMap::add(CodeMapping mapping) {
     const auto starts_before = [](const CodeMapping& m, uint64_t value) { return m.start < value; };
-    if (mapping.start >= mapping.end || mappings.size() > most_mappings) return;
+    if (mapping.start >= mapping.end) return;
     auto first = std::lower_bound(mappings.begin(), mappings.end(), mapping.start, starts_before);
     if (first != mappings.begin() && std::prev(first)->end > mapping.start) {
         CodeMapping& below = *std::prev(first);
@@ -65,7 +65,8 @@ void MemoryMap::add(CodeMapping mapping) {
         last->offset += mapping.end - last->start;
         last->start = mapping.end;
     }
-    mappings.insert(mappings.erase(first, last), std::move(mapping));
+    first = mappings.erase(first, last);
+    if (mappings.size() < most_mappings) mappings.insert(first, std::move(mapping));
 }
 
 size_t MemoryMap::bytes() const {

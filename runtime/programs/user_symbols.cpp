@@ -28,7 +28,7 @@ constexpr size_t most_files = 1 << 16;  // that were looked for
 constexpr size_t most_names = 1 << 16;
 constexpr size_t most_kept = 256 << 20;  // bytes of maps, and as much of JITs' names
 constexpr size_t longest_name = 16 << 10, longest_mangled = 4096;
-constexpr int most_again = 20;
+constexpr size_t most_made = 64 << 20, longest_pack = 256;
 constexpr int most_ancestors = 8;
 constexpr uint64_t read_again = 1000000000;  // ns between looks into /proc for addresses that a map lacks
 
@@ -54,15 +54,17 @@ bool is_file(const struct stat& file, const CodeMapping& mapping) {
 
 }  // namespace
 
-// Of a name's parts that were mentioned before, each may double what it stands for: a short name can stand for more
-// text than there is memory.
+// A short name can stand for more text than there is memory: each mention of a part that came before may double it,
+// and expanded packs multiply.
 static bool is_demangled(const std::string& name) {
-    int again = 0;
+    unsigned again = 0;
     for (size_t at = name.find_first_of("ST"); at < name.size(); at = name.find_first_of("ST", at + 1)) {
         const char next = at + 1 < name.size() ? name[at + 1] : 0;
         again += next == '_' || (next >= '0' && next <= '9') || (name[at] == 'S' && next >= 'A' && next <= 'Z');
     }
-    return name.starts_with("_Z") && name.size() <= longest_mangled && again <= most_again;
+    const bool packs = name.find("Dp") != name.npos || name.find("sp") != name.npos;
+    return name.starts_with("_Z") && name.size() <= (packs ? longest_pack : longest_mangled) && again < 32 &&
+           name.size() << again <= most_made;
 }
 
 std::string plain(const std::string& name) {
@@ -116,8 +118,8 @@ void UserSymbols::apply(const MapEvent& event) {
         const auto process = processes_.find(event.pid);
         if (process == processes_.end() || process->second.maps.empty()) return;  // of what runs already: /proc
         MemoryMap& map = process->second.maps.back();
-        if (!map.page) map.page = event.mapping.start >> 12;
         map.add(event.mapping);
+        if (!map.page && !map.mappings.empty()) map.page = map.mappings.front().start >> 12;
         more_bytes_ += sizeof event.mapping + event.mapping.path.size();
         keep_file(event.pid, event.mapping);
         return;
