@@ -7,10 +7,10 @@
 
 u64 kpl_change_feature(void);
 
-/* Opens the session for it.  Process context, under the session's lock. */
-/* Whether the caller may do so by other means, too.  Process context. */
+/* Whether the caller may write to the running kernel by other means, too.  Process context. */
 bool kpl_may_write_kernel(void);
 
+/* Opens the session for it.  Process context, under the session's lock. */
 int kpl_rights(struct kpl_session *s, struct kpl_rights *arg);
 
 /* The rights that the session has now: they are asked for at each load and attach.  Process context. */

@@ -97,11 +97,10 @@ static int kpl_uprobe_switch(struct kpl_uprobe *u, bool on)
 	INIT_WORK_ONSTACK(&job.work, kpl_uprobe_switched);
 	if (current->flags & PF_KTHREAD) {
 		kpl_uprobe_switched(&job.work);
-		destroy_work_on_stack(&job.work);
-		return job.err;
+	} else {
+		queue_work(system_unbound_wq, &job.work);
+		flush_work(&job.work);
 	}
-	queue_work(system_unbound_wq, &job.work);
-	flush_work(&job.work);
 	destroy_work_on_stack(&job.work);
 	return job.err;
 }

@@ -66,6 +66,23 @@ Result<void> load_lua_side(LuaHost::Impl& impl, bool embedded) {
     return {};
 }
 
+// Lua's own default begins with the current directory: what lies there would run with the rights of who happens to
+// stand there.
+void forget_relative_dirs(lua_State* L) {
+    StackGuard guard(L);
+    lua_getglobal(L, "package");
+    for (const char* field : {"path", "cpath"}) {
+        lua_getfield(L, -1, field);
+        std::istringstream dirs(lua_tostring(L, -1));
+        std::string kept;
+        for (std::string dir; std::getline(dirs, dir, ';');)
+            if (dir.starts_with('/')) kept += (kept.empty() ? "" : ";") + dir;
+        lua_pushlstring(L, kept.data(), kept.size());
+        lua_setfield(L, -3, field);
+        lua_pop(L, 1);
+    }
+}
+
 // Opcode numbers are those of the running LuaJIT: its own table gives them their names.
 Result<OpcodeMap> running_opcodes(LuaHost::Impl& impl) {
     lua_State* L = impl.L;
@@ -204,27 +221,6 @@ LuaHost::LuaHost(LuaHost&&) noexcept = default;
 LuaHost::~LuaHost() = default;
 
 const char* LuaHost::lua_version() { return LUAJIT_VERSION; }
-
-namespace {
-
-// Lua's own default begins with the current directory: what lies there would run with the rights of who happens to
-// stand there.
-void forget_relative_dirs(lua_State* L) {
-    StackGuard guard(L);
-    lua_getglobal(L, "package");
-    for (const char* field : {"path", "cpath"}) {
-        lua_getfield(L, -1, field);
-        std::istringstream dirs(lua_tostring(L, -1));
-        std::string kept;
-        for (std::string dir; std::getline(dirs, dir, ';');)
-            if (dir.starts_with('/')) kept += (kept.empty() ? "" : ";") + dir;
-        lua_pushlstring(L, kept.data(), kept.size());
-        lua_setfield(L, -3, field);
-        lua_pop(L, 1);
-    }
-}
-
-}  // namespace
 
 Result<LuaHost> LuaHost::create(ScriptApi& api) {
     auto impl = std::make_unique<Impl>();
