@@ -66,7 +66,9 @@ Result<Plan> plan_pending(const Planning& planning, Declared& declared) {
     ErrorRound errors;
     planning.kernel.symbols.refresh();
     planning.kernel.tracepoints.refresh();
-    planning.kernel.types.expect(some_functions(declared, plan.first));
+    auto functions = some_functions(declared, plan.first);
+    planning.kernel.symbols.expect(functions);
+    planning.kernel.types.expect(std::move(functions));
     for (size_t i = plan.first; i < declared.probes().size(); i++) {
         auto one = plan_one(planning, declared, static_cast<uint32_t>(i), planning.armed + plan.probes.size(),
                             plan.left_out[i - plan.first]);

@@ -20,6 +20,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <sstream>
 #include <utility>
@@ -120,6 +121,7 @@ struct Kallsyms::Impl {
     bool names_tried = false;
     std::map<std::string, std::vector<KernelNames::Found>, std::less<>> known;  // what they have said in this boot
     bool known_read = false, known_more = false;
+    std::vector<std::string> soon;  // the next search is for these, too
 
     // All functions of some names.
     struct Expected {
@@ -369,14 +371,18 @@ const std::vector<KernelNames::Found>* Kallsyms::Impl::quick_find(std::string_vi
     const KernelNames* quick = (loaded && !made_to) || searches >= searches_before_index ? nullptr : kernel_names();
     if (!quick) return nullptr;
     searches++;
-    // The blacklist is asked for by most who ask for anything.
-    const std::string_view wanted[] = {name, Blacklist::head};
-    auto found = quick->find_all(std::span(wanted).first(known.contains(wanted[1]) || name == wanted[1] ? 1 : 2));
+    soon.emplace_back(Blacklist::head);  // most who ask for anything ask for that
+    std::vector<std::string_view> wanted{name};
+    for (const std::string& other : soon)
+        if (!known.contains(other) && std::find(wanted.begin(), wanted.end(), other) == wanted.end())
+            wanted.push_back(other);
+    auto found = quick->find_all(wanted);
     for (size_t i = 0; i < found.size(); i++) {
         if (found[i].empty()) continue;
         known_more = true;
         known[std::string(wanted[i])] = std::move(found[i]);
     }
+    soon.clear();
     const auto at = known.find(name);
     return at == known.end() ? nullptr : &at->second;
 }
@@ -406,7 +412,11 @@ Result<std::vector<Symbol>> Kallsyms::Impl::find_in_text(std::string_view name, 
 }
 
 void Kallsyms::expect(std::vector<std::string> names) {
-    if (impl_->loaded || names.size() <= searches_before_index) return;
+    if (impl_->loaded) return;
+    if (names.size() <= searches_before_index) {
+        std::move(names.begin(), names.end(), std::back_inserter(impl_->soon));
+        return;
+    }
     Impl::Expected all{std::move(names), {""}, {}, {}};
     all.by_name.build(static_cast<uint32_t>(all.names.size()), [&](const auto& add) {
         for (uint32_t i = 0; i < all.names.size(); i++) add(i, all.names[i]);

@@ -31,7 +31,7 @@ class Kallsyms {
     // of vmlinux, else those of all modules: the kernel's own order of search. An error says why the table can't be
     // used (addresses hidden by kptr_restrict, unreadable).
     Result<std::vector<Symbol>> find(std::string_view name, std::string_view module = {});
-    // find() will be asked for these: where they are many, one pass over the kernel's tables finds them all.
+    // find() will be asked for these: one pass over the kernel's tables finds them all.
     void expect(std::vector<std::string> names);
     // It has been: frees what that took.
     void expect_no_more();

@@ -42,7 +42,10 @@ std::optional<KernelNames> KernelNames::load(const std::string& vmcoreinfo, Read
         if (!(at[i] = symbol_in(vmcoreinfo, parts[i]))) return std::nullopt;
     KernelNames names(std::move(read));
     if (!read_into(names.read_, at[0], std::span(&names.count_, 1)) || names.count_ > most_symbols) return std::nullopt;
-    if (!names.read_tokens(at[1], at[2]) || !names.read_names(at[3], at[1]) ||
+    // The names lie before the tokens, with little between them.
+    names.names_ = at[3];
+    names.names_end_ = at[1];
+    if (at[1] <= at[3] || at[1] - at[3] > most_name_bytes || !names.read_tokens(at[1], at[2]) ||
         !names.read_addresses(at[4], at[5], symbol_in(vmcoreinfo, "_stext")))
         return std::nullopt;
     return names;
@@ -65,14 +68,6 @@ bool KernelNames::read_tokens(uint64_t table, uint64_t index) {
     return true;
 }
 
-// The names lie before the tokens, with little between them.
-bool KernelNames::read_names(uint64_t names, uint64_t end) {
-    if (end <= names || end - names > most_name_bytes) return false;
-    names_size_ = end - names;
-    names_ = std::make_unique_for_overwrite<uint8_t[]>(names_size_);
-    return read_into(read_, names, std::span(names_.get(), names_size_));
-}
-
 // The kernel is smaller than 2 GiB: whether distances are negative, that of the last symbol tells. Symbols are in the
 // order of their addresses: where one has the name and the address that it should, the table reads as it should.
 bool KernelNames::read_addresses(uint64_t offsets, uint64_t relative_base, uint64_t stext) {
@@ -89,12 +84,13 @@ bool KernelNames::read_addresses(uint64_t offsets, uint64_t relative_base, uint6
         else
             end = middle;
     }
-    const uint8_t *code = nullptr, *code_end = names_.get();
-    for (uint32_t i = 0; i < count_ && (i < first || address(i) == stext); i++) {
-        if (!next_code(code, code_end)) return false;
-        if (i >= first && is_named(code, code_end, "_stext")) return true;
-    }
-    return false;
+    bool found = false;
+    const bool read = each_code([&](uint32_t i, const uint8_t* code, const uint8_t* code_end) {
+        if (i < first) return true;
+        found = address(i) == stext && is_named(code, code_end, "_stext");
+        return !found && address(i) == stext;
+    });
+    return read && found;
 }
 
 std::optional<int32_t> KernelNames::offset(uint32_t symbol) const {

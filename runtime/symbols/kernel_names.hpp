@@ -3,8 +3,10 @@
 // /proc/kallsyms has the kernel print every symbol first.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <cstring>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -52,6 +54,8 @@ class KernelNames {
 
   private:
     static constexpr size_t most_name_size = 4096, most_token_size = 32;
+    // The table is read in pieces that stay in a processor's cache. The kernel's names have 511 characters at most.
+    static constexpr size_t piece_size = 32 << 10, most_code_size = 1 << 10;
 
     // Distances from `base`. Where per-CPU symbols are absolute, those of the others are negative, from -1 on.
     struct Addresses {
@@ -60,7 +64,6 @@ class KernelNames {
     };
     explicit KernelNames(Read read) : read_(std::move(read)) {}
     bool read_tokens(uint64_t table, uint64_t index);
-    bool read_names(uint64_t names, uint64_t end);
     bool read_addresses(uint64_t offsets, uint64_t relative_base, uint64_t stext);
     std::optional<int32_t> offset(uint32_t symbol) const;
     uint64_t address_of(int32_t offset) const {
@@ -82,23 +85,36 @@ class KernelNames {
             starts[i] = token.size() == 1 ? AsTheNext : may_begin(token[1]) ? Yes : No;
             continues[i] = may_begin(token[0]);
         }
-        const uint8_t *code = nullptr, *end = names_.get();
-        for (uint32_t i = 0; i < count_; i++) {
-            if (!next_code(code, end)) return false;
+        return each_code([&](uint32_t i, const uint8_t* code, const uint8_t* end) {
             const Begin start = starts[*code];
             if (start == Yes || (start == AsTheNext && (end - code == 1 || continues[code[1]]))) visit(i, code, end);
-        }
-        return true;
+            return true;
+        });
     }
-    // From the end of a name's code to the one behind it; false: there is none.
-    bool next_code(const uint8_t*& code, const uint8_t*& end) const {
-        const uint8_t* const names_end = names_.get() + names_size_;
-        if (names_end - end < 2) return false;
-        size_t length = *end++;
-        if (length & 0x80) length = (length & 0x7f) | size_t{*end++} << 7;
-        if (!length || static_cast<size_t>(names_end - end) < length) return false;
-        code = end;
-        end += length;
+    // The same for all, in the order of their addresses, until it returns false.
+    template <class Visit>
+    bool each_code(Visit visit) const {
+        const auto piece = std::make_unique_for_overwrite<uint8_t[]>(piece_size);
+        const uint8_t *at = piece.get(), *limit = at;
+        uint64_t unread = names_;
+        for (uint32_t i = 0; i < count_; i++) {
+            if (static_cast<size_t>(limit - at) < most_code_size && unread != names_end_) {
+                const auto left = static_cast<size_t>(limit - at);
+                const size_t more = std::min<size_t>(piece_size - left, names_end_ - unread);
+                std::memmove(piece.get(), at, left);
+                if (!read_(unread, {piece.get() + left, more})) return false;
+                unread += more;
+                at = piece.get();
+                limit = at + left + more;
+            }
+            if (limit - at < 2) return false;
+            size_t length = *at++;
+            if (length & 0x80) length = (length & 0x7f) | size_t{*at++} << 7;
+            if (!length || static_cast<size_t>(limit - at) < length) return false;
+            const uint8_t* const code = at;
+            at += length;
+            if (!visit(i, code, at)) return true;
+        }
         return true;
     }
     bool is_named(const uint8_t* code, const uint8_t* end, std::string_view name) const;
@@ -112,8 +128,7 @@ class KernelNames {
         uint8_t size;
     };
     std::array<Padded, 256> padded_{};
-    std::unique_ptr<uint8_t[]> names_;  // and what lies behind them
-    size_t names_size_ = 0;
+    uint64_t names_ = 0, names_end_ = 0;  // where they lie, with what lies behind them
     uint32_t count_ = 0;
     Addresses addresses_;
     Read read_;

@@ -123,6 +123,22 @@ TEST_CASE("names in the kernel's own table") {
         CHECK(names->find(absent).empty());
 }
 
+TEST_CASE("a table of several pieces") {
+    auto table = usual();
+    for (int32_t i = 0; i < 4000; i++) table.symbols.push_back({fmt::format("tf_{}", i * i), 0x1000 + 16 * i});
+    const auto names = table.load();
+    REQUIRE(names);
+    for (const int i : {0, 1, 1500, 2000, 2047, 2500, 3999}) {
+        const std::string name = fmt::format("f_{}", i * i);
+        CHECK(addresses(*names, name) == std::vector<uint64_t>{table.base + 0x1000 + 16 * static_cast<uint64_t>(i)});
+    }
+    size_t count = 0;
+    CHECK(names->each('f', [&](uint64_t addr, char, std::string_view name) {
+        count += name == fmt::format("f_{}", ((addr - table.base - 0x1000) / 16) * ((addr - table.base - 0x1000) / 16));
+    }));
+    CHECK(count == 4000);
+}
+
 TEST_CASE("addresses where per-CPU symbols are absolute") {
     auto table = usual();
     table.symbols.insert(table.symbols.begin(), {"Dper_cpu_start", 0x40});
