@@ -52,7 +52,8 @@ uint32_t line_after(const Proto& f, uint32_t from, const LocalVar& local) {
         todo.pop_back();
         if (pc >= f.code.size() || pc < local.start_pc || pc >= local.end_pc || !seen.insert(pc).second) continue;
         const Insn& insn = f.code[pc];
-        if (op_modes(insn.op).a == Mode::Dst && insn.a == local.slot) {
+        const bool nils = insn.op == Op::KNIL && insn.a <= local.slot && local.slot <= insn.c;
+        if (nils || (op_modes(insn.op).a == Mode::Dst && insn.a == local.slot)) {
             const auto at = static_cast<uint32_t>(f.loc(pc).line);
             line = line ? std::min(line, at) : at;
         }

@@ -66,8 +66,8 @@ void Lowering::store_numbers(const std::vector<FieldStore>& fields, uint32_t siz
         if (!written[word]) store_imm(at(word * 8), 0);
 }
 
-// Strings that are not in their field yet. One that is longer than the field's limit stops the handler.
-void Lowering::copy_strings(const std::vector<FieldStore>& fields, const Memory& memory) {
+// Strings that are not in their field yet. One that is longer than the field's limit stops the handler, unless `soft`.
+void Lowering::copy_strings(const std::vector<FieldStore>& fields, const Memory& memory, bool soft) {
     for (size_t i = 0; i < fields.size(); i++) {
         const FieldStore& field = fields[i];
         const auto* str = std::get_if<StrRef>(&field.value);
@@ -75,12 +75,12 @@ void Lowering::copy_strings(const std::vector<FieldStore>& fields, const Memory&
         if (str->where == StrRef::Where::Slot) store_literal(str->index);
         uint32_t site = call(KPL_H_str_copy, {HitArg{}, ObjectArg{Object::Scratch, memory.offset + field.offset},
                                               ConstArg{field.limit}, string_arg(*str), ConstArg{str->limit}});
-        if (str->limit > field.limit) trap(site);
+        if (str->limit > field.limit && !soft) trap(site);
     }
 }
 
 // A key or a value in its memory; the argument that points to it.
-Lowering::Arg Lowering::build(const std::vector<FieldStore>& fields, uint32_t size, const Memory& memory) {
+Lowering::Arg Lowering::build(const std::vector<FieldStore>& fields, uint32_t size, const Memory& memory, bool soft) {
     switch (memory.where) {
         case Memory::Where::Nowhere:
         case Memory::Where::Comm: return ConstArg{0};
@@ -89,7 +89,7 @@ Lowering::Arg Lowering::build(const std::vector<FieldStore>& fields, uint32_t si
             return StackArg{memory.offset};
         case Memory::Where::Scratch: break;
     }
-    copy_strings(fields, memory);
+    copy_strings(fields, memory, soft);
     const bool whole = memory.in_place >= 0 && field_size(fields[memory.in_place]) == size;
     if (!whole) store_numbers(fields, size, scratch(memory.offset, size), memory.in_place, false);
     return ObjectArg{Object::Scratch, static_cast<uint32_t>(memory.offset)};
@@ -100,8 +100,8 @@ void Lowering::lower_map(ValueId value) {
     flush_loads(true);
     // A value's strings may take calls: it is built before the key, whose numbers then need not outlive them.
     Arg other = ConstArg{0};
-    if (v.op == Opcode::MapSet) other = build(v.value_fields, v.value_size, memory_.value[value]);
-    Arg key = build(v.fields, v.size, memory_.key[value]);
+    if (v.op == Opcode::MapSet) other = build(v.value_fields, v.value_size, memory_.value[value], false);
+    Arg key = build(v.fields, v.size, memory_.key[value], v.soft);
     switch (v.op) {
         case Opcode::AggAdd:
             if (memory_.key[value].where == Memory::Where::Comm) {

@@ -145,8 +145,8 @@ class Lowering {
     void store_imm(Address to, int64_t imm);
     void store_bytes(Address to, const std::string& bytes, uint32_t size);
     void store_numbers(const std::vector<ir::FieldStore>& fields, uint32_t size, Address base, int skip, bool record);
-    Arg build(const std::vector<ir::FieldStore>& fields, uint32_t size, const Memory& memory);
-    void copy_strings(const std::vector<ir::FieldStore>& fields, const Memory& memory);
+    Arg build(const std::vector<ir::FieldStore>& fields, uint32_t size, const Memory& memory, bool soft);
+    void copy_strings(const std::vector<ir::FieldStore>& fields, const Memory& memory, bool soft);
     void lower_map(ValueId value);
     void lower_emit(ValueId value);
     void fill_record(const ir::Inst& emit, Reg record, mir::BlockId after);

@@ -110,6 +110,7 @@ struct Inst {
     Opcode op;
     Cmp cmp = Cmp::Eq;
     bool stops = false;
+    bool soft = false;  // MapGet: a string that is too long for the key sets the status, and does not stop the handler
     kpl_helper helper = KPL_H_END_;
     int64_t imm = 0;
     uint32_t size = 0;         // Emit: fixed size; AggAdd and Map*: key size

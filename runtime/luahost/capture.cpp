@@ -122,7 +122,8 @@ class LuaTable : public TableRef {
         lua_State* L = ref_.state();
         StackGuard guard(L);
         ref_.push();
-        lua_rawgeti(L, -1, static_cast<int>(index));
+        lua_pushnumber(L, static_cast<lua_Number>(index));
+        lua_rawget(L, -2);
         return capture(host_, L, -1, {});
     }
     const void* identity() const override { return identity_; }

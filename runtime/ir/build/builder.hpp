@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -20,6 +21,8 @@
 #include "ir/build/writer.hpp"
 
 namespace kpl::builder {
+
+using Values = std::vector<Value>;
 
 // A way into a block: the IR block that will jump there, and what holds on the way.
 struct Edge {
@@ -39,6 +42,7 @@ struct LoopHead {
     ir::BlockId block;
     std::vector<LoopVar> vars;
     std::map<uint32_t, RecordState> records;
+    std::set<std::string> stored;
 };
 
 struct ReturnEdge {
@@ -60,6 +64,8 @@ struct Frame {
     std::shared_ptr<const Proto> proto;
     const Cfg* cfg = nullptr;
     Frame* parent = nullptr;
+    uint32_t call_pc = 0;  // of the parent, whose slots are these
+    const Values* call_slots = nullptr;
     std::string key;            // names this frame in UnitState::hints
     bool soft = false;          // called within a try
     uint32_t first_record = 0;  // records with lower numbers belong to callers
@@ -76,8 +82,6 @@ struct Condition {
     ir::Cmp cmp = ir::Cmp::Ne;
     ir::ValueId a = ir::no_value, b = ir::no_value;
 };
-
-using Values = std::vector<Value>;
 
 class Builder {
   public:
@@ -223,6 +227,7 @@ class Builder {
     static std::string meant_by(const std::string& name);
     std::string near_members(TypeId type, const std::string& name);
     std::string record_name(uint32_t id) const;
+    void lost_table(const Value& table);
     std::string describe(const Type& t);
     ir::ValueId num(const Value& v) { return number_in(w_.block(), v); }
     bool soft() const;

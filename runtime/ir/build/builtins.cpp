@@ -226,6 +226,9 @@ Values Builder::b_str(const BuiltinRow& row, Values& args) {
     } else if (from.is(Kind::Int)) {
         address = num(from);  // p.arg[n]: an address without a type
     } else if (from.is(Kind::String)) {
+        // It was read with a limit of its own.
+        const auto most = need_limit(args, 1, row.name, from.str.limit);
+        if (most && *most < from.str.limit) return {fail(Err::ARGUMENTS, row.name + std::string(" of a string"), 1, 2)};
         return {from};
     } else {
         return {fail(Err::STR_OF, row.name, describe(from))};

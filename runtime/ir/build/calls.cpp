@@ -99,6 +99,7 @@ Values Builder::inline_call(const Value& callee, Values args) {
     if (child.proto->vararg) return {fail(Err::VARARG, "VARG")};
     child.cfg = &s_.cfg(child.proto);
     child.parent = frame_;
+    child.call_pc = pc_;
     child.key = frame_->key + "/" + std::to_string(pc_);
     child.soft = soft();
     child.first_record = next_record_;
@@ -110,6 +111,7 @@ Values Builder::inline_call(const Value& callee, Values args) {
     entry.stored = std::move(cur_.stored);
     entry.there = std::move(cur_.there);
     Values caller_slots = std::move(cur_.slots);
+    child.call_slots = &caller_slots;
     run_frame(child, std::move(entry));
     return merge_returns(child, std::move(caller_slots));
 }

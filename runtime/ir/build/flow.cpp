@@ -13,6 +13,15 @@ namespace {
 // Names a block of a function that is interpreted at this place, from round to round.
 std::string block_key(const Frame& frame, uint32_t block) { return frame.key + ":" + std::to_string(block); }
 
+// The tables under construction that a value leads to: it, a cell's key, what a local function has captured.
+void find_tables(const Value& v, std::set<uint32_t>& into) {
+    if (v.is(Kind::Record)) into.insert(v.index);
+    if (v.key)
+        for (const Value& key : *v.key) find_tables(key, into);
+    if (v.function)
+        for (const Value& upvalue : v.function->upvalues) find_tables(upvalue, into);
+}
+
 }  // namespace
 
 void Builder::run_frame(Frame& frame, State entry) {
@@ -97,7 +106,10 @@ State Builder::merge_states(Frame& frame, uint32_t block, std::vector<Edge>& edg
     merge_records(frame, edges, into, merged);
     merged.stored = on_every_path(edges, &State::stored);
     merged.there = on_every_path(edges, &State::there);
-    if (head) head->records = merged.records;
+    if (!head) return merged;
+    for (const std::string& name : s_.taken_back[block_key(frame, block)]) merged.stored.erase(name);
+    head->records = merged.records;
+    head->stored = merged.stored;
     return merged;
 }
 
@@ -111,10 +123,7 @@ std::set<std::string> Builder::on_every_path(const std::vector<Edge>& edges, std
 // Tables under construction: those that are still in use, field by field.
 void Builder::merge_records(Frame& frame, const std::vector<Edge>& edges, BlockId into, State& merged) {
     std::set<uint32_t> live;
-    for (const Value& v : merged.slots) {
-        const Value& table = v.is(Kind::Cell) ? v.key->front() : v;
-        if (table.is(Kind::Record)) live.insert(table.index);
-    }
+    for (const Value& v : merged.slots) find_tables(v, live);
     for (const auto& [id, first] : edges[0].state.records) {
         if (id >= frame.first_record && !live.contains(id)) continue;
         RecordState& to = merged.records[id];
@@ -217,6 +226,8 @@ void Builder::close_loop(Frame& frame, uint32_t block, BlockId from, State state
         }
         if (to.is(Kind::String) && fits) copy_string_in(from, to.str, v);
     }
+    for (const std::string& name : head.stored)
+        if (!state.stored.contains(name)) s_.changed |= s_.taken_back[block_key(frame, block)].insert(name).second;
     auto equal = [](const auto& a, const auto& b) {
         return std::equal(a.begin(), a.end(), b.begin(), b.end(),
                           [](const auto& x, const auto& y) { return x.first == y.first && same(x.second, y.second); });

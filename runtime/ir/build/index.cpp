@@ -175,6 +175,11 @@ std::string Builder::record_name(uint32_t id) const {
     return "this table";
 }
 
+// Its content is not known here, which no script should come to: never passed over in silence.
+void Builder::lost_table(const Value& table) {
+    s_.diag.add_error(w_.line(), record_name(table.index) + " can't be followed to here; make it where it is used");
+}
+
 void Builder::op_tnew(const Insn& i) { assign(i.a, new_record(i.a)); }
 
 void Builder::op_tdup(const Insn& i) {
@@ -209,7 +214,10 @@ void Builder::op_tsetm(const Insn& i) {
 
 Value Builder::record_get(const Value& v, const Value& key) {
     const auto it = cur_.records.find(v.index);
-    if (it == cur_.records.end()) return poison();
+    if (it == cur_.records.end()) {
+        lost_table(v);
+        return poison();
+    }
     if (key.literal) {
         const auto field = it->second.fields.find(key.text);
         return field == it->second.fields.end() ? nil_value() : field->second;
@@ -225,7 +233,9 @@ void Builder::record_set(const Value& v, const Value& key, const Value& to) {
     if (v.is_poison() || key.is_poison()) return;
     if (to.is(Kind::Record)) make_list(to, "a field of " + record_name(v.index));
     const Value& value = to.is(Kind::Record) ? poison() : to;
-    RecordState& record = cur_.records[v.index];
+    const auto it = cur_.records.find(v.index);
+    if (it == cur_.records.end()) return lost_table(v);
+    RecordState& record = it->second;
     if (key.is(Kind::Int) && !key.constant && record.fields.empty())
         make_list(v, "itself");
     else if (key.literal)

@@ -32,7 +32,7 @@ Value Builder::new_list(const std::string& site, const ListSite& list) {
 void Builder::make_list(const Value& record, const std::string& into) {
     records_used_.insert(record.index);
     const auto it = cur_.records.find(record.index);
-    if (it == cur_.records.end()) return;
+    if (it == cur_.records.end()) return lost_table(record);
     if (!it->second.fields.empty()) {
         fail(Err::NESTED_TABLE, record_name(record.index), into);
         return;
@@ -45,22 +45,28 @@ void Builder::make_list(const Value& record, const std::string& into) {
 std::optional<uint32_t> Builder::times_here() const {
     constexpr int64_t most = 4096;
     int64_t times = 1;
-    const auto& code = frame_->proto->code;
-    for (uint32_t pc = pc_; pc < code.size(); pc++) {
-        // A jump back to here or before closes a loop around this place.
-        if (op_modes(code[pc].op).cd != Mode::Jump || code[pc].op == Op::LOOP) continue;
-        const uint32_t target = pc + 1 + static_cast<uint32_t>(code[pc].jump());
-        if (target > pc_) continue;
-        const auto head = frame_->heads.find(frame_->cfg->block_of[target]);
-        if (code[pc].op != Op::FORL || head == frame_->heads.end()) return std::nullopt;
-        const uint32_t slot = code[pc].a;
-        std::optional<int64_t> from;
-        for (const LoopVar& var : head->second.vars)
-            if (var.slot == slot && !var.entering.empty()) from = var.entering[0].constant;
-        const auto to = cur_.slots[slot + 1].constant, step = cur_.slots[slot + 2].constant;
-        if (!from || !to || !step || !*step) return std::nullopt;
-        times *= std::clamp<int64_t>((*to - *from) / *step + 1, 1, most);
-        times = std::min(times, most);
+    const Values* slots = &cur_.slots;
+    uint32_t here = pc_;
+    for (const Frame* frame = frame_; frame; frame = frame->parent) {
+        const auto& code = frame->proto->code;
+        for (uint32_t pc = here; pc < code.size(); pc++) {
+            // A jump back to here or before closes a loop around this place.
+            if (op_modes(code[pc].op).cd != Mode::Jump || code[pc].op == Op::LOOP) continue;
+            const uint32_t target = pc + 1 + static_cast<uint32_t>(code[pc].jump());
+            if (target > here) continue;
+            const auto head = frame->heads.find(frame->cfg->block_of[target]);
+            if (code[pc].op != Op::FORL || head == frame->heads.end()) return std::nullopt;
+            const uint32_t slot = code[pc].a;
+            std::optional<int64_t> from;
+            for (const LoopVar& var : head->second.vars)
+                if (var.slot == slot && !var.entering.empty()) from = var.entering[0].constant;
+            const auto to = (*slots)[slot + 1].constant, step = (*slots)[slot + 2].constant;
+            if (!from || !to || !step || !*step) return std::nullopt;
+            times *= std::clamp<int64_t>((*to - *from) / *step + 1, 1, most);
+            times = std::min(times, most);
+        }
+        here = frame->call_pc;
+        slots = frame->call_slots;
     }
     return static_cast<uint32_t>(times);
 }

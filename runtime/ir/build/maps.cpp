@@ -33,7 +33,10 @@ std::optional<Builder::Named> Builder::key_fields(uint32_t map, const Value& key
             return std::nullopt;  // from the next round on
         if (!set_form(shape.tuple, true, Err::KEY_FORM, map)) return std::nullopt;
         const auto it = cur_.records.find(key.index);
-        if (it == cur_.records.end()) return std::nullopt;
+        if (it == cur_.records.end()) {
+            lost_table(key);
+            return std::nullopt;
+        }
         if (!it->second.fields.empty() || it->second.elements.empty()) {
             fail(Err::KEY_NAMES);
             return std::nullopt;
@@ -82,6 +85,7 @@ Value Builder::map_get(const Value& map, const Value& key) {
     for (const FieldLayout& f : layout.fields)
         if (is_bytes(f.kind)) w_.store_slot_in(w_.block(), slot, f.offset, w_.constant(0));
     const ValueId there = w_.append({.op = Opcode::MapGet,
+                                     .soft = soft(),
                                      .imm = id,
                                      .size = shape.key_layout.size,
                                      .string_ends = key_string(shape.key_layout) != 0,
@@ -175,7 +179,9 @@ void Builder::map_set(const Value& map, const Value& key, const Value& value) {
     Named fields;
     if (table) {
         records_used_.insert(value.index);
-        const RecordState record = cur_.records[value.index];
+        const auto it = cur_.records.find(value.index);
+        if (it == cur_.records.end()) return lost_table(value);
+        const RecordState& record = it->second;
         if (!record.elements.empty() || record.fields.empty()) {
             fail(Err::VALUE_NAMES, map_name(id));
             return;

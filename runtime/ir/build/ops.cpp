@@ -210,7 +210,8 @@ void Builder::op_fnew(const Insn& i) {
             fail(Err::CLOSURE_ASSIGNED, u.name);
             function->upvalues.push_back(poison());
         } else {
-            Value v = u.local ? slot(u.slot) : upvalue(u.slot);
+            const bool itself = u.local && u.slot == i.a;  // `local function`: its local is where it will be
+            Value v = itself ? Value{} : u.local ? slot(u.slot) : upvalue(u.slot);
             if (v.is(Kind::Undefined))
                 v = named(Kind::Opaque, "'" + u.name + "', which would call itself (no recursion)", calls_itself);
             function->upvalues.push_back(std::move(v));

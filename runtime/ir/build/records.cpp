@@ -115,7 +115,10 @@ Values Builder::emit_event(const Value& event, const Values& args) {
     }
     records_used_.insert(args[0].index);
     const auto it = cur_.records.find(args[0].index);
-    if (it == cur_.records.end()) return {};
+    if (it == cur_.records.end()) {
+        lost_table(args[0]);
+        return {};
+    }
     const RecordState record = it->second;
     if (!record.elements.empty()) {
         fail(Err::EVENT_NAMES, name);

@@ -123,11 +123,12 @@ struct UnitState {
     std::vector<MapShape> maps;
     std::vector<EventShape> events;
     std::vector<DataShape> data;
-    std::vector<PrintfDecl> printfs;        // of this round
-    std::map<std::string, Type> hints;      // by block: the type that a variable has at a loop's head
-    std::map<std::string, ListSite> lists;  // by site: where the table is made
-    std::set<std::string> extra_heads;      // by block: those that a goto makes the head of a loop
-    std::set<size_t> changers;              // handlers that change registers, or where execution goes on
+    std::vector<PrintfDecl> printfs;                          // of this round
+    std::map<std::string, Type> hints;                        // by block: the type that a variable has at a loop's head
+    std::map<std::string, ListSite> lists;                    // by site: where the table is made
+    std::set<std::string> extra_heads;                        // by block: those that a goto makes the head of a loop
+    std::map<std::string, std::set<std::string>> taken_back;  // by block: fields of p.data that a loop makes nil
+    std::set<size_t> changers;  // handlers that change registers, or where execution goes on
     bool changed = false;
 
     // A captured function's code, decoded once: references to one function come and go.
