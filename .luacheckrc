@@ -22,5 +22,5 @@ files["examples"] = { unused_args = false }
 files["tests"] = { unused_args = false }
 files["tests/data/scripts"] = { unused_args = false, max_line_length = false }
 -- Constants of the kernel's enums have their names in handlers.
-files["lua/tools"] = { unused_args = false, read_globals = { "TCP_FIN_WAIT1", "TCP_LAST_ACK", "TCP_CLOSE", "SKB_DROP_REASON_NOT_SPECIFIED" } }
+files["lua/tools"] = { unused_args = false, read_globals = { "TCP_FIN_WAIT1", "TCP_LAST_ACK", "TCP_CLOSE", "HRTIMER_MODE_ABS", "SKB_DROP_REASON_NOT_SPECIFIED" } }
 files["lua/kprobe"] = { unused_args = false }

@@ -9,7 +9,7 @@ local samples = count()
 profile(97, function(p)
   if task().pid == 0 then
     samples[{ cpu(), "idle" }]:add()
-  elseif p.ip < 0 then -- the kernel's addresses are the upper half
+  elseif ffi.cast("int64_t", p.ip) < 0 then -- the kernel's addresses are the upper half
     samples[{ cpu(), "kernel" }]:add()
   else
     samples[{ cpu(), "process" }]:add()

@@ -21,7 +21,7 @@ Short-lived processes that top does not catch: what a script or a service starts
 RET is 0, or the error's number below 0.]],
 }
 
-local execs = event()
+local execs, most = event(), 128
 local text = "const char user *"
 
 -- What was executed has its arguments on its stack, where the kernel has just put them: up to 20, as in bcc.
@@ -29,9 +29,10 @@ local function done()
   local at, stop, args = task().mm.arg_start, task().mm.arg_end, {}
   for i = 1, 20 do
     if at >= stop then break end
-    local one = try(ustr(ffi.cast(text, at), 128), "?")
+    local one = try(ustr(ffi.cast(text, at), most), "?")
     args[i] = one
-    at = at + #one + 1
+    at = at + #one
+    if #one < most then at = at + 1 end -- behind its end; a longer one goes on there
   end
   execs { pcomm = comm(), pid = pid(), ppid = ppid(), ret = 0, args = args }
 end
@@ -44,7 +45,7 @@ local function failed(call, nth)
       for i = 0, 19 do
         local one = try(argv[i], nil)
         if one == nil then break end
-        args[i + 1] = try(ustr(one, 128), "?")
+        args[i + 1] = try(ustr(one, most), "?")
       end
       p.data.args = args
     end,
@@ -60,7 +61,11 @@ if options.fails then
   failed("execveat", 3)
 end
 execs:each(function(e)
-  local line = table.concat(e.args or {}, " ")
+  local line = ""
+  for i, one in ipairs(e.args or {}) do
+    local goes_on = i > 1 and e.ret == 0 and #e.args[i - 1] == most
+    line = line .. ((i == 1 or goes_on) and "" or " ") .. one
+  end
   if options.name and not e.pcomm:find(options.name, 1, true) or options.line and not line:find(options.line, 1, true) then return end
   out.row(e)
 end)

@@ -16,8 +16,15 @@ nothing for long is often found to be waiting by its own will. PCOMM is the pare
 }
 
 local naps = event()
-kprobe { "hrtimer_nanosleep", when = options.when, pre = function(p, rqtp)
-  naps { pcomm = str(task().real_parent.comm), ppid = ppid(), comm = comm(), pid = pid(), ns = rqtp }
+local monotonic = 1 -- CLOCK_MONOTONIC
+kprobe { "hrtimer_nanosleep", when = options.when, pre = function(p, rqtp, mode, clock)
+  local ns = rqtp
+  if mode == HRTIMER_MODE_ABS then -- until a time, not for one: only now()'s clock tells how long that is
+    if clock ~= monotonic then return end
+    ns = rqtp - now()
+    if ns < 0 then return end
+  end
+  naps { pcomm = str(task().real_parent.comm), ppid = ppid(), comm = comm(), pid = pid(), ns = ns }
 end }
 naps:each(function(e)
   e.seconds = tonumber(e.ns) / 1e9

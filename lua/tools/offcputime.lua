@@ -31,22 +31,22 @@ local kernel_thread, dead = 0x00200000, 0x80 -- PF_KTHREAD, TASK_DEAD
 local user = options.user_stacks
 local left, waits = map { max = 16384 }, sum { max = 16384 }
 tracepoint("sched:sched_switch", function(p, preempt, previous, next)
-  local at = now()
   local before = left[next.pid]
   if before then
     left[next.pid] = nil
-    local us = (at - before.at) / 1000
+    local us = (now() - before.at) / 1000
     if us >= options.min_us then
       if user then waits[{ before.comm, before.user, before.kernel }]:add(us) else waits[{ before.comm, before.kernel }]:add(us) end
     end
   end
+end)
+tracepoint { "sched:sched_switch", when = options.when, function(p, preempt, previous)
   if previous.pid == 0 or previous.__state == dead then return end
   if not options.kernel_threads and bit.band(previous.flags, kernel_thread) ~= 0 then return end
-  if options.pid and pid() ~= options.pid or options.tid and tid() ~= options.tid or options.comm and comm() ~= options.comm then return end
   if user then
-    left[previous.pid] = { at = at, comm = comm(), user = ustack(24), kernel = kstack(24) }
+    left[previous.pid] = { at = now(), comm = comm(), user = ustack(24), kernel = kstack(24) }
   else
-    left[previous.pid] = { at = at, comm = comm(), kernel = kstack(24) }
+    left[previous.pid] = { at = now(), comm = comm(), kernel = kstack(24) }
   end
-end)
+end }
 out:blocks(function() out:stacks(waits, options.top) end)

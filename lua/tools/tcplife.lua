@@ -3,7 +3,8 @@ local options, out = require "kprobe.tool" {
   subject = "network",
   description = "Shows connections of TCP when they end: how long they lasted, and what went over them.",
   needs = { "tcp_set_state" },
-  options = { "process", "timestamp", { "-L --local-port PORT", "of this port here", kind = "positive" },
+  options = { "timestamp", { "-p --pid PID", "of this process only", kind = "id" }, { "--comm NAME", "of processes of this name only" },
+    { "-L --local-port PORT", "of this port here", kind = "positive" },
     { "-D --remote-port PORT", "to this port", kind = "positive" } },
   columns = {
     { "PID", "%-7d" }, { "COMM", "%-16s" }, { "LADDR", "%-15s" }, { "LPORT", "%-5d" }, { "RADDR", "%-15s" }, { "RPORT", "%-5d" },

@@ -18,7 +18,7 @@ file:close()
 local name, index = path:match "([%a]+)/?(%d*)$"
 local wanted, written = name .. index, event()
 kprobe { "n_tty_write", budget = 100000, pre = function(p, tty, opened, text, size)
-  if str(tty.name, 64) ~= wanted then return end
+  if size == 0 or str(tty.name, 64) ~= wanted then return end
   for at = 0, size - 1, 240 do
     local n = 240
     if size - at < n then n = size - at end
