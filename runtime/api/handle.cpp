@@ -81,12 +81,13 @@ bool Callbacks::attaching(const Device&) {
 
 void Callbacks::attached() { ::pthread_sigmask(SIG_SETMASK, &signals_, nullptr); }
 
-// A function may subscribe and unsubscribe others, and itself.
+// A function may subscribe and unsubscribe others, and itself. Who subscribes meanwhile begins with the next record.
 bool Callbacks::take(const kpl_rec& record, uint32_t cpu) {
     *record_ = {klua_record::Here, cpu, &record, &unit->events[record.event].record, decoder};
-    for (size_t i = 0; i < subscribers_.size(); i++) {
+    taking_ = true;
+    for (size_t i = 0, count = subscribers_.size(); i < count; i++) {
         const Subscriber subscriber = subscribers_[i];
-        if (subscriber.event != static_cast<int>(record.event)) continue;
+        if (!subscriber.fn || subscriber.event != static_cast<int>(record.event)) continue;
         try {
             halted_ |= subscriber.fn(subscriber.user, record_) != 0;
         } catch (...) {
@@ -95,14 +96,24 @@ bool Callbacks::take(const kpl_rec& record, uint32_t cpu) {
         }
         if (record_->state == klua_record::Forked) throw ForkedChild{};
     }
+    taking_ = false;
+    std::erase_if(subscribers_, [](const Subscriber& one) { return !one.fn; });
     record_->state = klua_record::Over;
     return !halted_ || stopping;
 }
 
 int Callbacks::unsubscribe(const Subscriber& gone) {
-    return static_cast<int>(std::erase_if(subscribers_, [&](const Subscriber& one) {
+    const auto is_gone = [&](const Subscriber& one) {
         return one.event == gone.event && one.fn == gone.fn && one.user == gone.user;
-    }));
+    };
+    if (!taking_) return static_cast<int>(std::erase_if(subscribers_, is_gone));
+    int count = 0;
+    for (Subscriber& one : subscribers_) {
+        if (!is_gone(one)) continue;
+        one.fn = nullptr;
+        count++;
+    }
+    return count;
 }
 
 // ---- fields

@@ -73,7 +73,8 @@ class Callbacks final : public Client, public RecordTaker {
 
   private:
     std::vector<Subscriber> subscribers_;
-    Mapping memory_;  // of the record
+    bool taking_ = false;  // those that are gone stay in their places, without a function
+    Mapping memory_;       // of the record
     klua_record* record_;
     sigset_t signals_{};  // blocked while an attach is under way: else they interrupt it
     bool halted_ = false;

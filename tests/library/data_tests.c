@@ -42,6 +42,49 @@ static int on_record(void *user, const klua_record *record)
 	return seen->records == seen->halt_at;
 }
 
+struct once {
+	klua_session *s;
+	int event, calls;
+};
+
+static int only_once(void *user, const klua_record *record)
+{
+	struct once *once = user;
+
+	(void)record;
+	once->calls++;
+	DO(once->s, klua_unsubscribe(once->s, once->event, only_once, once));
+	return 0;
+}
+
+static int count_calls(void *user, const klua_record *record)
+{
+	(void)record;
+	++*(int *)user;
+	return 0;
+}
+
+/* A function that unsubscribes itself takes no record from those behind it. */
+static void subscribers_leave(void)
+{
+	klua_session *s = opened(NULL);
+	struct once first = { .s = s }, second = { .s = s };
+	int all = 0;
+
+	arm(s, "seen = event{ 'n' }\n"
+	       "kprobe(" CALLED ", function(p) seen{ n = 1 } end)");
+	first.event = second.event = event_of(s, "seen");
+	DO(s, klua_subscribe(s, first.event, only_once, &first));
+	DO(s, klua_subscribe(s, first.event, only_once, &second));
+	DO(s, klua_subscribe(s, first.event, count_calls, &all));
+	call(3);
+	EQ(poll_for(s, 3), 3);
+	EQ(first.calls, 1);
+	EQ(second.calls, 1);
+	EQ(all, 3);
+	EQ(klua_close(s), 0);
+}
+
 static void records(void)
 {
 	struct heard heard;
@@ -307,6 +350,7 @@ static void probes(void)
 
 const struct test data_tests[] = {
 	{ "records", records },
+	{ "subscribers leave", subscribers_leave },
 	{ "aggregations", aggregations },
 	{ "stacks of processes", stacks },
 	{ "shared maps", shared },
