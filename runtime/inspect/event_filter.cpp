@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 #include <iterator>
 
 namespace kpl {
@@ -101,6 +102,13 @@ class FilterParser {
                             std::all_of(value.begin() + static_cast<long>(first + (hex ? 2 : 0)), value.end(),
                                         [hex](unsigned char c) { return hex ? std::isxdigit(c) : std::isdigit(c); });
         if (!digits) return std::nullopt;
+        const size_t zeros = hex ? 0 : std::min(value.find_first_not_of('0', first), value.size() - 1) - first;
+        if (zeros) {  // octal
+            uint64_t number = 0;
+            const auto [end, error] = std::from_chars(value.data() + first, value.data() + value.size(), number, 8);
+            if (error != std::errc() || end != value.data() + value.size()) return std::nullopt;
+            value.replace(first, value.npos, std::to_string(number));
+        }
         if (value.size() > first + 15) value += first ? "LL" : "ULL";  // beyond what a double holds
         if (op.lua) return fmt::format("{} {} {}", field.lua, op.lua, value);
         if (op.kernel[0] == '&') return fmt::format("bit.band({}, {}) ~= 0", field.lua, value);
