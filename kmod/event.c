@@ -61,6 +61,11 @@ static int kpl_events_make(struct kpl_events *es, u32 cpu)
 
 	es->cpus[cpu].life = READ_ONCE(kpl_cpu_lives[cpu]);
 	event = perf_event_create_kernel_counter(&es->attr, cpu, NULL, es->hit, es->pr);
+	if (!IS_ERR(event) && READ_ONCE(event->state) == PERF_EVENT_STATE_ERROR) {
+		/* Made, but there was no counter left for it. */
+		perf_event_release_kernel(event);
+		return -EBUSY;
+	}
 	if (!IS_ERR(event)) {
 		es->cpus[cpu].event = event;
 		return 0;

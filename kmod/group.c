@@ -13,6 +13,7 @@
 #include "guard.h"
 #include "kprobe.h"
 #include "kretprobe.h"
+#include "place.h"
 #include "session.h"
 #ifdef KPL_TEST_ROWS
 #include "test_kind.h"
@@ -95,8 +96,20 @@ void kpl_group_run(struct kpl_group *g, enum kpl_probe_op op,
 	}
 }
 
+void kpl_probe_leave_crowd(struct kpl_probe *pr)
+{
+	if (pr->crowd)
+		kpl_crowd_leave(pr->origin.addr, pr->crowd);
+	pr->crowd = 0;
+}
+
 void kpl_group_detach(struct kpl_group *g, bool (*test)(const struct kpl_probe *pr))
 {
+	u32 i;
+
 	kpl_group_run(g, KPL_OP_REMOVE, test);
 	kpl_hits_drain();
+	for (i = 0; i < g->nr; i++)
+		if (g->prs[i] && !g->prs[i]->added)
+			kpl_probe_leave_crowd(g->prs[i]);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /* The guard, the wait for all that run under it, and their scratch memory. */
 #include <linux/cpumask.h>
+#include <linux/delay.h>
 #include <linux/rcupdate.h>
 #include <linux/slab.h>
 #include <linux/smp.h>
@@ -39,8 +40,14 @@ void kpl_guard_put(struct kpl_ctx *ctx)
 
 void kpl_hits_drain(void)
 {
+	unsigned int cpu;
+
 	synchronize_rcu_expedited();	/* the next line disturbs every CPU anyway */
 	kick_all_cpus_sync();
+	/* Neither waits for a CPU on its way on or off. */
+	for_each_possible_cpu(cpu)
+		while (!cpu_online(cpu) && READ_ONCE(per_cpu(kpl_ctx, cpu).origin))
+			usleep_range(100, 1000);
 }
 
 /* ------------------------------------------------------------------ scratch */

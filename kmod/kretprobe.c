@@ -93,8 +93,16 @@ void kpl_kretprobe_stats(struct kpl_probe *pr, struct kpl_probe_stats *out)
 static u64 kpl_instances_memory(u32 maxactive, u32 data_size)
 {
 	u32 nr = maxactive ?: max(10u, 2 * num_possible_cpus());
+	u64 size = sizeof(struct kretprobe_instance) + data_size;
 
-	return (u64)nr * (sizeof(struct kretprobe_instance) + data_size);
+#ifdef KPL_HAVE_RETHOOK_OBJPOOL
+	/* In pages for each CPU: its share, and room for the addresses of all. */
+	return num_possible_cpus() *
+	       PAGE_ALIGN(sizeof(struct objpool_slot) + roundup_pow_of_two(nr) * sizeof(void *) +
+			  DIV_ROUND_UP(nr, num_possible_cpus()) * size);
+#else
+	return nr * size;
+#endif
 }
 
 static u64 kpl_kretprobe_memory(const struct kpl_attach *a, const struct kpl_prog **progs)

@@ -8,6 +8,7 @@
  * or a mapping keeps open nor an address space that outlives the opener keeps
  * probes armed.  The memory goes with the release.
  */
+#include <linux/cpuhotplug.h>
 #include <linux/fs.h>
 #include <linux/memcontrol.h>
 #include <linux/mm.h>
@@ -36,6 +37,43 @@
 /* Raw: it is taken where a task exits, with preemption off. */
 static LIST_HEAD(kpl_sessions);
 static DEFINE_RAW_SPINLOCK(kpl_sessions_lock);
+
+/* ----------------------------------------------------------- wake-ups that are late */
+
+/* A CPU has come or gone: wakes those that hits there could not. */
+static int kpl_wake_late(unsigned int cpu)
+{
+	struct kpl_session *s;
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&kpl_sessions_lock, flags);
+	list_for_each_entry(s, &kpl_sessions, list)
+		if (xchg(&s->wake_late, false))
+			irq_work_queue(&s->wake);
+	raw_spin_unlock_irqrestore(&kpl_sessions_lock, flags);
+	return 0;
+}
+
+static int kpl_gone_state, kpl_there_state;
+
+static int kpl_late_init(void)
+{
+	kpl_gone_state = cpuhp_setup_state_nocalls(CPUHP_BP_PREPARE_DYN, "kprobe_lua:gone", NULL,
+						   kpl_wake_late);
+	if (kpl_gone_state < 0)
+		return kpl_gone_state;
+	kpl_there_state = cpuhp_setup_state_nocalls(CPUHP_AP_ONLINE_DYN, "kprobe_lua:there",
+						    kpl_wake_late, NULL);
+	if (kpl_there_state < 0)
+		cpuhp_remove_state_nocalls(kpl_gone_state);
+	return min(kpl_there_state, 0);
+}
+
+static void kpl_late_exit(void)
+{
+	cpuhp_remove_state_nocalls(kpl_there_state);
+	cpuhp_remove_state_nocalls(kpl_gone_state);
+}
 
 /* --------------------------------------------------------------- the opener */
 
@@ -108,9 +146,11 @@ static void kpl_unwatch(u32 nr)
 
 int kpl_life_init(void)
 {
+	int err = kpl_late_init();
 	u32 i;
-	int err;
 
+	if (err)
+		return err;
 	for_each_kernel_tracepoint(kpl_watch_find, NULL);
 	for (i = 0; i < ARRAY_SIZE(kpl_watches); i++) {
 		const struct kpl_watch *w = &kpl_watches[i];
@@ -119,6 +159,7 @@ int kpl_life_init(void)
 		if (err) {
 			pr_err("kprobe_lua: can't watch %s (%d)\n", w->name, err);
 			kpl_unwatch(i);
+			kpl_late_exit();
 			return err;
 		}
 	}
@@ -128,6 +169,7 @@ int kpl_life_init(void)
 void kpl_life_exit(void)
 {
 	kpl_unwatch(ARRAY_SIZE(kpl_watches));
+	kpl_late_exit();
 }
 
 /* --------------------------------------------------------------------- ends */
@@ -211,7 +253,9 @@ static bool kpl_reader_dead(struct kpl_session *s)
 {
 	bool dead;
 
-	mutex_lock(&s->lock);
+	/* Who has the lock is at work. */
+	if (!mutex_trylock(&s->lock))
+		return false;
 	/* It may have been at work until now, with the lock. */
 	dead = !s->closed && kpl_reader_silent(s);
 	if (dead) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /* Places in the kernel's code: its own rules, and those that it lacks.  Process context. */
+#include <linux/hash.h>
 #include <linux/kallsyms.h>
 #include <linux/kprobes.h>
 #include <linux/spinlock.h>
@@ -8,6 +9,14 @@
 #include "core/core.h"
 #include "place.h"
 
+/* "name.cold": the compiler moved this part of a function away, and it is jumped to. */
+static bool kpl_is_cold(const char *name)
+{
+	const char *cold = strstr(name, ".cold");
+
+	return cold && (!cold[5] || cold[5] == '.' || cold[5] == ' ');
+}
+
 /*
  * Where the kernel registers probes and then dies of them.
  *
@@ -15,9 +24,14 @@
  * a probe stands in it: the trampolines of static calls, where it then stops
  * at a BUG, and those of ftrace, whose copies jump anywhere.
  *
+ * Code that a CPU runs as it comes up, before breakpoints lead anywhere.
+ *
  * Return probes on what returns as another task than it was called by.  The
  * kernel has a list of these, but compares the symbol's address with that of
  * the probe, which stands behind the landing pad.
+ *
+ * Return probes on what is jumped to and not called: on the stack lies something
+ * else than the way back.  The kernel asks for a symbol's beginning alone.
  *
  * Return probes on what the kernel's return probes call on their way back,
  * inlined into functions that it forbids unless the compiler chose otherwise:
@@ -30,16 +44,57 @@ noinline_for_stack int kpl_check_place(u64 addr, bool returns)
 		"ftrace_regs_caller", "ftrace_regs_caller_op_ptr", "ftrace_regs_call",
 		"ftrace_regs_caller_jmp", "ftrace_regs_caller_end",
 	};
-	static const char * const no_return[] = { "__switch_to", "objpool_pop", "objpool_push" };
+	static const char * const early[] = {
+		"secondary_startup_64", "secondary_startup_64_no_verify", "verify_cpu",
+		"early_setup_idt", "start_secondary", "cr4_init", "native_write_cr4",
+		"cpu_init_exception_handling",
+	};
+	static const char * const no_return[] = {
+		"__switch_to", "ret_from_fork", "ret_from_fork_asm", "objpool_pop", "objpool_push",
+	};
 	char name[KSYM_SYMBOL_LEN];
 
 	sprint_symbol_no_offset(name, addr);
 	if (strstarts(name, "__SCT__") || match_string(copied, ARRAY_SIZE(copied), name) >= 0)
 		return -EINVAL;
+	if (returns && kpl_is_cold(name))
+		return -EINVAL;
 	name[strcspn(name, ".")] = '\0';	/* also what the compiler made of it */
+	if (match_string(early, ARRAY_SIZE(early), name) >= 0)
+		return -EINVAL;
 	if (returns && match_string(no_return, ARRAY_SIZE(no_return), name) >= 0)
 		return -EINVAL;
 	return 0;
+}
+
+/*
+ * By a hash of the address: places that share a number share the bound, which
+ * takes thousands of probes with long handlers to be felt.
+ */
+#define KPL_CROWDS_BITS		14
+
+static u32 kpl_crowds[1 << KPL_CROWDS_BITS];
+static DEFINE_SPINLOCK(kpl_crowds_lock);
+
+int kpl_crowd_join(u64 addr, u32 cost)
+{
+	u32 *crowd = &kpl_crowds[hash_64(addr, KPL_CROWDS_BITS)];
+	int err = 0;
+
+	spin_lock(&kpl_crowds_lock);
+	if (cost > KPL_MAX_CROWD - *crowd)
+		err = -E2BIG;
+	else
+		*crowd += cost;
+	spin_unlock(&kpl_crowds_lock);
+	return err;
+}
+
+void kpl_crowd_leave(u64 addr, u32 cost)
+{
+	spin_lock(&kpl_crowds_lock);
+	kpl_crowds[hash_64(addr, KPL_CROWDS_BITS)] -= cost;
+	spin_unlock(&kpl_crowds_lock);
 }
 
 /* The kernel decodes the function when a kprobe is registered: one that is never armed asks. */
@@ -77,6 +132,8 @@ noinline_for_stack int kpl_check_override(u64 addr, u32 *returns)
 	char name[KSYM_SYMBOL_LEN], *module = "";
 
 	sprint_symbol_no_offset(name, addr);
+	if (kpl_is_cold(name))
+		return -EDOM;
 	if (strchr(name, '[')) {	/* "name [module]" */
 		module = strchr(name, '[') + 1;
 		module[strcspn(module, "]")] = '\0';

@@ -8,6 +8,13 @@
 
 int kpl_check_place(u64 addr, bool returns);
 
+/*
+ * A hit runs the handlers of all probes at its place, often with interrupts off:
+ * what they may take together is bounded.  -E2BIG: it would be more.
+ */
+int kpl_crowd_join(u64 addr, u32 cost);
+void kpl_crowd_leave(u64 addr, u32 cost);
+
 /* 0: an instruction begins there, and a kprobe might stand there. */
 int kpl_check_target(u64 addr);
 

@@ -24,6 +24,7 @@ static void kpl_probe_free(struct kpl_session *s, struct kpl_probe *pr)
 {
 	if (pr->ops && pr->ops->free)
 		pr->ops->free(pr);
+	kpl_probe_leave_crowd(pr);
 	free_percpu(pr->origin.outcomes);
 	kpl_uncharge(s, pr->charged);
 	if (!pr->stuck)
@@ -112,6 +113,28 @@ static int kpl_probe_changes(struct kpl_session *s, const struct kpl_probe_ops *
 	return 0;
 }
 
+/* Those of programs run where interrupts come, those of clocks have no place. */
+static int kpl_probe_join_crowd(struct kpl_probe *pr)
+{
+	static const u32 crowded = BIT(KPL_PROBE_KPROBE) | BIT(KPL_PROBE_KRETPROBE) |
+				   BIT(KPL_PROBE_FTRACE) | BIT(KPL_PROBE_DIRECT) |
+				   BIT(KPL_PROBE_TRACEPOINT) | BIT(KPL_PROBE_WATCH);
+	/* However short, each is a step of a hit, and of a switch. */
+	static const u32 least = KPL_MAX_CROWD / 4096;
+	u32 i, most = 0;
+	int err;
+
+	if (!(crowded & BIT(pr->ops->kind)))
+		return 0;
+	for (i = 0; i < KPL_HANDLERS; i++)
+		most += pr->handler[i].prog ? pr->handler[i].prog->most : 0;
+	most = max(most, least);
+	err = kpl_crowd_join(pr->origin.addr, most);
+	if (!err)
+		pr->crowd = most;
+	return err;
+}
+
 static struct kpl_probe *kpl_probe_create(struct kpl_session *s, const struct kpl_attach *a)
 {
 	const struct kpl_prog *progs[KPL_HANDLERS];
@@ -156,7 +179,11 @@ static struct kpl_probe *kpl_probe_create(struct kpl_session *s, const struct kp
 	pr->fd = a->fd;
 	pr->hold = a->flags & KPL_ATTACH_F_DISABLED;
 	pr->else_kprobe = a->flags & KPL_ATTACH_F_ELSE_KPROBE;
-	return pr;
+	err = kpl_probe_join_crowd(pr);
+	if (!err)
+		return pr;
+	kpl_probe_free(s, pr);
+	return ERR_PTR(err);
 }
 
 /* ------------------------------------------------------------------- attach */
@@ -404,12 +431,30 @@ static int kpl_group_control(struct kpl_group *g, u32 op)
 	return 0;
 }
 
+/* What changes something needs the rights to whenever it is armed. */
+static int kpl_group_may(struct kpl_session *s, const struct kpl_group *g)
+{
+	u32 i, n;
+
+	for (i = 0; i < g->nr; i++) {
+		for (n = 0; n < KPL_HANDLERS; n++) {
+			const struct kpl_prog *prog = g->prs[i]->handler[n].prog;
+
+			if (prog && (prog->moved || prog->writes) && !kpl_rights_now(s))
+				return -EPERM;
+		}
+	}
+	return 0;
+}
+
 static int kpl_control_listed(struct kpl_session *s, const u32 *ids, const struct kpl_control *arg)
 {
 	struct kpl_group g = kpl_group_of(s);
 	int err = kpl_group_listed(s, &g, ids, arg);
 	u32 i;
 
+	if (!err && arg->op == KPL_CTL_ENABLE)
+		err = kpl_group_may(s, &g);
 	if (!err)
 		err = kpl_group_control(&g, arg->op);
 	for (i = 0; i < g.nr; i++)

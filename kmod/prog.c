@@ -261,6 +261,7 @@ static struct kpl_prog *kpl_prog_make(struct kpl_session *s, struct kpl_loading 
 	prog->kind = l->arg->kind;
 	prog->nr_insns = l->arg->nr_insns;
 	prog->data_size = l->arg->data_size;
+	prog->most = l->v.cost + (l->v.has_loops ? l->v.fuel : 0);
 	bitmap_copy(prog->maps, l->uses, KPL_MAX_MAPS);
 	prog->regs_read = l->v.regs_read;
 	prog->full_regs = (l->v.regs_read | l->v.regs_written) & ~KPL_TRACE_REGS;

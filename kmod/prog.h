@@ -31,6 +31,7 @@ struct kpl_prog {
 	u32 kind;
 	u32 nr_insns;			/* as loaded */
 	u32 data_size;
+	u32 most;			/* what a run may take of its budget */
 	bool full_regs;			/* reads others than those that ftrace always keeps */
 	bool reads_ip;
 	bool writes;			/* registers */

@@ -117,9 +117,17 @@ void kpl_uncharge(struct kpl_session *s, u64 bytes)
 
 /* ------------------------------------------------------------------- others */
 
+/*
+ * A CPU that is on its way off, or not yet on, takes no interrupt for what it
+ * queues: that would never run, and the session's end would wait for it.  Who
+ * sees that CPU gone, or there, wakes the session: life.c.
+ */
 void kpl_session_wake(struct kpl_session *s)
 {
-	irq_work_queue(&s->wake);
+	if (likely(cpu_online(raw_smp_processor_id())))
+		irq_work_queue(&s->wake);
+	else
+		WRITE_ONCE(s->wake_late, true);
 }
 
 /* A thread's own number is no process. */

@@ -52,6 +52,7 @@ struct kpl_session {
 	atomic64_t stops;		/* handlers stopped */
 	u64 stops_seen;			/* by user space */
 	struct irq_work wake;		/* hits can't wake a task themselves */
+	bool wake_late;			/* asked for on a CPU that takes no interrupts */
 	wait_queue_head_t wait;
 
 	struct pid *opener;		/* a process; constant */

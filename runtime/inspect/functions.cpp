@@ -9,6 +9,12 @@
 
 namespace kpl {
 
+namespace {
+
+bool is_cold_part(std::string_view name) { return name.ends_with(".cold") || name.find(".cold.") != name.npos; }
+
+}  // namespace
+
 bool is_static_call(std::string_view name) { return name.starts_with("__SCT__"); }
 
 bool is_trampoline(std::string_view name) {
@@ -20,11 +26,25 @@ bool is_trampoline(std::string_view name) {
     return is_static_call(name) || std::find(std::begin(copied), std::end(copied), name) != std::end(copied);
 }
 
+bool runs_before_breakpoints(std::string_view name) {
+    constexpr std::string_view early[] = {
+        "secondary_startup_64", "secondary_startup_64_no_verify",
+        "verify_cpu",           "early_setup_idt",
+        "start_secondary",      "cr4_init",
+        "native_write_cr4",     "cpu_init_exception_handling",
+    };
+    return std::find(std::begin(early), std::end(early), name.substr(0, name.find('.'))) != std::end(early);
+}
+
 std::string_view why_no_return(std::string_view name) {
+    if (is_cold_part(name)) return "it is a part of a function, which jumps to it; probe the function";
+    constexpr std::string_view fork = "it is where new tasks begin: nobody calls it";
     constexpr std::string_view own = "the kernel's own return probes call it on their way back";
     constexpr std::pair<std::string_view, std::string_view> rows[] = {
         // The kernel has it on a list, and misses it behind a landing pad.
         {"__switch_to", "it returns as another task than it was called by; probe its entry, or finish_task_switch"},
+        {"ret_from_fork", fork},
+        {"ret_from_fork_asm", fork},
         {"objpool_pop", own},
         {"objpool_push", own},
     };
@@ -35,7 +55,7 @@ std::string_view why_no_return(std::string_view name) {
 
 bool is_part_of_function(std::string_view name) {
     return name.starts_with("__pfx_") || name.starts_with("__cfi_") || is_trampoline(name) || name.starts_with('.') ||
-           name.ends_with(".cold") || name.find(".cold.") != name.npos;
+           is_cold_part(name);
 }
 
 bool is_variant(std::string_view name) { return name.find('.') != name.npos && !is_part_of_function(name); }

@@ -179,7 +179,8 @@ std::string attach_reason(const kpl_attach& request, const Paths& paths) {
         case ENOENT:
             return request.kind == KPL_PROBE_TRACEPOINT ? "no such tracepoint any more" : "no such function any more";
         case EOPNOTSUPP: return "this kernel can't place this kind of probe";
-        case E2BIG: return "more than the module allows (maxactive, data= or the number of probes)";
+        case E2BIG:
+            return "more than the module allows (maxactive, data=, the number of probes, or what all handlers there take together)";
         case ENOMEM: return "not enough kernel memory (a smaller maxactive or data= helps)";
         case EDQUOT:
             return "all sessions of kprobe-lua together may hold no more memory: a smaller maxactive or data= helps, or allow "

@@ -66,10 +66,12 @@ struct Resolver {
             return Error{Errc::script, fmt::format("can't probe the return of {}: {}", symbol.name, no_return)};
         const Blacklist* list = is_variant(symbol.name) ? blacklist.get() : nullptr;
         const bool forbidden = list && TRY(is_forbidden(symbols, *list, symbol, symbol.addr));
-        if (!forbidden && !is_trampoline(symbol.name)) return {};
+        const bool early = runs_before_breakpoints(symbol.name);
+        if (!forbidden && !early && !is_trampoline(symbol.name)) return {};
         return Error{Errc::script,
                      fmt::format("can't probe {}: {}", symbol.name,
                                  forbidden ? "the kernel's blacklist forbids the function that it was made of"
+                                 : early   ? "a CPU that comes up runs it before it can take a breakpoint"
                                            : "the kernel rewrites or copies this code; probe the functions that "
                                              "it leads to")};
     }

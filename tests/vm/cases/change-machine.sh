@@ -51,10 +51,16 @@ left_nothing
 # ---- an administrator takes the right away: what is armed goes on to its end, nothing more is armed
 plain() { target plain 5; }
 [ "$(plain)" = 605 ] || fail "at first: $(plain)"
-start kprobe-lua --unsafe -e 'local n = count() kprobe { "kpl_t_plain", pre = function() n:add() override(7) end }'
+start kprobe-lua --unsafe -e 'local n = count() kprobe { "kpl_t_plain", pre = function() n:add() override(7) end }
+    local late = kprobe { "kpl_t_inner", enabled = false, pre = function() override(7) end }
+    every(0.05, function()
+      if os.remove "go" then print("enable", pcall(late.enable, late)) io.stdout:flush() end
+    end)'
 armed
 echo 0 > /sys/module/kprobe_lua/parameters/changes
 [ "$(plain)" = 35 ] || fail "after the right was taken away: $(plain)"
+touch go
+wait_for '^enable.false.*Operation not permitted'
 run kprobe-lua --unsafe -e 'kprobe { "kpl_t_inner", pre = function() override(7) end }'
 status 1
 err "administrator has switched it off \(/sys/module/kprobe_lua/parameters/changes\)"

@@ -106,6 +106,20 @@ off
 work 0
 expect 90 60
 
+# Hits where it takes no interrupts any more, or not yet: what they send comes, and the session ends.
+start kprobe-lua -q -v -e 'local sent = event { "cpu" }
+    kprobe { { "sched_cpu_dying", "cpuhp_report_idle_dead", "rcutree_dying_cpu", "rcu_cpu_starting", "rcutree_report_cpu_starting" },
+      optional = true, via = "kprobe", pre = function() sent { cpu = cpu() } end }
+    sent:each(function(e) print("sent", e.cpu) io.stdout:flush() end)'
+armed
+off
+wait_for '^sent	1$'
+echo 1 > $cpu1
+kill -INT "$pid"
+finish
+status 0
+left_nothing
+
 # It comes back after who was armed without it has been killed, or was killed while it was away.
 start kprobe-lua -q -v all.lua
 armed

@@ -39,3 +39,23 @@ LUA
 run timeout 60 kprobe-lua --cpu-share=25 again.lua
 status 0
 line twice
+
+# One hit runs them all: what the handlers of one place may take together is bounded, whoever's they are.
+script crowd.lua << 'LUA'
+local kind, nr, at = arg[1], tonumber(arg[2]), 'read_zero'
+for _ = 1, nr do
+  kprobe { at, via = kind, budget = 1000000, pre = function(p) local x = 0 while x < p.sp do x = x + 1 end end }
+end
+every(0.01, function() print "armed" exit() end)
+LUA
+for kind in ftrace kprobe; do
+    for _ in 1 2; do # they leave as they came
+        run kprobe-lua crowd.lua "$kind" 16
+        status 0
+        line armed
+    done
+    run kprobe-lua crowd.lua "$kind" 17
+    status 1
+    err 'what all handlers there take together'
+    left_nothing
+done

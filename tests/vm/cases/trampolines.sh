@@ -13,13 +13,22 @@ kretprobe { "ftrace_caller", ret = function() end }
 kretprobe { "__switch_to", ret = function() end }
 kprobe(address "ftrace_regs_caller" + 4, function() end)
 kprobe("kprobe_lua:__SCT__kpl_hook_return", function() end)
+kprobe("start_secondary", function() end)
 LUA
 run kprobe-lua refused.lua
 status 1
-[ "$(wc -l < err)" = 7 ] || fail 'not seven lines'
+[ "$(wc -l < err)" = 8 ] || fail 'not eight lines'
+err "can't probe start_secondary: a CPU that comes up runs it before it can take a breakpoint"
 [ "$(grep -c "can't probe .*: the kernel rewrites or copies this code" err)" = 5 ] || fail 'not five trampolines'
 err "^refused.lua:9: can't probe the return of __switch_to: it returns as another task"
 err "^refused.lua:7: no function 'no_such_function' in this kernel"
+# where nobody calls: new tasks begin there, or another part of the function jumps there
+for place in $(sed -nE 's/.* [tT] (ret_from_fork(_asm)?|__x64_sys_setitimer\.cold)$/\1/p' /proc/kallsyms); do
+    run kprobe-lua -e "kretprobe { '$place', via = 'kretprobe', ret = function() end }"
+    status 1
+    one_error
+    err "^-e:1: can't probe the return of $place: it is "
+done
 # what the compiler did not inline into what is forbidden, on some kernels
 for variant in $(sed -nE 's/.* t (objpool_(push|pop)[^ ]*)$/\1/p' /proc/kallsyms); do
     run kprobe-lua -e "kretprobe('$variant', function() end)"
