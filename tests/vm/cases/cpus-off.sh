@@ -107,6 +107,7 @@ work 0
 expect 90 60
 
 # Hits where it takes no interrupts any more, or not yet: what they send comes, and the session ends.
+echo 1 > $cpu1
 start kprobe-lua -q -v -e 'local sent = event { "cpu" }
     kprobe { { "sched_cpu_dying", "cpuhp_report_idle_dead", "rcutree_dying_cpu", "rcu_cpu_starting", "rcutree_report_cpu_starting" },
       optional = true, via = "kprobe", pre = function() sent { cpu = cpu() } end }

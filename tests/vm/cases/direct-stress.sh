@@ -51,6 +51,8 @@ while [ $round -lt 4 ]; do
 done
 # shellcheck disable=SC2086 # process ids
 kill -KILL $pids
+# shellcheck disable=SC2086 # one that was inside the kernel ends what it was at
+wait $pids
 echo 1 > $cpu
 target 'values 100' > wrong
 [ "$(cat wrong)" = 0 ] || fail "wrong values: $(cat wrong)"
