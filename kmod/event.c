@@ -61,17 +61,16 @@ static int kpl_events_make(struct kpl_events *es, u32 cpu)
 
 	es->cpus[cpu].life = READ_ONCE(kpl_cpu_lives[cpu]);
 	event = perf_event_create_kernel_counter(&es->attr, cpu, NULL, es->hit, es->pr);
-	if (!IS_ERR(event) && READ_ONCE(event->state) == PERF_EVENT_STATE_ERROR) {
+	/* The CPU goes just now, and the work item comes by again. */
+	if (IS_ERR(event))
+		return PTR_ERR(event) == -ENODEV ? 0 : PTR_ERR(event);
+	if (READ_ONCE(event->state) == PERF_EVENT_STATE_ERROR) {
 		/* Made, but there was no counter left for it. */
 		perf_event_release_kernel(event);
 		return -EBUSY;
 	}
-	if (!IS_ERR(event)) {
-		es->cpus[cpu].event = event;
-		return 0;
-	}
-	/* It goes just now, and the work item comes by again. */
-	return PTR_ERR(event) == -ENODEV ? 0 : PTR_ERR(event);
+	es->cpus[cpu].event = event;
+	return 0;
 }
 
 static void kpl_events_drop(struct kpl_events *es, u32 cpu)

@@ -96,6 +96,28 @@ void kpl_group_run(struct kpl_group *g, enum kpl_probe_op op,
 	}
 }
 
+/* Those of programs run where interrupts come, those of clocks have no place. */
+int kpl_probe_join_crowd(struct kpl_probe *pr)
+{
+	static const u32 crowded = BIT(KPL_PROBE_KPROBE) | BIT(KPL_PROBE_KRETPROBE) |
+				   BIT(KPL_PROBE_FTRACE) | BIT(KPL_PROBE_DIRECT) |
+				   BIT(KPL_PROBE_TRACEPOINT) | BIT(KPL_PROBE_WATCH);
+	/* However short, each is a step of a hit, and of a switch. */
+	static const u32 least = KPL_MAX_CROWD / 4096;
+	u32 i, most = 0;
+	int err;
+
+	if (!(crowded & BIT(pr->ops->kind)))
+		return 0;
+	for (i = 0; i < KPL_HANDLERS; i++)
+		most += pr->handler[i].prog ? pr->handler[i].prog->most : 0;
+	most = max(most, least);
+	err = kpl_crowd_join(pr->origin.addr, most);
+	if (!err)
+		pr->crowd = most;
+	return err;
+}
+
 void kpl_probe_leave_crowd(struct kpl_probe *pr)
 {
 	if (pr->crowd)

@@ -25,7 +25,8 @@ void kpl_room_free(struct kpl_session *s);
 /* One operation on all that pass the test. */
 void kpl_group_run(struct kpl_group *g, enum kpl_probe_op op,
 		   bool (*test)(const struct kpl_probe *pr));
-/* Others may have its room at its place. */
+/* Takes room for its handlers at its place (place.h), which others may have when it leaves. */
+int kpl_probe_join_crowd(struct kpl_probe *pr);
 void kpl_probe_leave_crowd(struct kpl_probe *pr);
 /* Afterwards no handler of theirs runs, nor will. */
 void kpl_group_detach(struct kpl_group *g, bool (*test)(const struct kpl_probe *pr));

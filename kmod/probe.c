@@ -113,28 +113,6 @@ static int kpl_probe_changes(struct kpl_session *s, const struct kpl_probe_ops *
 	return 0;
 }
 
-/* Those of programs run where interrupts come, those of clocks have no place. */
-static int kpl_probe_join_crowd(struct kpl_probe *pr)
-{
-	static const u32 crowded = BIT(KPL_PROBE_KPROBE) | BIT(KPL_PROBE_KRETPROBE) |
-				   BIT(KPL_PROBE_FTRACE) | BIT(KPL_PROBE_DIRECT) |
-				   BIT(KPL_PROBE_TRACEPOINT) | BIT(KPL_PROBE_WATCH);
-	/* However short, each is a step of a hit, and of a switch. */
-	static const u32 least = KPL_MAX_CROWD / 4096;
-	u32 i, most = 0;
-	int err;
-
-	if (!(crowded & BIT(pr->ops->kind)))
-		return 0;
-	for (i = 0; i < KPL_HANDLERS; i++)
-		most += pr->handler[i].prog ? pr->handler[i].prog->most : 0;
-	most = max(most, least);
-	err = kpl_crowd_join(pr->origin.addr, most);
-	if (!err)
-		pr->crowd = most;
-	return err;
-}
-
 static struct kpl_probe *kpl_probe_create(struct kpl_session *s, const struct kpl_attach *a)
 {
 	const struct kpl_prog *progs[KPL_HANDLERS];
@@ -436,11 +414,13 @@ static int kpl_group_may(struct kpl_session *s, const struct kpl_group *g)
 {
 	u32 i, n;
 
+	if (kpl_rights_now(s))
+		return 0;
 	for (i = 0; i < g->nr; i++) {
 		for (n = 0; n < KPL_HANDLERS; n++) {
 			const struct kpl_prog *prog = g->prs[i]->handler[n].prog;
 
-			if (prog && (prog->moved || prog->writes) && !kpl_rights_now(s))
+			if (prog && (prog->moved || prog->writes))
 				return -EPERM;
 		}
 	}

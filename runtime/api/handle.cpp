@@ -97,23 +97,24 @@ bool Callbacks::take(const kpl_rec& record, uint32_t cpu) {
         if (record_->state == klua_record::Forked) throw ForkedChild{};
     }
     taking_ = false;
-    std::erase_if(subscribers_, [](const Subscriber& one) { return !one.fn; });
+    drop_gone();
     record_->state = klua_record::Over;
     return !halted_ || stopping;
 }
 
 int Callbacks::unsubscribe(const Subscriber& gone) {
-    const auto is_gone = [&](const Subscriber& one) {
-        return one.event == gone.event && one.fn == gone.fn && one.user == gone.user;
-    };
-    if (!taking_) return static_cast<int>(std::erase_if(subscribers_, is_gone));
     int count = 0;
     for (Subscriber& one : subscribers_) {
-        if (!is_gone(one)) continue;
+        if (one.event != gone.event || one.fn != gone.fn || one.user != gone.user) continue;
         one.fn = nullptr;
         count++;
     }
+    if (!taking_) drop_gone();
     return count;
+}
+
+void Callbacks::drop_gone() {
+    std::erase_if(subscribers_, [](const Subscriber& one) { return !one.fn; });
 }
 
 // ---- fields

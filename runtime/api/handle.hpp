@@ -72,6 +72,8 @@ class Callbacks final : public Client, public RecordTaker {
     const Decoder* decoder = nullptr;
 
   private:
+    void drop_gone();
+
     std::vector<Subscriber> subscribers_;
     bool taking_ = false;  // those that are gone stay in their places, without a function
     Mapping memory_;       // of the record

@@ -102,8 +102,7 @@ class FilterParser {
                             std::all_of(value.begin() + static_cast<long>(first + (hex ? 2 : 0)), value.end(),
                                         [hex](unsigned char c) { return hex ? std::isxdigit(c) : std::isdigit(c); });
         if (!digits) return std::nullopt;
-        const size_t zeros = hex ? 0 : std::min(value.find_first_not_of('0', first), value.size() - 1) - first;
-        if (zeros) {  // octal
+        if (!hex && value[first] == '0' && value.size() > first + 1) {  // octal
             uint64_t number = 0;
             const auto [end, error] = std::from_chars(value.data() + first, value.data() + value.size(), number, 8);
             if (error != std::errc() || end != value.data() + value.size()) return std::nullopt;

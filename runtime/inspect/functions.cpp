@@ -38,7 +38,7 @@ bool runs_before_breakpoints(std::string_view name) {
 
 std::string_view why_no_return(std::string_view name) {
     if (is_cold_part(name)) return "it is a part of a function, which jumps to it; probe the function";
-    constexpr std::string_view fork = "it is where new tasks begin: nobody calls it";
+    constexpr std::string_view fork = "it is where new tasks begin";
     constexpr std::string_view own = "the kernel's own return probes call it on their way back";
     constexpr std::pair<std::string_view, std::string_view> rows[] = {
         // The kernel has it on a list, and misses it behind a landing pad.

@@ -443,6 +443,7 @@ void Kallsyms::expect_no_more() {
 void Kallsyms::rest(std::string_view later) {
     if (impl_->names && !later.empty()) (void)impl_->quick_find(later);
     impl_->expected = {};
+    impl_->soon.clear();
     impl_->names.reset();
     impl_->memory.reset();
     impl_->names_tried = false;

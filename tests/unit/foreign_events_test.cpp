@@ -107,6 +107,7 @@ TEST_CASE("filters as Lua") {
     CHECK(lua("n==1||n==0x2") == "n == 1 or n == 0x2");
     CHECK(lua("!(n < 5 || n > 9) && comm == \"sh\"") == "not ((n < 5 or n > 9)) and comm() == \"sh\"");
     CHECK(lua("n & 4") == "bit.band(n, 4) ~= 0");
+    CHECK(lua("n & 010 && n != 0") == "bit.band(n, 8) ~= 0 and n ~= 0");
     CHECK(lua("n & 4 && cpu == 1") == "bit.band(n, 4) ~= 0 and cpu() == 1");
     CHECK(lua("name != bash") == "name ~= \"bash\"");
     CHECK(lua("name ~ \"ba*\"") == "starts(name, \"ba\")");

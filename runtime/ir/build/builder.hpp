@@ -227,7 +227,7 @@ class Builder {
     static std::string meant_by(const std::string& name);
     std::string near_members(TypeId type, const std::string& name);
     std::string record_name(uint32_t id) const;
-    void lost_table(const Value& table);
+    RecordState* content(const Value& table);
     std::string describe(const Type& t);
     ir::ValueId num(const Value& v) { return number_in(w_.block(), v); }
     bool soft() const;

@@ -175,9 +175,13 @@ std::string Builder::record_name(uint32_t id) const {
     return "this table";
 }
 
-// Its content is not known here, which no script should come to: never passed over in silence.
-void Builder::lost_table(const Value& table) {
+// What is in it so far. Null: that is not known here, which no script should come to, and is never passed over in
+// silence.
+RecordState* Builder::content(const Value& table) {
+    const auto it = cur_.records.find(table.index);
+    if (it != cur_.records.end()) return &it->second;
     s_.diag.add_error(w_.line(), record_name(table.index) + " can't be followed to here; make it where it is used");
+    return nullptr;
 }
 
 void Builder::op_tnew(const Insn& i) { assign(i.a, new_record(i.a)); }
@@ -213,18 +217,15 @@ void Builder::op_tsetm(const Insn& i) {
 }
 
 Value Builder::record_get(const Value& v, const Value& key) {
-    const auto it = cur_.records.find(v.index);
-    if (it == cur_.records.end()) {
-        lost_table(v);
-        return poison();
-    }
+    const RecordState* record = content(v);
+    if (!record) return poison();
     if (key.literal) {
-        const auto field = it->second.fields.find(key.text);
-        return field == it->second.fields.end() ? nil_value() : field->second;
+        const auto field = record->fields.find(key.text);
+        return field == record->fields.end() ? nil_value() : field->second;
     }
     if (key.is(Kind::Int) && key.constant) {
-        const auto element = it->second.elements.find(*key.constant);
-        return element == it->second.elements.end() ? nil_value() : element->second;
+        const auto element = record->elements.find(*key.constant);
+        return element == record->elements.end() ? nil_value() : element->second;
     }
     return fail(Err::RECORD_KEY, record_name(v.index));
 }
@@ -233,15 +234,14 @@ void Builder::record_set(const Value& v, const Value& key, const Value& to) {
     if (v.is_poison() || key.is_poison()) return;
     if (to.is(Kind::Record)) make_list(to, "a field of " + record_name(v.index));
     const Value& value = to.is(Kind::Record) ? poison() : to;
-    const auto it = cur_.records.find(v.index);
-    if (it == cur_.records.end()) return lost_table(v);
-    RecordState& record = it->second;
-    if (key.is(Kind::Int) && !key.constant && record.fields.empty())
+    RecordState* const record = content(v);
+    if (!record) return;
+    if (key.is(Kind::Int) && !key.constant && record->fields.empty())
         make_list(v, "itself");
     else if (key.literal)
-        record.fields[key.text] = value;
+        record->fields[key.text] = value;
     else if (key.is(Kind::Int) && key.constant)
-        record.elements[*key.constant] = value;
+        record->elements[*key.constant] = value;
     else
         fail(Err::RECORD_KEY, record_name(v.index));
 }

@@ -16,6 +16,31 @@ namespace {
 // struct kpl_str's `reserved`: how many elements there are, and above it how many there may be.
 constexpr int64_t count_shift = 32, most_shift = 48, count_mask = 0xffff;
 
+constexpr int64_t most_times = 4096;
+
+// times_here() of one function alone, whose slots are these.
+std::optional<int64_t> times_in(const Frame& frame, uint32_t here, const Values& slots) {
+    int64_t times = 1;
+    const auto& code = frame.proto->code;
+    for (uint32_t pc = here; pc < code.size(); pc++) {
+        // A jump back to here or before closes a loop around this place.
+        if (op_modes(code[pc].op).cd != Mode::Jump || code[pc].op == Op::LOOP) continue;
+        const uint32_t target = pc + 1 + static_cast<uint32_t>(code[pc].jump());
+        if (target > here) continue;
+        const auto head = frame.heads.find(frame.cfg->block_of[target]);
+        if (code[pc].op != Op::FORL || head == frame.heads.end()) return std::nullopt;
+        const uint32_t slot = code[pc].a;
+        std::optional<int64_t> from;
+        for (const LoopVar& var : head->second.vars)
+            if (var.slot == slot && !var.entering.empty()) from = var.entering[0].constant;
+        const auto to = slots[slot + 1].constant, step = slots[slot + 2].constant;
+        if (!from || !to || !step || !*step) return std::nullopt;
+        times *= std::clamp<int64_t>((*to - *from) / *step + 1, 1, most_times);
+        times = std::min(times, most_times);
+    }
+    return times;
+}
+
 }  // namespace
 
 std::string Builder::list_site() const { return frame_->key + "#" + std::to_string(pc_); }
@@ -31,44 +56,24 @@ Value Builder::new_list(const std::string& site, const ListSite& list) {
 
 void Builder::make_list(const Value& record, const std::string& into) {
     records_used_.insert(record.index);
-    const auto it = cur_.records.find(record.index);
-    if (it == cur_.records.end()) return lost_table(record);
-    if (!it->second.fields.empty()) {
+    const RecordState* made = content(record);
+    if (!made) return;
+    if (!made->fields.empty()) {
         fail(Err::NESTED_TABLE, record_name(record.index), into);
         return;
     }
-    if (s_.lists.emplace(it->second.site, ListSite{}).second) s_.changed = true;
+    if (s_.lists.emplace(made->site, ListSite{}).second) s_.changed = true;
 }
 
-// How often the code here runs at most: once, or what the loops around it with constant ends make of it;
-// none: not known.
+// How often the code here runs at most: once, or what the loops around it, and around the calls that lead here, make of
+// it with constant ends; none: not known.
 std::optional<uint32_t> Builder::times_here() const {
-    constexpr int64_t most = 4096;
-    int64_t times = 1;
-    const Values* slots = &cur_.slots;
-    uint32_t here = pc_;
-    for (const Frame* frame = frame_; frame; frame = frame->parent) {
-        const auto& code = frame->proto->code;
-        for (uint32_t pc = here; pc < code.size(); pc++) {
-            // A jump back to here or before closes a loop around this place.
-            if (op_modes(code[pc].op).cd != Mode::Jump || code[pc].op == Op::LOOP) continue;
-            const uint32_t target = pc + 1 + static_cast<uint32_t>(code[pc].jump());
-            if (target > here) continue;
-            const auto head = frame->heads.find(frame->cfg->block_of[target]);
-            if (code[pc].op != Op::FORL || head == frame->heads.end()) return std::nullopt;
-            const uint32_t slot = code[pc].a;
-            std::optional<int64_t> from;
-            for (const LoopVar& var : head->second.vars)
-                if (var.slot == slot && !var.entering.empty()) from = var.entering[0].constant;
-            const auto to = (*slots)[slot + 1].constant, step = (*slots)[slot + 2].constant;
-            if (!from || !to || !step || !*step) return std::nullopt;
-            times *= std::clamp<int64_t>((*to - *from) / *step + 1, 1, most);
-            times = std::min(times, most);
-        }
-        here = frame->call_pc;
-        slots = frame->call_slots;
+    std::optional<int64_t> times = times_in(*frame_, pc_, cur_.slots);
+    for (const Frame* frame = frame_; times && frame->parent; frame = frame->parent) {
+        const auto calls = times_in(*frame->parent, frame->call_pc, *frame->call_slots);
+        times = calls ? std::optional(std::min(*times * *calls, most_times)) : std::nullopt;
     }
-    return static_cast<uint32_t>(times);
+    return times;
 }
 
 Value Builder::list_length(const Value& list) {

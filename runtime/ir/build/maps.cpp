@@ -28,21 +28,15 @@ std::optional<Builder::Named> Builder::key_fields(uint32_t map, const Value& key
     Named elements;
     if (key.is(Kind::Record)) {
         records_used_.insert(key.index);
-        const auto table = cur_.records.find(key.index);
-        if (table != cur_.records.end() && s_.lists.contains(table->second.site))
-            return std::nullopt;  // from the next round on
+        const RecordState* table = content(key);
+        if (!table || s_.lists.contains(table->site)) return std::nullopt;  // a list: from the next round on
         if (!set_form(shape.tuple, true, Err::KEY_FORM, map)) return std::nullopt;
-        const auto it = cur_.records.find(key.index);
-        if (it == cur_.records.end()) {
-            lost_table(key);
-            return std::nullopt;
-        }
-        if (!it->second.fields.empty() || it->second.elements.empty()) {
+        if (!table->fields.empty() || table->elements.empty()) {
             fail(Err::KEY_NAMES);
             return std::nullopt;
         }
         int64_t expected = 1;
-        for (const auto& [index, v] : it->second.elements) {
+        for (const auto& [index, v] : table->elements) {
             if (index != expected++) {
                 fail(Err::KEY_HOLE);
                 return std::nullopt;
@@ -179,14 +173,13 @@ void Builder::map_set(const Value& map, const Value& key, const Value& value) {
     Named fields;
     if (table) {
         records_used_.insert(value.index);
-        const auto it = cur_.records.find(value.index);
-        if (it == cur_.records.end()) return lost_table(value);
-        const RecordState& record = it->second;
-        if (!record.elements.empty() || record.fields.empty()) {
+        const RecordState* record = content(value);
+        if (!record) return;
+        if (!record->elements.empty() || record->fields.empty()) {
             fail(Err::VALUE_NAMES, map_name(id));
             return;
         }
-        fields = record.fields;
+        fields = record->fields;
     } else {
         fields[""] = value;
     }

@@ -114,12 +114,9 @@ Values Builder::emit_event(const Value& event, const Values& args) {
         return {};
     }
     records_used_.insert(args[0].index);
-    const auto it = cur_.records.find(args[0].index);
-    if (it == cur_.records.end()) {
-        lost_table(args[0]);
-        return {};
-    }
-    const RecordState record = it->second;
+    const RecordState* made = content(args[0]);
+    if (!made) return {};
+    const RecordState record = *made;
     if (!record.elements.empty()) {
         fail(Err::EVENT_NAMES, name);
         return {};

@@ -200,8 +200,8 @@ static void keyed_by_strings(unsigned numbers)
 	close(fd);
 }
 
-/* Of one text, told apart by the upper half of the length's word alone: they don't share a place. */
-static void keyed_by_headers(unsigned words)
+/* How many of 100 keys find no place: all of one text, told apart by the upper half of the length's word alone. */
+static uint64_t headers_lost(unsigned words)
 {
 	int fd = session(), prog;
 	struct kpl_map_create map = { .kind = KPL_MAP_COUNT, .key_size = 8 * words, .key_string = 1, .max_entries = 100 };
@@ -209,6 +209,7 @@ static void keyed_by_headers(unsigned words)
 	struct kpl_agg_bank *bank = bank_of(agg_area(fd, &map), &map, 0, 0);
 	struct kpl_hit hit = {};
 	struct kpl_prog_run r = { .hit = (uintptr_t)&hit };
+	uint64_t lost;
 
 	stay_on(0);
 	prog = load(fd, KPL_PROG_PRE, PROG(LD(6, 1, HIT(addr)), STI(10, -40, 1), STI(10, -32, 1), STI(10, -24, 1), STI(10, -16, 1),
@@ -218,11 +219,17 @@ static void keyed_by_headers(unsigned words)
 	for (n = 0; n < 100; n++) {
 		hit.addr = (uint64_t)n << 32 | 8;
 		EQ(ioctl(fd, KPL_IOC_PROG_RUN, &r), 0);
-		EQ(r.result, 1);
 	}
-	EQ(bank->used, 100);
-	EQ(bank->lost, 0);
+	lost = bank->lost;
+	EQ(bank->used + lost, 100);
 	close(fd);
+	return lost;
+}
+
+/* They don't share a place.  Each map has a seed of its own; with 1 in 400 such keys do: not with three in a row. */
+static void keyed_by_headers(unsigned words)
+{
+	OK(!headers_lost(words) || !headers_lost(words) || !headers_lost(words));
 }
 
 /* By the name of who runs it, in a map that has strings as keys, or just as many bytes. */

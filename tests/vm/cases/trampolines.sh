@@ -29,6 +29,7 @@ for place in $(sed -nE 's/.* [tT] (ret_from_fork(_asm)?|__x64_sys_setitimer\.col
     one_error
     err "^-e:1: can't probe the return of $place: it is "
 done
+[ -n "$place" ] || fail 'this kernel has none'
 # what the compiler did not inline into what is forbidden, on some kernels
 for variant in $(sed -nE 's/.* t (objpool_(push|pop)[^ ]*)$/\1/p' /proc/kallsyms); do
     run kprobe-lua -e "kretprobe('$variant', function() end)"
