@@ -42,6 +42,9 @@ bool tests_mask(const ir::Function& function, ir::ValueId mask, const Uses& use)
 
 // Which values are not computed where they stand.
 void Lowering::classify() {
+    // How many values are lowered within each other where this one is used: each takes some of the stack.
+    constexpr uint8_t most_folds = 32;
+    std::vector<uint8_t> folds(in_.insts.size(), 0);
     for (ir::BlockId id : order_.blocks) {
         for (ValueId value : in_.blocks[id].insts) {
             const ir::Inst& v = inst(value);
@@ -62,6 +65,9 @@ void Lowering::classify() {
                 case Opcode::And: folds_[value] = once && (takes_one_value(v) || tests_mask(in_, value, uses)); break;
                 default: folds_[value] = once && takes_one_value(v); break;
             }
+            for (ValueId arg : v.args) folds[value] = std::max(folds[value], folds[arg]);
+            folds_[value] = folds_[value] && folds[value] < most_folds;
+            folds[value] = folds_[value] ? folds[value] + 1 : 0;
         }
     }
 }

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <cctype>
 #include <regex>
 
 namespace kpl {
@@ -13,6 +14,9 @@ constexpr TracerHint hints[] = {
 #include "hints/other_tracers.def"
 #undef HINT
 };
+
+// Of what a regular expression is tried on: the library goes one call deeper with each character.
+constexpr size_t longest = 4096;
 
 using Match = std::match_results<std::string_view::const_iterator>;
 
@@ -140,9 +144,33 @@ constexpr Beginning beginnings[] = {
     {"a C compiler", R"((^|\n)\s*(#\s*include\s*[<"]|SEC\(|module_init\(|MODULE_LICENSE\())", "docs/language.md"},
 };
 
+// What stands before the next line.
+std::string_view line_at(std::string_view text, size_t at) { return text.substr(at, text.find('\n', at) - at); }
+
+// Comments of C and of the shell, and blanks after blanks, left out.
 std::string without_comments(std::string_view code) {
-    const std::string text(code);
-    return std::regex_replace(text, std::regex(R"(/\*[^]*?\*/|//[^\n]*|(^|\n)#![^\n]*|(^|\n)\s*#\s[^\n]*)"), "");
+    std::string text;
+    bool at_begin = true;  // of a line
+    for (size_t i = 0; i < code.size() && text.size() < longest; i++) {
+        const std::string_view rest = code.substr(i, 2);
+        const bool shell = at_begin && code[i] == '#' && (rest == "#!" || rest == "# " || rest == "#\t");
+        if (rest == "//" || shell) {
+            i += line_at(code, i).size() - 1;  // its end is what comes next
+        } else if (rest == "/*") {
+            const size_t end = code.find("*/", i + 2);
+            if (end == code.npos) break;
+            i = end + 1;
+        } else if (code[i] == '\n') {
+            text += '\n';
+            at_begin = true;
+        } else if (!std::isspace(static_cast<unsigned char>(code[i]))) {
+            text += code[i];
+            at_begin = false;
+        } else if (!text.empty() && text.back() != ' ' && text.back() != '\n') {
+            text += ' ';
+        }
+    }
+    return text;
 }
 
 }  // namespace
@@ -157,6 +185,7 @@ std::optional<std::string> foreign_name(std::string_view name) {
 
 std::optional<std::string> foreign_target(std::string_view target) {
     Match found;
+    if (target.size() > longest) return std::nullopt;
     for (const TargetRow& row : targets) {
         if (!matches(target, row.pattern, found)) continue;
         return fmt::format(fmt::runtime(row.answer), "", found[1].str(), found.size() > 2 ? found[2].str() : "");
@@ -172,14 +201,15 @@ std::optional<std::string> foreign_command(std::string_view word) {
 
 std::optional<std::string> foreign_operator(std::string_view line) {
     // Not in a literal.
-    const std::string text = std::regex_replace(std::string(line), std::regex(R"("[^"]*"|'[^']*'|--.*)"), "\"\"");
+    const std::string text =
+        std::regex_replace(std::string(line.substr(0, longest)), std::regex(R"("[^"]*"|'[^']*'|--.*)"), "\"\"");
     for (const auto& [pattern, answer] : operators)
         if (contains(text, pattern)) return answer;
     return std::nullopt;
 }
 
 std::optional<std::string> foreign_script(std::string_view code) {
-    const std::string text = without_comments(code.substr(0, 64 << 10));
+    const std::string text = without_comments(code);
     for (const auto& [tracer, shape, document] : beginnings) {
         if (!contains(text, shape)) continue;
         std::string answer = fmt::format("this is written for {}; here scripts are Lua", tracer);

@@ -8,6 +8,7 @@
 #include <iterator>
 #include <set>
 
+#include "base/lua_string.hpp"
 #include "inspect/debugfs.hpp"
 #include "inspect/event_filter.hpp"
 
@@ -206,7 +207,10 @@ std::optional<std::string> target_of(const ForeignEvent& event, const AddressOf&
     return event.place.substr(0, plus) + (*offset ? fmt::format("+0x{:x}", *offset) : "");
 }
 
-std::string no(const std::string& part) { return fmt::format("-- not said here: {}\n", part); }
+std::string no(std::string part) {
+    std::replace(part.begin(), part.end(), '\n', ' ');
+    return fmt::format("-- not said here: {}\n", part);
+}
 
 // The handler's body.
 std::string body(const ForeignEvent& event, Fetches& fetches, std::string& left_out) {
@@ -255,7 +259,7 @@ std::string declaration(const ForeignEvent& event, const AddressOf& address_of) 
     if (!event.trigger.empty()) left_out += no("the trigger " + event.trigger);
     text += left_out;
     const bool returns = event.type == 'r';
-    std::string options = fmt::format("\"{}\"", *target);
+    std::string options = lua_string(*target);
     if (!event.enabled) options += ", enabled = false";
     if (returns && event.maxactive) options += fmt::format(", maxactive = {}", event.maxactive);
     std::string entry;

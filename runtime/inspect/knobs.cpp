@@ -162,16 +162,18 @@ std::string print_knobs() {
     return text + "\nkprobe-lua knobs NAME VALUE sets one, for the whole system\n";
 }
 
+std::string json_knob(const Knob& knob) {
+    const auto now = read_knob(knob);
+    const KnobValue* const value = now ? knob.find(*now) : nullptr;
+    return json_line("knob", {{"name", knob.name},
+                              {"path", knob.path},
+                              {"value", now ? Json(*now) : Json()},
+                              {"meaning", value ? value->meaning : knob.meaning}});
+}
+
 std::string json_knobs() {
     std::string out;
-    for (const Knob& knob : knob_rows) {
-        const auto now = read_knob(knob);
-        const KnobValue* const value = now ? knob.find(*now) : nullptr;
-        out += json_line("knob", {{"name", knob.name},
-                                  {"path", knob.path},
-                                  {"value", now ? Json(*now) : Json()},
-                                  {"meaning", value ? value->meaning : knob.meaning}});
-    }
+    for (const Knob& knob : knob_rows) out += json_knob(knob);
     return out;
 }
 

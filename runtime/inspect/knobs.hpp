@@ -44,5 +44,6 @@ std::string silencing_knobs();
 std::string print_knobs();
 std::string print_knob(const Knob& knob);
 std::string json_knobs();
+std::string json_knob(const Knob& knob);
 
 }  // namespace kpl

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "ir/visit.hpp"
 
@@ -33,9 +34,15 @@ std::vector<BlockId> dominators(const Function& f) {
     return idom;
 }
 
-bool dominates(const std::vector<BlockId>& idom, BlockId a, BlockId b) {
-    while (b > a) b = idom[b];
-    return a == b;
+DominatorTree::DominatorTree(const Function& f) : number_(f.blocks.size(), 0), size_(f.blocks.size(), 1) {
+    const std::vector<BlockId> idom = dominators(f);
+    for (size_t b = idom.size(); b-- > 1;) size_[idom[b]] += size_[b];
+    std::vector<uint32_t> next(idom.size(), 1);  // of a block's children
+    for (size_t b = 1; b < idom.size(); b++) {
+        number_[b] = next[idom[b]];
+        next[idom[b]] += size_[b];
+        next[b] = number_[b] + 1;
+    }
 }
 
 namespace {
@@ -48,7 +55,7 @@ class Checker {
         if (f_.blocks.empty()) return "no blocks\n";
         check_edges();
         if (!wrong_.empty()) return wrong_;
-        idom_ = dominators(f_);
+        tree_.emplace(f_);
         find_positions();
         for (BlockId b = 0; b < f_.blocks.size(); b++) check_block(b);
         return wrong_;
@@ -112,7 +119,7 @@ class Checker {
             return;
         }
         const auto [def, index] = position_[v];
-        if (def == b ? index >= at : !dominates(idom_, def, b)) wrong("{} uses v{} before it is computed", where, v);
+        if (def == b ? index >= at : !tree_->dominates(def, b)) wrong("{} uses v{} before it is computed", where, v);
     }
 
     void check_block(BlockId b) {
@@ -204,7 +211,7 @@ class Checker {
 
     const Function& f_;
     std::string wrong_;
-    std::vector<BlockId> idom_;
+    std::optional<DominatorTree> tree_;
     std::vector<std::pair<BlockId, size_t>> position_;
 };
 

@@ -275,7 +275,7 @@ bool is_removable(const Inst& inst) {
 void fold_constants(Function& f) { Folder(f).run(); }
 
 void remove_common_subexpressions(Function& f) {
-    const std::vector<BlockId> idom = dominators(f);
+    const DominatorTree tree(f);
     Renames renames(f.insts.size());
     std::map<Key, std::vector<ValueId>> pure;
     // Reads that are still good at a block's end; a block with one predecessor begins with its.
@@ -291,7 +291,7 @@ void remove_common_subexpressions(Function& f) {
             if (is_pure(inst)) {
                 auto& same = pure[key];
                 const auto it = std::find_if(same.begin(), same.end(),
-                                             [&](ValueId v) { return dominates(idom, f.insts[v].block, at); });
+                                             [&](ValueId v) { return tree.dominates(f.insts[v].block, at); });
                 if (it != same.end()) {
                     renames.rename(id, *it);
                     continue;

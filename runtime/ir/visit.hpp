@@ -75,6 +75,15 @@ void for_each_slot(const Inst& inst, Visit&& visit) {
 
 // The immediate dominator of each block (of the entry: itself). Blocks are in reverse post order.
 std::vector<BlockId> dominators(const Function& f);
-bool dominates(const std::vector<BlockId>& idom, BlockId a, BlockId b);
+
+// The same as a tree, whose blocks are numbered in preorder: a block dominates those of its subtree.
+class DominatorTree {
+  public:
+    explicit DominatorTree(const Function& f);
+    bool dominates(BlockId a, BlockId b) const { return number_[b] - number_[a] < size_[a]; }
+
+  private:
+    std::vector<uint32_t> number_, size_;
+};
 
 }  // namespace kpl::ir

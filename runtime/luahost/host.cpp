@@ -122,7 +122,10 @@ bool is_path(const std::string& text) {
     return text.ends_with(".lua") || (text.starts_with('/') && text.find(':') == text.npos);
 }
 
+// Empty: what was read can't be read again.
 std::string content(const std::string& path) {
+    std::error_code none;
+    if (!std::filesystem::is_regular_file(path, none)) return {};
     std::ifstream file(path, std::ios::binary);
     return {std::istreambuf_iterator<char>(file), {}};
 }

@@ -193,7 +193,8 @@ bool take_command(CommandLine& line, Parsed& p) {
     const bool code = line.options.code.has_value();
     if (p.info)
         line.inspect = {"--info"};
-    else if (p.list && !code && (rest.empty() || !(is_script(rest.front()) || find_tool(rest.front()))))
+    else if (p.list && !code &&
+             (rest.empty() || is_listed(rest.front()) || !(is_script(rest.front()) || find_tool(rest.front()))))
         line.inspect = {"-l"};
     else if (p.list || code || rest.empty() || !is_command(rest.front()))
         return false;

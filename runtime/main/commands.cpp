@@ -162,7 +162,7 @@ Result<int> knobs(Context& c) {
                                               did_you_mean(nearest.names()))};
     }
     if (c.args.size() == 2) TRY(set_knob(*knob, c.args[1]));
-    put(print_knob(*knob));
+    put(c.json() ? json_knob(*knob) : print_knob(*knob));
     return 0;
 }
 
@@ -223,6 +223,11 @@ std::vector<std::string_view> command_names() {
     for (const CommandRow& row : commands)
         if (row.name[0] != '-') names.emplace_back(row.name);
     return names;
+}
+
+bool is_listed(std::string_view word) {
+    return std::any_of(std::begin(listed_kinds), std::end(listed_kinds),
+                       [&](const ListedKind& kind) { return word.starts_with(kind.prefix); });
 }
 
 bool is_command(std::string_view word) {

@@ -13,6 +13,7 @@ namespace kpl {
 std::vector<std::string_view> command_names();
 // What may stand where a script's name stands.
 bool is_command(std::string_view word);
+bool is_listed(std::string_view word);  // "uprobe:…" and its like
 // Runs line.inspect. The exit status.
 Result<int> run_command(const CommandLine& line);
 

@@ -9,6 +9,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/printable.hpp"
+
 namespace kpl {
 namespace {
 
@@ -35,6 +37,17 @@ Result<uint64_t> number_of(const std::string& directory) {
 
 }  // namespace
 
+// One that vanishes meanwhile ends the walk through its parent alone.
+void Cgroups::add_below(const std::string& top, const std::string& group) {
+    std::error_code none;
+    for (fs::directory_iterator at(top + group, none), end; at != end; at.increment(none)) {
+        if (!at->is_directory(none) || at->is_symlink(none)) continue;
+        const std::string path = group + "/" + at->path().filename().string();
+        if (const auto number = number_of(top + path)) paths_[*number] = printable(path);
+        add_below(top, path);
+    }
+}
+
 std::string Cgroups::path(uint64_t id) {
     if (const auto at = paths_.find(id); at != paths_.end()) return at->second;
     // Groups come and go; one that is not there is not looked for again at once.
@@ -43,12 +56,7 @@ std::string Cgroups::path(uint64_t id) {
     if (!top.empty()) {
         read_at_ = now;
         if (const auto number = number_of(top)) paths_[*number] = "/";
-        std::error_code none;
-        for (fs::recursive_directory_iterator at(top, fs::directory_options::skip_permission_denied, none), end;
-             at != end; at.increment(none))
-            if (at->is_directory(none))
-                if (const auto number = number_of(at->path().string()))
-                    paths_[*number] = at->path().string().substr(top.size());
+        add_below(top, "");
     }
     const auto at = paths_.find(id);
     return at != paths_.end() ? at->second : std::to_string(id);

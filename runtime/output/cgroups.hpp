@@ -18,6 +18,8 @@ class Cgroups {
     static Result<uint64_t> id_of(const std::string& path);
 
   private:
+    void add_below(const std::string& top, const std::string& group);
+
     std::map<uint64_t, std::string> paths_;
     int64_t read_at_ = 0;  // seconds
 };

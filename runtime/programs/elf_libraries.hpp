@@ -3,7 +3,6 @@
 #pragma once
 
 #include <elfutils/libdw.h>
-#include <elfutils/libdwelf.h>
 #include <gelf.h>
 #include <libelf.h>
 
@@ -14,12 +13,12 @@ namespace kpl {
 struct LibElf {
 #define KPL_ELF_FUNCTIONS(X) \
     X(elf_version) X(elf_begin) X(elf_end) X(elf_kind) X(elf_errno) X(elf_errmsg) KPL_ELF_PARTS(X)
-#define KPL_ELF_PARTS(X) \
-    X(elf_getphdrnum)    \
-    X(elf_getshdrnum)    \
-    X(elf_getscn)        \
-    X(elf_nextscn)       \
-    X(elf_strptr) X(elf_getdata) X(gelf_getehdr) X(gelf_getphdr) X(gelf_getshdr) X(gelf_getsym) X(gelf_getnote)
+#define KPL_ELF_PARTS(X)                                                                                      \
+    X(elf_getphdrnum)                                                                                         \
+    X(elf_getshdrnum)                                                                                         \
+    X(elf_getshdrstrndx)                                                                                      \
+    X(elf_getscn) X(elf_nextscn) X(elf_strptr) X(elf_getdata) X(gelf_getehdr) X(gelf_getphdr) X(gelf_getshdr) \
+        X(gelf_getsym) X(gelf_getnote)
 #define X(name) decltype(&::name) name = nullptr;
     KPL_ELF_FUNCTIONS(X)
 #undef X
@@ -31,7 +30,7 @@ struct LibElf {
 struct LibDw {
 #define KPL_DW_FUNCTIONS(X) \
     X(dwarf_getcfi_elf)     \
-    X(dwarf_cfi_end) X(dwarf_cfi_addrframe) X(dwarf_frame_info) X(dwelf_elf_gnu_debuglink)
+    X(dwarf_cfi_end) X(dwarf_cfi_addrframe) X(dwarf_frame_info)
 #define X(name) decltype(&::name) name = nullptr;
     KPL_DW_FUNCTIONS(X)
 #undef X

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "programs/elf_libraries.hpp"
@@ -29,6 +30,10 @@ class ElfView {
         if (!own && view.elf_ && (lib->elf_getshdrnum(view.elf_, &sections) != 0 || sections > most_sections))
             return Error{Errc::script, fmt::format("{} has too many sections", path)};
         if (!own) view.most_data_ = most_data;
+        if (!own && view.elf_ && !view.texts_fit())
+            return Error{
+                Errc::script,
+                fmt::format("{} has tables of strings that are compressed or too large, and is of another user", path)};
         if (!view.elf_ || lib->elf_kind(view.elf_) != ELF_K_ELF)
             return Error{Errc::script, fmt::format("{} is no ELF file: neither a program nor a library", path)};
         return view;
@@ -54,6 +59,14 @@ class ElfView {
         return lib_->elf_getdata(section, nullptr);
     }
 
+    // In one of the tables of strings; null: not there.
+    const char* text(size_t section, size_t at) const { return lib_->elf_strptr(elf_, section, at); }
+    std::string_view name(const GElf_Shdr& header) const {
+        size_t names = 0;
+        const char* name = lib_->elf_getshdrstrndx(elf_, &names) == 0 ? text(names, header.sh_name) : nullptr;
+        return name ? name : "";
+    }
+
     void each_section(const std::function<void(Elf_Scn*, const GElf_Shdr&)>& visit) const {
         for (Elf_Scn* section = nullptr; (section = lib_->elf_nextscn(elf_, section));) {
             GElf_Shdr header;
@@ -65,6 +78,17 @@ class ElfView {
     static constexpr uint64_t most_file = 2ull << 30, most_data = 256 << 20;
     static constexpr size_t most_sections = 1 << 16;
 
+    // libelf takes each of them whole, and a compressed one is as large as it says.
+    bool texts_fit() const {
+        uint64_t left = most_data;
+        bool fit = true;
+        each_section([&](Elf_Scn*, const GElf_Shdr& header) {
+            if (header.sh_type != SHT_STRTAB) return;
+            fit = fit && !(header.sh_flags & SHF_COMPRESSED) && header.sh_size <= left;
+            left -= fit ? header.sh_size : 0;
+        });
+        return fit;
+    }
     size_t size_of(Elf_Scn* section) const {
         GElf_Shdr header;
         return lib_->gelf_getshdr(section, &header) && header.sh_size <= most_data_ ? header.sh_size : 0;

@@ -4,6 +4,7 @@
 #include <elf.h>
 #include <fmt/format.h>
 #include <glob.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -112,10 +113,15 @@ ProgramPaths ProgramPaths::usual(uint16_t machine) {
     return paths;
 }
 
+bool can_run(const std::string& path) {
+    struct stat file {};
+    return ::stat(path.c_str(), &file) == 0 && S_ISREG(file.st_mode) && ::access(path.c_str(), X_OK) == 0;
+}
+
 Result<std::string> find_program(const std::string& name, const ProgramPaths& paths) {
     if (name.find('/') != name.npos) return name;
     for (const std::string& directory : paths.programs)
-        if (const std::string path = directory + "/" + name; ::access(path.c_str(), X_OK) == 0) return path;
+        if (const std::string path = directory + "/" + name; can_run(path)) return path;
     for (const std::string& directory : paths.libraries)
         if (const fs::path path = directory + "/" + name; !without_version(name).empty() && is_library(path, paths))
             return path.string();

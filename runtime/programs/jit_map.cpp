@@ -15,7 +15,7 @@
 namespace kpl {
 namespace {
 
-constexpr size_t longest_file = 64 << 20;
+constexpr size_t longest_file = 64 << 20, longest_line = 64 << 10;
 constexpr size_t most_bytes = 128 << 20;  // of what was read: a short line takes more than it has
 
 // The number that the process knows itself by: the last of "NSpid:\t812\t7".
@@ -84,12 +84,14 @@ void JitMap::refresh(uint32_t pid) {
     struct stat file {};
     if (!fd || ::fstat(fd.get(), &file) != 0) return;
     const auto size = std::min<uint64_t>(static_cast<uint64_t>(file.st_size), longest_file);
-    if (size == seen_bytes_) return;
+    if (size == looked_at_) return;
     if (size < seen_bytes_) *this = {};
+    looked_at_ = size;
     std::string text(size - seen_bytes_, '\0');
     const ssize_t n = ::pread(fd.get(), text.data(), text.size(), static_cast<off_t>(seen_bytes_));
     text.resize(n > 0 ? static_cast<size_t>(n) : 0);
-    text.resize(text.rfind('\n') + 1);  // the last line may be under way
+    const size_t lines = text.rfind('\n') + 1;  // the last one may be under way
+    if (text.size() - lines < longest_line) text.resize(lines);
     seen_bytes_ += text.size();
     read(text);
 }

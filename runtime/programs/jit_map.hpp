@@ -26,8 +26,8 @@ class JitMap {
     };
     void refresh(uint32_t pid);
 
-    std::vector<Code> code_;  // ascending
-    uint64_t seen_bytes_ = 0;
+    std::vector<Code> code_;                   // ascending
+    uint64_t seen_bytes_ = 0, looked_at_ = 0;  // of the file: taken, and when it was read last
     size_t bytes_ = 0;
 };
 

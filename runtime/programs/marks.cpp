@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "arch/arch.hpp"
+#include "base/printable.hpp"
 #include "programs/elf_view.hpp"
 
 namespace kpl {
@@ -41,18 +42,11 @@ std::optional<ProgramMark> parse_note(std::string_view bytes, uint64_t base_now)
     bytes.remove_prefix(sizeof word);
     const auto provider = take_text(bytes), name = take_text(bytes), args = take_text(bytes);
     if (!provider || !name || !args || provider->empty() || name->empty()) return std::nullopt;
-    ProgramMark mark{*provider, *name};
+    ProgramMark mark{printable(*provider), printable(*name)};
     mark.args = parse_mark_args(host_arch(), *args);
     mark.address = moved(word[0], word[1], base_now);
     mark.semaphore = moved(word[2], word[1], base_now);
     return mark;
-}
-
-std::string_view name_of(const ElfView& view, const GElf_Shdr& header) {
-    GElf_Ehdr head;
-    if (!view.lib().gelf_getehdr(view.get(), &head)) return {};
-    const char* name = view.lib().elf_strptr(view.get(), head.e_shstrndx, header.sh_name);
-    return name ? name : "";
 }
 
 void read_notes(const ElfView& view, Elf_Scn* section, uint64_t base_now, std::vector<ProgramMark>& marks) {
@@ -75,7 +69,7 @@ void find_symbols(const ElfView& view, Elf_Scn* section, const GElf_Shdr& header
     const auto count = static_cast<int>(header.sh_size / header.sh_entsize);
     GElf_Sym symbol;
     for (int i = 0; i < count && view.lib().gelf_getsym(data, i, &symbol); i++) {
-        const char* name = view.lib().elf_strptr(view.get(), header.sh_link, symbol.st_name);
+        const char* name = view.text(header.sh_link, symbol.st_name);
         const bool placed = symbol.st_shndx != SHN_UNDEF && GELF_ST_TYPE(symbol.st_info) != STT_TLS;
         const auto found = name && placed ? wanted.find(std::string_view(name)) : wanted.end();
         if (found == wanted.end()) continue;
@@ -113,11 +107,11 @@ Result<std::vector<ProgramMark>> read_marks(int fd, const std::string& path) {
     const ElfView view = TRY(ElfView::open(fd, path));
     uint64_t base_now = 0;
     view.each_section([&](Elf_Scn*, const GElf_Shdr& header) {
-        if (name_of(view, header) == ".stapsdt.base") base_now = header.sh_addr;
+        if (view.name(header) == ".stapsdt.base") base_now = header.sh_addr;
     });
     std::vector<ProgramMark> marks;
     view.each_section([&](Elf_Scn* section, const GElf_Shdr& header) {
-        if (header.sh_type == SHT_NOTE && name_of(view, header) == ".note.stapsdt")
+        if (header.sh_type == SHT_NOTE && view.name(header) == ".note.stapsdt")
             read_notes(view, section, base_now, marks);
     });
     place_symbols(view, marks);

@@ -11,13 +11,17 @@
 #include <cstring>
 #include <set>
 
+#include "base/printable.hpp"
 #include "base/regular_file.hpp"
 #include "programs/elf_view.hpp"
 
 namespace kpl {
 namespace {
 
-constexpr size_t most_uses = 4;  // of a byte of names, on average
+constexpr size_t most_uses = 4;         // of a byte of names, on average
+constexpr size_t most_id = 64;          // bytes of a build id; linkers make 8 to 32
+constexpr size_t most_segments = 1170;  // what the kernel runs has no more: 64 KB of program headers
+constexpr size_t most_code = 16 << 20;  // of one function
 constexpr const char* debug_files = "/usr/lib/debug/.build-id/";
 
 void read_symbols(const ElfView& view, Elf_Scn* section, const GElf_Shdr& header, std::vector<ProgramSymbol>& into) {
@@ -32,12 +36,12 @@ void read_symbols(const ElfView& view, Elf_Scn* section, const GElf_Shdr& header
         const int type = GELF_ST_TYPE(symbol.st_info);
         const bool code = type == STT_FUNC || type == STT_GNU_IFUNC || type == STT_NOTYPE;
         if (!code || symbol.st_shndx == SHN_UNDEF || symbol.st_shndx == SHN_ABS || symbol.st_value == 0) continue;
-        const char* name = left ? view.lib().elf_strptr(view.get(), header.sh_link, symbol.st_name) : nullptr;
+        const char* name = left ? view.text(header.sh_link, symbol.st_name) : nullptr;
         const size_t size = name ? strnlen(name, left) : 0;
         if (!size) continue;
         left -= size;
-        into.push_back(
-            {std::string(name, size), symbol.st_value, symbol.st_size, type != STT_NOTYPE, type == STT_GNU_IFUNC});
+        into.push_back({printable(std::string(name, size)), symbol.st_value, symbol.st_size, type != STT_NOTYPE,
+                        type == STT_GNU_IFUNC});
     }
 }
 
@@ -52,10 +56,33 @@ std::string build_id_of(const ElfView& view) {
             const auto* bytes = static_cast<const uint8_t*>(data->d_buf);
             if (note.n_type != NT_GNU_BUILD_ID || note.n_namesz != 4 || std::memcmp(bytes + name_at, "GNU", 4) != 0)
                 continue;
+            if (note.n_descsz > most_id) continue;
             for (size_t i = 0; i < note.n_descsz; i++) text += fmt::format("{:02x}", bytes[desc_at + i]);
         }
     });
     return text;
+}
+
+// The name of the separate debug file; a checksum follows it.
+std::string debug_link_of(const ElfView& view) {
+    std::string link;
+    view.each_section([&](Elf_Scn* section, const GElf_Shdr& header) {
+        if (!link.empty() || view.name(header) != ".gnu_debuglink") return;
+        const Elf_Data* data = view.data(section);
+        if (data && data->d_buf)
+            link.assign(static_cast<const char*>(data->d_buf),
+                        strnlen(static_cast<const char*>(data->d_buf), data->d_size));
+    });
+    return link;
+}
+
+// What libdw would read of unwind information: as much as may be read.
+bool frames_fit(const ElfView& view) {
+    bool fit = false;
+    view.each_section([&](Elf_Scn* section, const GElf_Shdr& header) {
+        if (view.name(header) == ".eh_frame") fit = view.data(section) != nullptr;
+    });
+    return fit;
 }
 
 // What begins in the same place is one function: its first name, of a function rather than of a label, counts.
@@ -118,7 +145,7 @@ Result<void> Program::read_head(std::optional<uint16_t> machine) {
         return Error{Errc::script, fmt::format("{} is neither a program nor a shared library", path_)};
     size_t count = 0;
     view.lib().elf_getphdrnum(view.get(), &count);
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < std::min(count, most_segments); i++) {
         GElf_Phdr segment;
         if (view.lib().gelf_getphdr(view.get(), static_cast<int>(i), &segment) && segment.p_type == PT_LOAD)
             segments_.push_back({segment.p_vaddr, segment.p_offset, segment.p_filesz, (segment.p_flags & PF_X) != 0,
@@ -156,11 +183,9 @@ std::vector<std::string> Program::debug_file_names(const std::string& id) const 
     if (id.size() > 2)
         for (const std::string& root : {root_, std::string()})
             names.push_back(root + debug_files + id.substr(0, 2) + "/" + id.substr(2) + ".debug");
-    const auto lib = LibDw::load();
     const auto view = ElfView::open(fd_.get(), path_);
-    GElf_Word crc = 0;
-    const char* link = lib && view ? (*lib)->dwelf_elf_gnu_debuglink(view->get(), &crc) : nullptr;
-    if (!link || std::strchr(link, '/')) return names;
+    const std::string link = view ? debug_link_of(*view) : "";
+    if (link.empty() || link.find('/') != link.npos) return names;
     const std::string folder = path_.substr(0, path_.rfind('/') + 1);
     for (const char* place : {"", ".debug/"}) names.push_back(root_ + folder + place + link);
     names.push_back(root_ + "/usr/lib/debug" + folder + link);
@@ -209,7 +234,7 @@ Result<std::optional<ProgramSymbol>> Program::at(uint64_t address) {
     if (auto symbol = TRY(covering(address))) return symbol;
     const LibDw* lib = TRY(LibDw::load());
     const ElfView view = TRY(ElfView::open(fd_.get(), path_));
-    Dwarf_CFI* const frames = lib->dwarf_getcfi_elf(view.get());
+    Dwarf_CFI* const frames = frames_fit(view) ? lib->dwarf_getcfi_elf(view.get()) : nullptr;
     Dwarf_Frame* frame = nullptr;
     std::optional<ProgramSymbol> found;
     if (frames && lib->dwarf_cfi_addrframe(frames, address, &frame) == 0) {
@@ -251,6 +276,7 @@ std::optional<uint64_t> Program::address_of(uint64_t file_offset) const {
 }
 
 std::vector<uint8_t> Program::code(uint64_t address, size_t size) const {
+    if (size > most_code) return {};
     std::vector<uint8_t> bytes(size);
     const auto offset = file_offset(address);
     const ssize_t n = offset ? ::pread(fd_.get(), bytes.data(), size, static_cast<off_t>(*offset)) : 0;

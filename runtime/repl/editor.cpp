@@ -257,21 +257,23 @@ unsigned char Editor::insert_run() {
     return line_length() > long_line && ::poll(&keys, 1, flood_ms) > 0 ? CC_NORM : CC_REFRESH;
 }
 
-// Waits for keys; false: there will be none.
-bool Editor::more_keys() {
+// Waits for keys, or for what comes in their place.
+Editor::Wake Editor::more_keys() {
     for (;;) {
-        switch (hooks_.wait()) {
-            case Wake::Key: return read_keys();
-            case Wake::Redraw: redraw(); break;
-            default: return false;
-        }
+        const Wake wake = hooks_.wait();
+        if (wake == Wake::Key && !read_keys()) return Wake::End;
+        if (wake != Wake::Redraw) return wake;
+        redraw();
     }
 }
 
 unsigned char Editor::insert_paste() {
     std::string text;
     for (size_t end = 0; (end = keys_.find(paste_end)) == keys_.npos;)
-        if (!more_keys()) return CC_REFRESH_BEEP;
+        if (const Wake wake = more_keys(); wake != Wake::Key) {
+            keys_.clear();  // half of a paste is not run
+            return wake == Wake::Interrupt ? interrupt() : CC_REFRESH_BEEP;
+        }
     const size_t end = keys_.find(paste_end);
     for (size_t i = 0; i < end; i++) {
         const char c = keys_[i] == '\r' ? '\n' : keys_[i];

@@ -68,7 +68,7 @@ class Editor {
     bool insert(const std::string& text);
     bool take_key(wchar_t* key);
     bool read_keys();
-    bool more_keys();
+    Wake more_keys();
     void write(std::string_view bytes);
     Position cursor(Position* end = nullptr) const;
     std::string before_cursor() const;

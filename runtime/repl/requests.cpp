@@ -12,6 +12,7 @@
 #include <iterator>
 
 #include "base/json_line.hpp"
+#include "base/lua_string.hpp"
 #include "repl/repl.hpp"
 
 namespace kpl {
@@ -83,7 +84,7 @@ Result<std::string> Repl::save(const std::string& path) const {
     if (options_.code)
         file << *options_.code << "\n";
     else if (!options_.script.empty())
-        file << "dofile \"" << std::filesystem::absolute(options_.script).string() << "\"\n";
+        file << "dofile " << lua_string(std::filesystem::absolute(options_.script).string()) << "\n";
     file << saved_.script(states);
     file.close();
     if (!file) return Error{Errc::system, path + ": " + std::strerror(errno)};

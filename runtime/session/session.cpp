@@ -237,9 +237,10 @@ Result<std::vector<TraceEvent>> Session::trace_events() {
     build_options.symbol_address = [this](const std::string& name) { return kernel_.symbols.address(name); };
     const BuildResult built = TRY(build(declared_.unit(), kernel_.types, build_options));
     std::vector<TraceEvent> events;
+    std::set<std::string> names;
     for (const PlannedProbe& one : plan.probes)
-        events.push_back(
-            trace_event(declared_.probes()[one.declaration], one, declared_.unit(), built.functions, host_arch()));
+        events.push_back(trace_event(declared_.probes()[one.declaration], one, declared_.unit(), built.functions,
+                                     host_arch(), names));
     declared_.undo_compile(std::move(before));
     return events;
 }

@@ -232,11 +232,15 @@ std::string in_the_way(const ProbeDecl& probe) {
     return {};
 }
 
-std::string event_name(const ProbeDecl& probe, const KernelPlace& place) {
+// Not one of those that are taken, to which it is added.
+std::string event_name(const ProbeDecl& probe, const KernelPlace& place, std::set<std::string>& taken) {
     std::string name = place.function + (place.offset ? fmt::format("_{:x}", place.offset) : "");
     for (char& c : name)
         if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
-    return fmt::format("{}_{}", name, probe.at.line);
+    name += fmt::format("_{}", probe.at.line);
+    std::string free = name;
+    for (int n = 2; !taken.insert(free).second; n++) free = fmt::format("{}_{}", name, n);
+    return free;
 }
 
 std::string when_filter(const kpl_when& when) {
@@ -249,14 +253,21 @@ std::string when_filter(const kpl_when& when) {
     return text;
 }
 
+// In quotes, which it can't have within.
+std::string shell_word(std::string_view text) {
+    std::string word = "'";
+    for (const char c : text) word += c == '\'' ? "'\\''" : std::string(1, c);
+    return word + "'";
+}
+
 }  // namespace
 
 TraceEvent trace_event(const ProbeDecl& probe, const PlannedProbe& plan, const Unit& unit,
-                       const std::vector<ir::Function>& functions, const Arch& arch) {
+                       const std::vector<ir::Function>& functions, const Arch& arch, std::set<std::string>& names) {
     TraceEvent event;
     const ProbeKindRow& kind = probe_kind(probe.kind);
     event.probe = Error{Errc::script, fmt::format("{} {}", kind.name, plan.place.text()), probe.at}.message();
-    event.name = event_name(probe, plan.place);
+    event.name = event_name(probe, plan.place, names);
     event.enabled = probe.enabled;
     event.why = in_the_way(probe);
     if (!event.why.empty()) return event;
@@ -289,7 +300,7 @@ std::string print(const std::vector<TraceEvent>& events) {
         }
         text += fmt::format("# {}\n{}\n", event.probe, event.definition);
         const std::string dir = fmt::format("events/{}/{}", trace_group, event.name);
-        if (!event.filter.empty()) text += fmt::format("# echo '{}' > {}/filter\n", event.filter, dir);
+        if (!event.filter.empty()) text += fmt::format("# echo {} > {}/filter\n", shell_word(event.filter), dir);
         if (event.enabled) text += fmt::format("# echo 1 > {}/enable\n", dir);
     }
     return text;

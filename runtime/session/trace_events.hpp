@@ -2,6 +2,7 @@
 // Probes as events of the kernel's own, where their handlers can be said so (Documentation/trace/kprobetrace.rst).
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -22,9 +23,9 @@ struct TraceEvent {
     std::string why;  // which part of the probe no event can have
 };
 
-// One for each place. `functions` are the unit's handlers as IR;
+// One for each place. `functions` are the unit's handlers as IR; `names`, those that events have already.
 TraceEvent trace_event(const ProbeDecl& probe, const PlannedProbe& plan, const Unit& unit,
-                       const std::vector<ir::Function>& functions, const Arch& arch);
+                       const std::vector<ir::Function>& functions, const Arch& arch, std::set<std::string>& names);
 
 // What kprobe_events takes, comments included: a probe that can't be one is a comment.
 std::string print(const std::vector<TraceEvent>& events);

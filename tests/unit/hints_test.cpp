@@ -187,3 +187,13 @@ TEST_CASE("scripts of other tracers") {
         CHECK_FALSE(foreign_script(code));
     }
 }
+
+TEST_CASE("what is long is looked at as far as it matters") {
+    const std::string much(1 << 20, 'x'), blanks(1 << 20, ' ');
+    for (const std::string& code :
+         {"-- see http://" + much + "\nprint(1", "x = \"" + much, blanks + "print(1", "/* " + much})
+        CHECK_FALSE(foreign_script(code));
+    CHECK(foreign_script("/* " + much + " */\n// " + much + "\n" + blanks + "kprobe:f { @ = count(); }"));
+    CHECK_FALSE(foreign_operator("x = \"" + much + "\" + 1"));
+    CHECK_FALSE(foreign_target("k:" + much));
+}

@@ -24,8 +24,8 @@ extern "C" [[gnu::noinline]] int kpl_test_function(int n) { return n * 3 + 1; }
 
 namespace {
 
-// A file of 64 bits with `count` symbols, all of which have the same name.
-std::string many_names(size_t count, size_t length) {
+// A file of 64 bits with `count` symbols, all of which have the same name, in a table of strings with these flags.
+std::string many_names(size_t count, size_t length, uint64_t flags = 0, char letter = 'x') {
     Elf64_Ehdr head{};
     std::memcpy(head.e_ident, ELFMAG, SELFMAG);
     head.e_ident[EI_CLASS] = ELFCLASS64, head.e_ident[EI_DATA] = ELFDATA2LSB, head.e_ident[EI_VERSION] = EV_CURRENT;
@@ -38,6 +38,7 @@ std::string many_names(size_t count, size_t length) {
     sections[1].sh_type = SHT_SYMTAB, sections[1].sh_offset = symbols_at, sections[1].sh_link = 2;
     sections[1].sh_size = count * sizeof(Elf64_Sym), sections[1].sh_entsize = sizeof(Elf64_Sym);
     sections[2].sh_type = SHT_STRTAB, sections[2].sh_offset = names_at, sections[2].sh_size = length + 2;
+    sections[2].sh_flags = flags;
     std::string bytes(reinterpret_cast<const char*>(&head), sizeof head);
     bytes.append(reinterpret_cast<const char*>(&code), sizeof code);
     bytes.append(reinterpret_cast<const char*>(sections), sizeof sections);
@@ -45,7 +46,7 @@ std::string many_names(size_t count, size_t length) {
         const Elf64_Sym symbol{1, ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), 0, 1, 4096 + i, 1};
         bytes.append(reinterpret_cast<const char*>(&symbol), sizeof symbol);
     }
-    return bytes + '\0' + std::string(length, 'x') + '\0';
+    return bytes + '\0' + std::string(length, letter) + '\0';
 }
 
 constexpr const char* self = "/proc/self/exe";
@@ -107,11 +108,13 @@ TEST_CASE("programs and libraries are found where they would be run from") {
     const std::string elf = "\177ELF";
     bin.add("worker", "");
     std::filesystem::permissions(bin.path / "worker", std::filesystem::perms::owner_all);
+    const Directory shadow("programs_test.shadow");
+    std::filesystem::create_directory(shadow.path / "worker");
     lib.add("libone.so.6", elf);
     lib.add("libone.so", "INPUT(libone.so.6)");
     lib.add("libtwo.so.1", elf);
     lib.add("libtwo.so.2", elf);
-    const ProgramPaths paths{{bin.path}, {lib.path}, 0};
+    const ProgramPaths paths{{shadow.path, bin.path}, {lib.path}, 0};
     const auto text = [&](const std::string& name) {
         const auto found = find_program(name, paths);
         return found ? std::filesystem::path(*found).filename().string() : found.error().text;
@@ -137,6 +140,26 @@ TEST_CASE("a file whose symbols all have one long name takes no more memory than
     CHECK((*symbols)->size() <= 5);
     dir.write("few", many_names(3, 10));
     CHECK((*(*Program::open(dir / "few", EM_X86_64))->symbols())->size() == 3);
+}
+
+TEST_CASE("a file of another user's is no larger than it is") {
+    if (::geteuid() != 0) return;  // root's alone to give away
+    TempDir dir;
+    dir.write("bomb", many_names(3, 10, SHF_COMPRESSED));
+    dir.write("far", many_names(3, 10));
+    for (const char* name : {"bomb", "far"}) REQUIRE(::chown((dir / name).c_str(), 1, 1) == 0);
+    CHECK(error_of(dir / "bomb").find("compressed or too large, and is of another user") != std::string::npos);
+    const auto far = Program::open(dir / "far", EM_X86_64);
+    REQUIRE(far);
+    CHECK((*far)->code(4096, size_t{1} << 50).empty());
+}
+
+TEST_CASE("what a terminal would take for a command is not in a name") {
+    TempDir dir;
+    dir.write("escapes", many_names(1, 3, 0, '\033'));
+    const auto program = Program::open(dir / "escapes", EM_X86_64);
+    REQUIRE(program);
+    CHECK((*program)->find("???")->size() == 1);
 }
 
 TEST_CASE("a file of another user's may be cut while it is read") {

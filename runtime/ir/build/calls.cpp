@@ -7,8 +7,9 @@ namespace kpl::builder {
 using namespace ir;
 
 namespace {
-constexpr int max_depth = 16;  // functions inlined in each other
-}
+constexpr int max_depth = 16;                      // functions inlined in each other
+constexpr size_t max_values = 16 * KPL_MAX_INSNS;  // far more than can become a program
+}  // namespace
 
 // The function is in slot A, its arguments begin at A + 2.
 Values Builder::call_args(const Insn& insn, uint32_t fixed, bool open) {
@@ -96,6 +97,7 @@ Values Builder::inline_call(const Value& callee, Values args) {
                                         f->function->ref->identity() == child.function->ref->identity()))
             return {fail(Err::RECURSION)};
     if (depth > max_depth) return {fail(Err::TOO_DEEP, max_depth)};
+    if (w_.values() > max_values) return {fail(Err::TOO_MANY_CALLS)};
     if (child.proto->vararg) return {fail(Err::VARARG, "VARG")};
     child.cfg = &s_.cfg(child.proto);
     child.parent = frame_;

@@ -18,6 +18,17 @@ constexpr int64_t count_shift = 32, most_shift = 48, count_mask = 0xffff;
 
 constexpr int64_t most_times = 4096;
 
+// How often a loop runs at most, by for_next()'s rules.
+int64_t times_of(const Value& from, const Value& to, const Value& step) {
+    const bool is_unsigned = from.type.is_unsigned, up = is_unsigned || *step.constant > 0;
+    const auto first = static_cast<uint64_t>(*from.constant), last = static_cast<uint64_t>(*to.constant);
+    const bool over = is_unsigned ? first > last : up ? *from.constant > *to.constant : *from.constant < *to.constant;
+    if (over) return 1;  // not at all
+    const uint64_t left = up ? last - first : first - last;
+    const auto stride = static_cast<uint64_t>(*step.constant), size = up ? stride : 0 - stride;
+    return static_cast<int64_t>(std::min<uint64_t>(left / size, most_times - 1)) + 1;
+}
+
 // times_here() of one function alone, whose slots are these.
 std::optional<int64_t> times_in(const Frame& frame, uint32_t here, const Values& slots) {
     int64_t times = 1;
@@ -30,13 +41,12 @@ std::optional<int64_t> times_in(const Frame& frame, uint32_t here, const Values&
         const auto head = frame.heads.find(frame.cfg->block_of[target]);
         if (code[pc].op != Op::FORL || head == frame.heads.end()) return std::nullopt;
         const uint32_t slot = code[pc].a;
-        std::optional<int64_t> from;
+        const Value* from = nullptr;
         for (const LoopVar& var : head->second.vars)
-            if (var.slot == slot && !var.entering.empty()) from = var.entering[0].constant;
-        const auto to = slots[slot + 1].constant, step = slots[slot + 2].constant;
-        if (!from || !to || !step || !*step) return std::nullopt;
-        times *= std::clamp<int64_t>((*to - *from) / *step + 1, 1, most_times);
-        times = std::min(times, most_times);
+            if (var.slot == slot && !var.entering.empty()) from = &var.entering[0];
+        const Value &to = slots[slot + 1], &step = slots[slot + 2];
+        if (!from || !from->constant || !to.constant || !step.constant || !*step.constant) return std::nullopt;
+        times = std::min(times * times_of(*from, to, step), most_times);
     }
     return times;
 }

@@ -15,6 +15,7 @@ class Writer {
     explicit Writer(ir::Function& f) : f_(f) {}
 
     ir::BlockId new_block();
+    size_t values() const { return f_.insts.size(); }  // so far
     ir::BlockId block() const { return block_; }
     void enter(ir::BlockId block) { block_ = block; }
     // The line and the expression that what follows stands for.

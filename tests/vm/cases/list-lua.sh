@@ -47,13 +47,16 @@ echo "p:mine/add $program:$address a=%di:u64 b=\$comm" > $tracing/uprobe_events 
 echo 1 > $tracing/events/mine/add/enable
 echo 'n >= 2 && n != 3' > $tracing/events/mine/outer/filter
 echo 'stacktrace:1' > $tracing/events/mine/outer/trigger
+echo 'traceoff:1' >> $tracing/events/mine/outer/trigger
 echo 1 > $tracing/events/mine/outer/enable
 run kprobe-lua list --lua
 status 0
 cp out printed.lua
 out '^-- not said here: list=\+0\(%sp\):u8\[2\]$'
-out '^-- not said here: the trigger stacktrace:'
+out '^-- not said here: the trigger .*stacktrace:'
+out '^-- not said here: the trigger .*traceoff:'
 out '^kretprobe \{ "kpl_target:kpl_t_inner", enabled = false,'
+echo '!traceoff:1' > $tracing/events/mine/outer/trigger
 echo '!stacktrace:1' > $tracing/events/mine/outer/trigger
 out "^uprobe \{ \"$program:$address\", function\(p\)$"
 for event in outer add; do echo 0 > $tracing/events/mine/$event/enable; done

@@ -43,6 +43,18 @@ sh until [ -e loops ]; do sleep 0.1; done
 hangup
 end 0
 EOS
+echo "# ^C while something is pasted: what has come of it is not run"
+script paste <<'EOS'
+> 1
+type \e[200~io.open("pasted", "w"):close()\r1 +
+sh for i in 1 2 3 4 5 6 7 8 9 10; do cat /proc/stat > stat; done
+type \x03
+> "alive"
+see ^alive$
+sh [ ! -e pasted ]
+leave
+end 0
+EOS
 echo "# 20 columns, TERM=dumb"
 script narrow <<'EOS'
 > p = kprobe("kpl_t_plain", function(p, n) print("this line is longer than twenty", n) end)
@@ -73,6 +85,7 @@ EOS
 target > /dev/null
 ends noise
 ends long
+ends paste
 ends hangup
 ends stuck
 run terminal --size 10x20 narrow kprobe-lua -i

@@ -10,6 +10,7 @@ kprobe("kpl_t_plain", function(p, a, b, name)
 end)
 kretprobe { "kpl_t_plain", maxactive = 7, ret = function(p, sum) seen { sum = sum } end }
 kprobe { "kpl_t_outer", when = { comm = "sh" }, pre = function() n:add() end }
+kprobe("kpl_t_inner", function() n:add() end) kretprobe("kpl_t_inner", function() n:add() end)
 LUA
 run kprobe-lua events plain.lua
 status 0
@@ -17,6 +18,8 @@ out '^p:kprobe_lua/kpl_t_plain_2 kpl_target:kpl_t_plain tested=%di:s64 comm=\$co
 out "^# echo 'tested > 2' > events/kprobe_lua/kpl_t_plain_2/filter$"
 out '^r7:kprobe_lua/kpl_t_plain_5 kpl_target:kpl_t_plain sum=\$retval:s64$'
 out '^p:kprobe_lua/kpl_t_outer_6 kpl_target:kpl_t_outer$'
+out '^p:kprobe_lua/kpl_t_inner_7 kpl_target:kpl_t_inner$'
+out '^r:kprobe_lua/kpl_t_inner_7_2 kpl_target:kpl_t_inner$'
 mv out by_hand
 
 hits() { # event
