@@ -13,12 +13,13 @@ namespace kpl {
 struct LibElf {
 #define KPL_ELF_FUNCTIONS(X) \
     X(elf_version) X(elf_begin) X(elf_end) X(elf_kind) X(elf_errno) X(elf_errmsg) KPL_ELF_PARTS(X)
-#define KPL_ELF_PARTS(X)                                                                                      \
-    X(elf_getphdrnum)                                                                                         \
-    X(elf_getshdrnum)                                                                                         \
-    X(elf_getshdrstrndx)                                                                                      \
-    X(elf_getscn) X(elf_nextscn) X(elf_strptr) X(elf_getdata) X(gelf_getehdr) X(gelf_getphdr) X(gelf_getshdr) \
-        X(gelf_getsym) X(gelf_getnote)
+#define KPL_ELF_PARTS(X) \
+    X(elf_getphdrnum)    \
+    X(elf_getshdrnum)    \
+    X(elf_getshdrstrndx) \
+    X(elf_getscn)        \
+    X(elf_nextscn)       \
+    X(elf_strptr) X(elf_getdata) X(gelf_getehdr) X(gelf_getphdr) X(gelf_getshdr) X(gelf_getsym) X(gelf_getnote)
 #define X(name) decltype(&::name) name = nullptr;
     KPL_ELF_FUNCTIONS(X)
 #undef X
