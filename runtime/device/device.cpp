@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <fstream>
 #include <optional>
 
 namespace kpl {
@@ -44,22 +45,27 @@ Result<T> call(int fd, unsigned long request, T argument, const char* what) {
 constexpr const char* elsewhere =
     "; or run the script in a throwaway VM with --vm. `kprobe-lua doctor` says what is missing";
 
-std::string insmod() {
+// The command that loads the module: one that is installed, or of this tree.
+std::string load_it() {
     utsname name{};
     ::uname(&name);
-    return std::string("insmod build/kmod/") + name.release + "/kprobe_lua.ko";
+    const std::string release = name.release;
+    std::ifstream installed("/lib/modules/" + release + "/modules.dep");
+    for (std::string line; std::getline(installed, line);)
+        if (line.find("/kprobe_lua.ko") < line.find(':')) return "modprobe kprobe_lua";
+    return "insmod build/kmod/" + release + "/kprobe_lua.ko";
 }
 
 Error absent_error() {
     if (::access("/proc/modules", F_OK) != 0)
         return {Errc::system,
                 std::string("this kernel can't load modules, so it can't be probed: boot one that can") + elsewhere};
-    return {Errc::system, "the kprobe_lua module is not loaded: " + insmod() + elsewhere};
+    return {Errc::system, "the kprobe_lua module is not loaded: " + load_it() + elsewhere};
 }
 
 // What is wrong with the loaded module; a version that no module has: it does not even know the question.
 std::optional<Error> misfit(const kpl_info& info) {
-    const std::string reload = "load the one built with this program: rmmod kprobe_lua; " + insmod();
+    const std::string reload = "load the one built with this program: rmmod kprobe_lua; " + load_it();
     if (info.abi != KPL_ABI_VERSION)
         return Error{Errc::system, "the loaded kprobe_lua module has ABI " +
                                        (info.abi ? std::to_string(info.abi) : std::string("unknown")) +

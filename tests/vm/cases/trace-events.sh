@@ -41,7 +41,7 @@ sed -n 's/^# echo/echo/p' by_hand > commands
 check_hits
 run kprobe-lua events --remove
 status 0
-line '3 events of the group kprobe_lua removed'
+line '5 events of the group kprobe_lua removed'
 grep -q . $tracing/kprobe_events && fail "left: $(cat $tracing/kprobe_events)"
 # the same, and the same hits by kprobe-lua itself
 echo 'p:mine/other vfs_read' > $tracing/kprobe_events
