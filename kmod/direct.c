@@ -44,7 +44,7 @@ static void kpl_direct_leave(struct kpl_probe *pr, enum kpl_why why)
 
 static uint kpl_direct_max = KPL_DIRECT_MAX;
 module_param_named(direct_max, kpl_direct_max, uint, 0644);
-MODULE_PARM_DESC(direct_max, "At so many functions, of all sessions; the rest become kretprobes");
+MODULE_PARM_DESC(direct_max, "Most functions called directly; others get kretprobes");
 
 /* Under the lock: those that are in groups. */
 static u32 kpl_direct_nr;

@@ -83,7 +83,7 @@ const TargetRow targets[] = {
     {R"(timer\.ms(?:ec)?\((\d+)\))", "write every({1} / 1000, function() … end)"},
     {R"((?:profile|p):hz:(\d+))", "write profile({1}, function(p) … end)"},
     {R"((?:timer\.profile|(?:profile|p)[:.](?:hz|ms|us|s)[:.].*))",
-     "write profile(99, function(p) … end): so many times a second"},
+     "write profile(99, function(p) … end): 99 times a second on each processor"},
     {R"((?:hardware|h|software|s):([^:]+).*)", "write perf{{ \"{1}\", every = N, function(p) … end }}"},
     {R"(perf\.(.*))", "write perf{{ \"page-faults\", every = N, function(p) … end }}"},
     {R"((?:watchpoint|w|asyncwatchpoint):([^:]+).*)",

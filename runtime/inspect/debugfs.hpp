@@ -32,7 +32,7 @@ struct TracedFunction {
     std::string direct, direct_module;      // what calls the function without ftrace's callbacks: one of the users
 };
 
-// The errors say what is not mounted or not allowed, and the command that mends it.
+// The errors say what is not mounted or not allowed, and the command that fixes it.
 Result<std::vector<ListedProbe>> read_probe_list(const std::string& dir = kprobes_dir);
 // nullopt: nobody says.
 std::optional<bool> probes_enabled(const std::string& dir = kprobes_dir);

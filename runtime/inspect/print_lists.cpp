@@ -56,7 +56,7 @@ std::string json_probes(const std::vector<SystemProbe>& probes) {
 
 std::string print_calls(const std::vector<CallUnderWay>& calls) {
     if (calls.empty()) return {};
-    std::string out = "\nUnder way, and to return through kprobe_lua_stubs:\n";
+    std::string out = "\nCalls in progress, which return through kprobe_lua_stubs:\n";
     for (const CallUnderWay& call : calls)
         out += fmt::format("    {} ({} {})\n", call.function, call.pid, printable(call.comm));
     return out;

@@ -28,16 +28,16 @@ constexpr const char* examples = R"(Examples:
   kprobe-lua -e 'n = count(); kprobe("vfs_read", function() n[comm()]:add() end)'
   kprobe-lua --check script.lua                    compile and verify: no root, no module
   kprobe-lua --vm -c 'cat /etc/passwd' script.lua  the same in a throwaway VM: no root, no risk
-  kprobe-lua help kretprobe                        what the documents say of a name; of a kernel function or type, too
-  kprobe-lua doctor                                what is missing here, and what mends it
+  kprobe-lua help kretprobe                        what the documents say about a name, a kernel function or a type
+  kprobe-lua doctor                                what is missing here, and what fixes it
   kprobe-lua -l 'vfs_*'                            what can be probed; -lv with C declarations
   kprobe-lua disasm vfs_read                       its instructions: where a probe may stand, and how cheap it is there
-  kprobe-lua list                                  every probe of the system, and whose it is
+  kprobe-lua list                                  every probe in the system, and its owner
   kprobe-lua list --lua                            others' trace events that are probes, as a script
   kprobe-lua list blacklist                        what the kernel forbids to probe
   kprobe-lua events script.lua --install           its probes as the kernel's own trace events, for perf; --remove
   kprobe-lua bench                                 what a hit costs on this machine, by each kind of probe
-  kprobe-lua knobs                                 what switches probes on and off for the whole system; sets it, too
+  kprobe-lua knobs                                 the switches for probes in the whole system; also sets them
 
 Each option that changes a run has a twin in the environment: KPROBE_LUA_TIMEOUT, KPROBE_LUA_DRY_RUN; those with a
 letter alone are KPROBE_LUA_CODE, _REQUIRE, _INCLUDE, _COMMAND, _PID, _OUTPUT, _FORMAT, _BUFFERING and _DUMP.
@@ -112,11 +112,11 @@ void define(CLI::App& app, Parsed& p) {
                  "list what can be probed, by name or glob; with a script: what it would attach. -lv: with types");
     env(app.add_option("-e", p.code, "run this code instead of a script"), "CODE")->option_text("CODE");
     app.add_flag("-i", p.options.prompt,
-                 "a prompt, behind the script if there is one; without arguments on a terminal, too")
+                 "start a prompt, after the script if one is given; also without arguments on a terminal")
         ->option_text(" ");
     env(app.add_option("-c", p.command, "run this command once the probes are armed, and end with it"), "COMMAND")
         ->option_text("CMD");
-    env(app.add_option("--timeout", p.timeout, "end after so many seconds"), "TIMEOUT")
+    env(app.add_option("--timeout", p.timeout, "end after SECONDS"), "TIMEOUT")
         ->option_text("SECONDS")
         ->check(positive("a number of seconds"));
     env(app.add_option("-o", p.options.output, "write the script's output to a file"), "OUTPUT")->option_text("FILE");
@@ -223,7 +223,7 @@ void settle(const CLI::App& app, CommandLine& line, Parsed& p, int argc, char** 
         o.prompt = true;
     }
     if (o.prompt) {
-        if (!on_terminal()) return fail(line, "-i takes a terminal; - reads a script from standard input");
+        if (!on_terminal()) return fail(line, "-i needs a terminal; - reads a script from standard input");
         for (const char* other : {"-c", "-l", "--check", "--cost", "--dry-run", "--timeout"})
             if (app.count(other)) return fail(line, fmt::format("-i does not go with {}", other));
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a machine lacks for probing its kernel, each with the command that mends it.
+// What a machine lacks for probing its kernel, each with the command that fixes it.
 #pragma once
 
 #include <cstdint>

@@ -120,7 +120,7 @@ Result<std::shared_ptr<Program>> Program::open(UniqueFd fd, const std::string& p
 Result<void> Program::read_file(std::optional<uint16_t> machine) {
     struct stat file {};
     if (::fstat(fd_.get(), &file) != 0 || !S_ISREG(file.st_mode))
-        return Error{Errc::script, fmt::format("{} is no file that can be run", path_)};
+        return Error{Errc::script, fmt::format("{} is not a file that can be run", path_)};
     device_ = file.st_dev;
     inode_ = file.st_ino;
     return read_head(machine);

@@ -77,15 +77,26 @@ size_t named_at(const std::string& text, const std::regex& word) {
     return text.npos;
 }
 
-// Code at the beginning of whose first column the name stands.
-bool defines(const Block& row, const std::string& name) {
+bool in_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
+
+bool begins_with(std::string_view code, const std::string& name) {
+    return code.starts_with(name) && code.size() > name.size() && !in_word(code[name.size()]);
+}
+
+enum class Defined { Alone, AsMember };
+
+// Whether code in the row's first column begins with the name, alone or as a member: `probe:stats()`.
+bool defines(const Block& row, const std::string& name, Defined how) {
     if (row.kind != Block::Kind::Row) return false;
     const size_t end = row.text.find(" | ", 2);
     for (size_t at = row.text.find('`'); at < end; at = row.text.find('`', row.text.find('`', at + 1) + 1)) {
-        const std::string_view code = std::string_view(row.text).substr(at + 1);
-        if (code.starts_with(name) && !std::isalnum(static_cast<unsigned char>(code[name.size()])) &&
-            code[name.size()] != '_')
-            return true;
+        std::string_view code = std::string_view(row.text).substr(at + 1);
+        if (how == Defined::AsMember) {
+            const auto object = std::find_if_not(code.begin(), code.end(), in_word);
+            if (object == code.end() || (*object != ':' && *object != '.')) continue;
+            code.remove_prefix(static_cast<size_t>(object - code.begin()) + 1);
+        }
+        if (begins_with(code, name)) return true;
     }
     return false;
 }
@@ -140,16 +151,26 @@ std::optional<std::string> Help::documented(const std::string& name, size_t colu
     if (!std::regex_match(name, std::regex(R"([\w.]+)"))) return std::nullopt;
     const std::string spelt = "(^|[^\\w.\"])" + std::regex_replace(name, std::regex(R"(\.)"), "\\.");
     const std::regex word(spelt + "($|[^\\w\"])"), call(spelt + " *[({\"]");
-    auto best = std::find_if(blocks.begin(), blocks.end(), [&](const Block& block) { return defines(block, name); });
-    if (best == blocks.end() && rows == Rows::Any) {
-        best = std::min_element(blocks.begin(), blocks.end(),
-                                [&](const Block& a, const Block& b) { return distance(a, word) < distance(b, word); });
-        if (distance(*best, word) == std::string::npos) return std::nullopt;
+    std::string text;
+    const auto say = [&](const Block& block) {
+        text += (text.empty() ? "" : "\n") + wrapped(plain(block.text, block.kind), columns);
+    };
+    for (const Defined how : {Defined::Alone, Defined::AsMember}) {
+        const auto row =
+            std::find_if(blocks.begin(), blocks.end(), [&](const Block& block) { return defines(block, name, how); });
+        if (row != blocks.end()) say(*row);
     }
-    if (best == blocks.end()) return std::nullopt;
+    if (text.empty() && rows == Rows::Any) {
+        const auto best = std::min_element(blocks.begin(), blocks.end(), [&](const Block& a, const Block& b) {
+            return distance(a, word) < distance(b, word);
+        });
+        if (distance(*best, word) == std::string::npos) return std::nullopt;
+        say(*best);
+    }
+    if (text.empty()) return std::nullopt;
     const Block* example = shortest_code(blocks, call);
     if (!example && name.find('.') != name.npos) example = shortest_code(blocks, word);
-    return wrapped(plain(best->text, best->kind), columns) + (example ? indented(example->text) : "");
+    return text + (example ? indented(example->text) : "");
 }
 
 std::string Help::about(const std::string& name, size_t columns) {
@@ -169,7 +190,7 @@ std::optional<std::string> Help::find(const std::string& name, size_t columns) {
 std::string Help::unknown(const std::string& name) {
     std::string near;
     if (const auto found = kernel_.symbols.near(name); found && !found->empty())
-        near = fmt::format("; functions near to it: {}", fmt::join(*found, ", "));
+        near = fmt::format("; similar functions: {}", fmt::join(*found, ", "));
     return fmt::format("'{}' is no builtin, variable, kernel function or type{}", name, near);
 }
 
@@ -182,7 +203,7 @@ std::optional<std::string> Help::function(const std::string& target) {
     std::string text;
     const auto sig = kernel_.types.function(symbol.name, symbol.module);
     text = sig && *sig ? (*sig)->text
-                       : symbol.name + ": BTF says nothing of its parameters; p.arg[n] is what the registers hold";
+                       : symbol.name + ": BTF does not describe its parameters; p.arg[n] is what the registers hold";
     if (!symbol.module.empty()) text += fmt::format("\n  in the module {}", symbol.module);
     if (found->size() > 1) text += fmt::format("\n  {} functions have this name: give the address", found->size());
     auto inspector = Inspector::open(kernel_.symbols, kernel_.types);

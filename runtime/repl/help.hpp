@@ -20,7 +20,8 @@ class Help {
     // Nothing: the name is of nothing that is known.
     std::optional<std::string> find(const std::string& name, size_t columns);
     enum class Rows { Defining, Any };
-    // From the documents: the row of a table that defines the name, or else the best text that has it, and an example.
+    // From the documents: the rows of tables that define the name, alone and as a member, or else the best text that
+    // has it, and an example.
     static std::optional<std::string> documented(const std::string& name, size_t columns, Rows rows = Rows::Any);
 
   private:

@@ -36,7 +36,7 @@ Result<UniqueFd> open_locked(const std::string& path, int flags) {
     // Of another user's home, perhaps: what lies there may be anything.
     struct stat file {};
     if (::fstat(fd.get(), &file) != 0 || !S_ISREG(file.st_mode) || file.st_uid != ::geteuid())
-        return Error{Errc::system, "the history " + path + " is no file of yours"};
+        return Error{Errc::system, "the history " + path + " is not a file of yours"};
     ::fchmod(fd.get(), 0600);
     while (::flock(fd.get(), LOCK_EX) != 0)
         if (errno != EINTR) return failed(path);

@@ -314,13 +314,14 @@ Result<void> Armed::report_overloads() {
 void Armed::tell_replaced(const PlannedProbe& plan) {
     const ProbeDecl& probe = parts_.declared.probes()[plan.declaration];
     if (probe.detached) return;
-    parts_.client.note(Note::Warning,
-                       Error{Errc::script,
-                             fmt::format("{}: the file was replaced or removed: who runs it is probed still, and who "
-                                         "starts now runs another one: declare the probe again",
-                                         plan.place.text()),
-                             probe.at}
-                           .message());
+    parts_.client.note(
+        Note::Warning,
+        Error{Errc::script,
+              fmt::format("{}: the file was replaced or removed: processes that run the old one are still probed, "
+                          "later ones are not: declare the probe again",
+                          plan.place.text()),
+              probe.at}
+            .message());
 }
 
 void Armed::tell_gone(const PlannedProbe& plan) {

@@ -71,7 +71,7 @@ Result<void> check_attachable(const ProbeDecl& probe, const std::vector<KernelPl
     if (pid && (probe.when.mask & KPL_WHEN_PID) && probe.when.pid != *pid)
         return Error{
             Errc::script,
-            fmt::format("when.pid is {}, but -p asks for {}: no hit is of both; leave one out", probe.when.pid, *pid),
+            fmt::format("when.pid is {}, but -p asks for {}: no hit matches both; leave one out", probe.when.pid, *pid),
             probe.at};
     if (probe.via == "ftrace") return check_ftrace(probe, places, paths);
     return {};
@@ -83,8 +83,8 @@ Error too_many_error(const ProbeDecl& probe, size_t places, size_t others, uint3
     text += fmt::format(" stands for {} place{}", places, places == 1 ? "" : "s");
     if (others) text += fmt::format(", beside {} other probes", others);
     return {Errc::script,
-            fmt::format("{}: more than {} probes must be asked for: narrow it, or run with --max-probes={}", text,
-                        limit, places + others),
+            fmt::format("{}: more than {} probes: narrow it, or allow them with --max-probes={}", text, limit,
+                        places + others),
             probe.at};
 }
 

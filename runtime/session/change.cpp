@@ -15,8 +15,8 @@ struct Section {
     const char *begin, *end, *why;
 };
 constexpr Section sections[] = {
-    {"__lock_text_start", "__lock_text_end", "it takes or gives a lock: who called it would go on without"},
-    {"__sched_text_start", "__sched_text_end", "it waits, or takes a lock: who called it would go on without"},
+    {"__lock_text_start", "__lock_text_end", "it takes or releases a lock: its caller would go on without"},
+    {"__sched_text_start", "__sched_text_end", "it waits, or takes a lock: its caller would go on without"},
 };
 
 }  // namespace

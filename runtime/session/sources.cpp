@@ -227,7 +227,7 @@ Result<KernelPlace> data_place(const Target& target, const ProbeDecl& probe, Ker
                                : place.address % 2 == 0 ? 2
                                                         : 1;
     if (addresses && !(place.address >> 47 == 0x1ffff))
-        return Error{Errc::script, fmt::format("watch: {:#x} is no address of the kernel's data", place.address)};
+        return Error{Errc::script, fmt::format("watch: {:#x} is not an address of the kernel's data", place.address)};
     if (place.address % place.special->len)
         return Error{Errc::script, fmt::format("watch: {} bytes are watched at a multiple of {}, and {} lies at {:#x}",
                                                place.special->len, place.special->len, place.text(), place.address)};

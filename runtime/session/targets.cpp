@@ -116,7 +116,7 @@ Error several_variants(const std::string& text, const TargetText& spec, const st
     std::string list;
     for (const Symbol& one : found) list += fmt::format("{}{}", list.empty() ? "" : ", ", target_name(one));
     return {Errc::script,
-            fmt::format("no function '{}' in this kernel, but {} that the compiler made of it: {}; name one of them, "
+            fmt::format("no function '{}' in this kernel, but {} that the compiler made from it: {}; name one of them, "
                         "or all as '{}.*'",
                         text, found.size(), list, spec.symbol)};
 }
@@ -129,7 +129,7 @@ Result<std::optional<Symbol>> only_variant(const std::string& text, const Target
     if (variants.size() > 1) return several_variants(text, spec, variants);
     r.result.notes.push_back(
         {Errc::script,
-         fmt::format("'{}' is {} in this kernel: the compiler made it of that function, and may have "
+         fmt::format("'{}' is {} in this kernel: the compiler made it from that function, and may have "
                      "dropped parameters; p.arg[n] is what the registers hold",
                      text, variants[0].name),
          r.probe.at});

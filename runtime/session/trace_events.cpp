@@ -36,12 +36,12 @@ class Translation {
         if (const auto* branch = std::get_if<Branch>(&first.end)) {
             const bool yes_acts = acts(branch->yes), no_acts = acts(branch->no);
             if (acts(0) || yes_acts == no_acts || f_.blocks.size() > 4)
-                return no("more than one test, or work on several ways");
+                return no("more than one test, or work on several paths");
             at = yes_acts ? branch->yes : branch->no;
             if (!condition(*branch, yes_acts)) return false;
         }
         if (const auto* jump = std::get_if<Jump>(&f_.blocks[at].end))
-            if (jump->to <= at || acts(jump->to)) return no("a loop, or work on several ways");
+            if (jump->to <= at || acts(jump->to)) return no("a loop, or work on several paths");
         if (std::holds_alternative<Branch>(f_.blocks[at].end)) return no("more than one test");
         for (const ValueId id : f_.blocks[at].insts)
             if (!action(f_.insts[id])) return false;

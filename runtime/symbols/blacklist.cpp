@@ -72,7 +72,7 @@ Result<Blacklist> Blacklist::read(const std::string& path) {
     Blacklist list;
     for (std::string line; std::getline(file, line);) {
         BlacklistRange range;
-        if (!parse(line, range)) return Error{Errc::system, path + ": '" + line + "' is no range of addresses"};
+        if (!parse(line, range)) return Error{Errc::system, path + ": '" + line + "' is not a range of addresses"};
         list.ranges_.push_back(std::move(range));
     }
     list.sort();

@@ -188,8 +188,7 @@ TEST_CASE("attach: sums in words") {
     CHECK(LeftOut{.variants = 2}.unwilling() == 2);
     ProbeDecl probe;
     probe.targets.emplace_back(std::string("vfs_*"));
-    CHECK(
-        too_many_error(probe, 5, 3, 7).text ==
-        "'vfs_*' stands for 5 places, beside 3 other probes: more than 7 probes must be asked for: narrow it, or run with "
-        "--max-probes=8");
+    CHECK(too_many_error(probe, 5, 3, 7).text ==
+          "'vfs_*' stands for 5 places, beside 3 other probes: more than 7 probes: narrow it, or allow them with "
+          "--max-probes=8");
 }

@@ -105,7 +105,7 @@ TEST_CASE("--vm keeps the rest of the command line for the run inside") {
 TEST_CASE("a prompt takes a terminal, which tests do not have, and what ends by itself takes none") {
     if (::isatty(STDIN_FILENO) && ::isatty(STDOUT_FILENO)) return;
     CHECK(parse({}).text == "no script given");
-    CHECK(parse({"-i"}).text.starts_with("-i takes a terminal"));
+    CHECK(parse({"-i"}).text.starts_with("-i needs a terminal"));
     CHECK(parse({"--vm", "-i", "s.lua"}).bad_usage);
     CHECK_FALSE(parse({"s.lua"}).options.prompt);
 }

@@ -247,6 +247,41 @@ TEST_CASE("the documents say something of each name, with an example") {
     CHECK(!Help::documented("no_such_name", 79));
 }
 
+TEST_CASE("help has a row for names that are members, and for both meanings of a name") {
+    const auto first_line = [](const char* name) {
+        const auto text = Help::documented(name, 400, Help::Rows::Defining);
+        return text ? text->substr(0, text->find('\n')) : "";
+    };
+    CHECK(first_line("top").starts_with("map:top([n]): the n rows"));
+    CHECK(first_line("copy").starts_with("batch:copy(i): a table to keep"));
+    CHECK(first_line("data").starts_with("p.data.NAME: in a kretprobe"));
+    CHECK(first_line("stats").starts_with("stats(): an aggregation"));
+    CHECK(Help::documented("stats", 400)->find("\nprobe:stats(): the counts of a probe") != std::string::npos);
+    CHECK(first_line("to").empty());
+}
+
+TEST_CASE("docs/reference.md has every method of what a script declares") {
+    struct Names : SilentClient {
+        std::vector<std::string> names;
+        bool print(std::string_view text) override { return names.emplace_back(text.substr(0, text.find('\n'))), true; }
+    } client;
+    const auto session = Session::open({}, client);
+    REQUIRE(session);
+    REQUIRE((*session)->run_string(R"(
+        local probe = kprobe("vfs_read", function() end)
+        for _, object in ipairs { probe, batch { probe }, event(), count(), map() } do
+          for name in pairs(getmetatable(object)) do if not name:find "^__" then print(name) end end
+        end)",
+                                   "methods", {}));
+    CHECK(client.names.size() > 20);
+    for (const std::string& name : client.names) {
+        INFO(name);
+        const auto text = Help::documented(name, 400, Help::Rows::Defining);
+        REQUIRE(text);
+        CHECK(text->find(":" + name + "(") != text->npos);
+    }
+}
+
 TEST_CASE("docs/reference.md has every name that a script has beyond Lua's own") {
     std::ifstream file(KPL_DOCS "/reference.md");
     const std::string page{std::istreambuf_iterator<char>(file), {}};

@@ -128,7 +128,7 @@ std::string Builder::meant_by(const std::string& name) {
     if (const std::string near = did_you_mean(nearest.names()); !near.empty()) return near;
     const bool is_macro =
         name.size() > 2 && std::none_of(name.begin(), name.end(), [](unsigned char c) { return std::islower(c); });
-    return is_macro ? ": a macro of C, perhaps, of which the kernel's types know nothing: write its number" : "";
+    return is_macro ? ": perhaps a C macro, which is not among the kernel's types: write its number" : "";
 }
 
 bool Builder::is_builtin_table(const std::string& name) { return name == "ffi" || name == "bit" || name == "ffi.C"; }

@@ -138,7 +138,7 @@ err '^script.lua:1: override leaves a whole function out'
 outer "kprobe { 'down_read', pre = function() override() end }"
 err "^script.lua:1: down_read can't be overridden: it waits, or takes a lock"
 outer "kprobe { '_raw_spin_lock', pre = function() override() end }"
-err "^script.lua:1: _raw_spin_lock can't be overridden: it takes or gives a lock"
+err "^script.lua:1: _raw_spin_lock can't be overridden: it takes or releases a lock"
 outer "kprobe { 'do_exit', pre = function() override() end }"
 err "can't be overridden: it does not return as functions do"
 outer "kprobe { 'kfree', pre = function() override(1) end }"
@@ -154,7 +154,7 @@ inject 'kprobe { "kpl_t_plain", pre = function() override(-5) end }'
 status 1
 err '^-e:1: kernel developers have not marked kpl_target:kpl_t_plain for error injection: --unsafe without =inject'
 inject 'kprobe { "__x64_sys_getppid", pre = function() override(5) end }'
-err '^-e:1: 5 is no value that __x64_sys_getppid is marked for: it returns -1 to -4095 then$'
+err '^-e:1: 5 is not a value that __x64_sys_getppid is marked for: it returns -1 to -4095 then$'
 denied() {
     run kprobe-lua --unsafe=inject -c 'mkdir made' -e 'kprobe { "__x64_sys_mkdir", when = { comm = "mkdir" }, pre = function() override('"$1"') end }'
 }

@@ -55,7 +55,7 @@ armed
 target 'hold 20'
 kprobe-lua list > out 2> err || fail "list"
 out "^ffffffff[0-9a-f]{8}  direct +direct +-  kpl_target:kpl_t_sleep +kprobe_lua \($pid kprobe-lua\)$"
-line 'Under way, and to return through kprobe_lua_stubs:'
+line 'Calls in progress, which return through kprobe_lua_stubs:'
 lines 20 '^    kpl_target:kpl_t_sleep \([0-9]+ kpl_sleeper\)$'
 kprobe-lua -f json list > out
 lines 20 '^\{"type":"call","data":\{"function":"kpl_target:kpl_t_sleep","pid":[0-9]+,"comm":"kpl_sleeper"\}\}$'

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# doctor: all well here; then each thing that can go wrong, with the command that mends it, which is run.
+# doctor: all well here; then each thing that can go wrong, with the command that fixes it, which is run.
 run kprobe-lua doctor
 status 0
 line 'This kernel can be probed.'

@@ -26,7 +26,7 @@ refuses "'vfs_read\+0x10000' is behind the function, which has 0x[0-9a-f]+ bytes
 run kprobe-lua --max-probes=199 -e 'kprobe("kpl_t_f*", function() end)'
 status 1
 one_error
-err "^-e:1: 'kpl_t_f\*' stands for 200 places: more than 199 probes must be asked for: narrow it, or run with --max-probes=200$"
+err "^-e:1: 'kpl_t_f\*' stands for 200 places: more than 199 probes: narrow it, or allow them with --max-probes=200$"
 # all that is wrong is said, and nothing is armed
 script wrong.lua <<'LUA'
 kprobe("vfs_read", function() end)

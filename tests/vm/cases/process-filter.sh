@@ -27,7 +27,7 @@ LUA
 run sh -c 'exec kprobe-lua -p $$ differ.lua'
 status 1
 one_error
-err '^differ.lua:1: when.pid is 1, but -p asks for [0-9]+: no hit is of both; leave one out$'
+err '^differ.lua:1: when.pid is 1, but -p asks for [0-9]+: no hit matches both; leave one out$'
 # process 1 of a new namespace is itself there, and another number outside
 run unshare -p -f sh -c 'exec kprobe-lua -p 1 both.lua'
 status 0

@@ -2,7 +2,7 @@
 # What can't be probed in programs, and what is listed of them.
 refuses "no program or library 'uprobbed'; near to it: uprobed" 'uprobe("uprobbed:add", function() end)'
 refuses "/no/such: No such file or directory" 'uprobe("/no/such:main", function() end)'
-refuses "/dev/null is no file that can be run" 'uprobe("/dev/null:main", function() end)'
+refuses "/dev/null is not a file that can be run" 'uprobe("/dev/null:main", function() end)'
 refuses "/proc/version is no ELF file" 'uprobe("/proc/version:main", function() end)'
 refuses ".*/uprobed has no function 'fatc'; near to it: fact" 'uprobe("uprobed:fatc", function() end)'
 refuses ".*/uprobed_stripped has no function 'fact'; .*it is stripped" 'uprobe("uprobed_stripped:fact", function() end)'
@@ -29,7 +29,7 @@ line 'libc:malloc'
 # a function without a name, by its address: where unwinders are told that it begins
 run kprobe-lua -e 'uprobe("libc:malloc", function() end) uprobe("libc:mallo?", function() end) exit()'
 status 0
-# the program is replaced: who runs the old one is probed still, and it is said
+# the program is replaced: who runs the old one is still probed, and it is said
 cp "$(command -v uprobed)" here
 start kprobe-lua -e 'uprobe("'"$PWD"'/here:add", function(p, a) print("add", a) end)'
 armed

@@ -16,7 +16,7 @@ run kprobe-lua --timeout 20 one.lua
 status 0
 out "^$made$"
 lines 1 .
-err "^note: one.lua:1: '$one' is $made in this kernel: the compiler made it of that function, and may have dropped parameters; p.arg\[n\]"
+err "^note: one.lua:1: '$one' is $made in this kernel: the compiler made it from that function, and may have dropped parameters; p.arg\[n\]"
 
 # All that is wrong at once. Of several, none is taken for the user.
 cat > wrong.lua << EOF
@@ -32,7 +32,7 @@ done
 run kprobe-lua -e "kprobe('$several', function() end)"
 status 1
 one_error
-err "^-e:1: no function '$several' in this kernel, but [0-9]+ that the compiler made of it: $several\.[^ ]+, .*; name one of them, or all as '$several\.\*'$"
+err "^-e:1: no function '$several' in this kernel, but [0-9]+ that the compiler made from it: $several\.[^ ]+, .*; name one of them, or all as '$several\.\*'$"
 
 # Lists and globs have them; a glob leaves them out where the handler names parameters.
 run kprobe-lua -lv "$one"

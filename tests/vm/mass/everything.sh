@@ -16,7 +16,7 @@ LUA
 run kprobe-lua everything.lua
 status 1
 one_error
-err "^everything.lua:2: '\*' stands for [0-9]+ places: more than 1000 probes must be asked for: .*--max-probes=[0-9]+$"
+err "^everything.lua:2: '\*' stands for [0-9]+ places: more than 1000 probes: .*--max-probes=[0-9]+$"
 run kprobe-lua -v --max-probes=65536 everything.lua
 status 0
 line 'disabled	disabled'

@@ -21,7 +21,7 @@ echo "1,000: on $on ms, off $off ms"
 probes_of 1001 > 1001.lua
 run kprobe-lua -c true 1001.lua
 status 1
-err "^1001.lua:1: this declaration stands for 1001 places: more than 1000 probes must be asked for: .*--max-probes=1001$"
+err "^1001.lua:1: this declaration stands for 1001 places: more than 1000 probes: .*--max-probes=1001$"
 probes_of 10000 > 10000.lua
 run kprobe-lua -v --max-probes=10000 -c true 10000.lua
 status 0
