@@ -179,7 +179,7 @@ std::span<const TracerHint> tracer_hints() { return hints; }
 
 std::optional<std::string> foreign_name(std::string_view name) {
     for (const TracerHint& hint : hints)
-        if (has_word(hint.names, name)) return fmt::format("what {} calls so is {}", hint.tracer, hint.ours);
+        if (has_word(hint.names, name)) return fmt::format("{}'s {} is {}", hint.tracer, name, hint.ours);
     return std::nullopt;
 }
 

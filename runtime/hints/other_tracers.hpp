@@ -15,7 +15,7 @@ struct TracerHint {
 };
 std::span<const TracerHint> tracer_hints();
 
-// What to write in place of a name that another tracer has built in: "what bpftrace calls so is now()".
+// What to write in place of a name that another tracer has built in: "bpftrace's nsecs is now()".
 std::optional<std::string> foreign_name(std::string_view name);
 
 // What to write in place of a target that is written as another tracer has it: "tracepoint:sched:sched_switch",

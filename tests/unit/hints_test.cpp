@@ -132,9 +132,9 @@ TEST_CASE("targets of other tracers") {
 }
 
 TEST_CASE("names of other tracers") {
-    CHECK(answer(foreign_name("nsecs")) == "what bpftrace calls so is now()");
-    CHECK(answer(foreign_name("arg3")) == "what bpftrace calls so is p.arg[1], p.arg[2]");
-    CHECK(answer(foreign_name("execname")) == "what SystemTap calls so is comm()");
+    CHECK(answer(foreign_name("nsecs")) == "bpftrace's nsecs is now()");
+    CHECK(answer(foreign_name("arg3")) == "bpftrace's arg3 is p.arg[1], p.arg[2]");
+    CHECK(answer(foreign_name("execname")) == "SystemTap's execname is comm()");
     CHECK_FALSE(foreign_name("sec"));
     CHECK_FALSE(foreign_name(""));
 }

@@ -178,7 +178,7 @@ TEST_CASE_METHOD(Fixture, "an error of the script is one line with its place") {
     CHECK(error("local x = = 1").starts_with("script.lua:1: unexpected symbol near '='"));
     CHECK(error("\nnonesuch()") == "script.lua:2: 'nonesuch' is not defined");
     CHECK(error("\nkprob()") == "script.lua:2: 'kprob' is not defined (did you mean kprobe, jprobe or uprobe?)");
-    CHECK(error("print(nsecs + 1)") == "script.lua:1: 'nsecs' is not defined: what bpftrace calls so is now()");
+    CHECK(error("print(nsecs + 1)") == "script.lua:1: 'nsecs' is not defined: bpftrace's nsecs is now()");
     CHECK(error("local t = nil; t.x = 1") == "script.lua:1: attempt to index local 't' (a nil value)");
     CHECK(error("error({})") == "error object is table");
     CHECK(error("\ncount():clear()") == "script.lua:2: no module");
