@@ -163,7 +163,7 @@ std::string attach_reason(const kpl_attach& request, const Paths& paths) {
             case EOPNOTSUPP: return "this kernel has no probes in programs that the module knows";
         }
     switch (-request.error) {
-        case EDEADLK: return "it takes or gives a lock: it can't be overridden";
+        case EDEADLK: return "it takes or releases a lock: it can't be overridden";
         case EDOM: return "override leaves a whole function out: it works at the function's first instruction";
         case EXDEV: return "p.ip: that address is in a module, which may go while this function stays";
         case EPERM:

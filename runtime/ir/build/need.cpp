@@ -47,7 +47,7 @@ std::string Builder::describe(const Type& t) {
         case Kind::Function: text = "a function"; break;
         case Kind::Record:
         case Kind::Table: text = "a table"; break;
-        case Kind::Float: text = "a number that is no integer"; break;
+        case Kind::Float: text = "a number that is not an integer"; break;
         case Kind::Opaque: text = "a value that handlers can't use"; break;
     }
     if (t.nilable) text += " or nil";
