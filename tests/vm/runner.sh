@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 # usage: runner.sh guest|host LIB CASE.sh…
 # Runs each case and tells driver.cpp, on stdout: "@start NAME" before it, "@case NAME STATUS MILLISECONDS BYTES" and
-# that many bytes of output after it. In the guest, nothing that a case started or armed outlives it.
+# that many bytes of output after it. In the guest, nothing that a case started or armed outlives it,
+# and a module that was loaded stays loaded.
 where=$1
 lib=$2
 shift 2
@@ -36,10 +37,16 @@ run_case() {
         [ ! -d /sys/module/kpl_target ] || rmmod kpl_target
         # shellcheck source=tests/vm/lib.sh
         (. "$lib"; left_nothing) >> "$work/output" 2>&1 || result=1 spoilt=1
+        if [ -n "$loaded" ] && [ ! -d /sys/module/kprobe_lua ]; then
+            echo "left the module unloaded" >> "$work/output"
+            result=1 spoilt=1
+        fi
     fi
     printf '@case %s %d %d %d\n' "$name" "$result" $(($(now_ms) - began)) "$(wc -c < "$work/output")"
     cat "$work/output"
 }
+
+[ -d /sys/module/kprobe_lua ] && loaded=1 || loaded=
 
 # An emulator that gets little of its machine is no kernel that hangs: the watchdogs wait as long as they can.
 if [ "$where" = guest ]; then

@@ -35,7 +35,7 @@ left_nothing
 run kprobe-lua disasm kprobe_lua:kpl_hit
 status 1
 err "^kprobe-lua: no function 'kprobe_lua:kpl_hit' in this kernel"
-name=$(awk '$2 ~ /[tT]/ && $4 == "[kprobe_lua]" && $3 !~ /^__/ { print $3; exit }' /proc/kallsyms)
+name=$(awk '$2 ~ /[tT]/ && $4 == "[kprobe_lua]" && $3 !~ /^_/ { print $3; exit }' /proc/kallsyms)
 run kprobe-lua disasm "kprobe_lua:$name"
 status 0
 out "^kprobe_lua:$name at 0xffffffff"

@@ -30,7 +30,12 @@ local step, a, b, c, d = 1
 local steps = {
   function() a, b, c, d = hits() return a > 2 and b > 2 and c > 2 and d > 2 end,
   function() write "0" return true end,
-  function() return select(4, states()) == "gone" end,
+  function()
+    for _, state in ipairs { states() } do
+      if state ~= "gone" then return false end
+    end
+    return true
+  end,
   function()
     print(states())
     a, b, c, d = hits()
