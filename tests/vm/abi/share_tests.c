@@ -148,7 +148,8 @@ static void in_turn(enum way first, enum way second, unsigned last, struct trace
 	EQ(traced_now().functions, before.functions);
 }
 
-static void all_orders(void)
+/* Each pair once, half of them with the lesser way first. */
+static void all_pairs(void)
 {
 	struct traced before = traced_now();
 	int fd = session();
@@ -156,8 +157,11 @@ static void all_orders(void)
 	unsigned first, second;
 
 	for (first = 0; first < WAYS; first++)
-		for (second = 0; second < WAYS; second++)
-			in_turn(first, second, (first + second) % 2, before);
+		for (second = first; second < WAYS; second++)
+			if ((first + second) % 2)
+				in_turn(first, second, first % 2, before);
+			else
+				in_turn(second, first, first % 2, before);
 	EQ(info(fd).memory_all, memory);
 	close(fd);
 }
@@ -287,7 +291,7 @@ static void while_calls_come(void)
 
 	stay_on(0);
 	calls_begin(&thread);
-	for (i = 0; i < 50; i++) {
+	for (i = 0; i < 25; i++) {
 		c = counter_open(ways[i % 5], CALLED);
 		EQ(control(c.fd, KPL_CTL_DISABLE, c.probe.id), 0);
 		EQ(control(c.fd, KPL_CTL_ENABLE, c.probe.id), 0);
@@ -342,7 +346,7 @@ static void killed(void)
 }
 
 const struct test share_tests[] = {
-	{ "shared in all orders", all_orders },
+	{ "shared in pairs", all_pairs },
 	{ "shared partly", partly },
 	{ "shared, one fails", failures },
 	{ "shared, one exits", one_exits },

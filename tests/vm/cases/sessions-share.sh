@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Sessions at the same functions share an ftrace_ops (tests/vm/abi/share_tests.c has them in all orders): beside the kernel's own
+# Sessions at the same functions share an ftrace_ops (tests/vm/abi/share_tests.c has them in pairs): beside the kernel's own
 # tracers, with one that takes too much and is disabled, while the functions' module goes, and when ours does.
 tracing=/sys/kernel/tracing
 target_lua
