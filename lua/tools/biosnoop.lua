@@ -34,6 +34,8 @@ if options.disk then
   local file = io.open("/sys/class/block/" .. options.disk .. "/dev")
   if not file then fail("no disk '%s'", options.disk) end
   file:close()
+  local partition = io.open("/sys/class/block/" .. options.disk .. "/partition")
+  if partition then fail("%s is a partition; requests are to its disk: give that", options.disk) end
 end
 local who, issued, done = disk.submitters(), map { max = 16384 }, event()
 local wanted = options.disk or ""

@@ -47,20 +47,20 @@ for i = 1, library and 0 or 3 do
     ret = function(p, object)
       local address = ffi.cast("int64_t", p.ret)
       if address == 0 then return end
-      live[address] = true
-      made { address = address, size = p.data.size, stack = kstack(16) }
+      live[{ 0, address }] = true
+      made { process = 0, address = address, size = p.data.size, stack = kstack(16) }
     end,
   }
 end
-local function gone(address)
-  if live[address] then
-    live[address] = nil
-    freed { address = address }
+local function gone(process, address)
+  if live[{ process, address }] then
+    live[{ process, address }] = nil
+    freed { process = process, address = address }
   end
 end
 if not library then
-  kprobe("kfree", function(p) gone(p.arg[1]) end)
-  kprobe("kmem_cache_free", function(p) gone(p.arg[2]) end)
+  kprobe("kfree", function(p) gone(0, p.arg[1]) end)
+  kprobe("kmem_cache_free", function(p) gone(0, p.arg[2]) end)
 else
   for name, size_of in pairs {
     malloc = function(p) return p.arg[1] end, calloc = function(p) return p.arg[1] * p.arg[2] end,
@@ -70,24 +70,25 @@ else
     uretprobe { library .. ":" .. name, when = options.when, optional = name ~= "malloc",
       entry = function(p)
         local size = size_of(p)
-        if replaces then gone(p.arg[1]) end
+        if replaces then gone(pid(), p.arg[1]) end
         if size < least or size > most then return false end
         p.data.size = size
       end,
       ret = function(p, address)
         if address == 0 then return end
         local stack = ustack(16)
-        live[address] = true
-        made { address = address, size = p.data.size, stack = stack }
+        live[{ pid(), address }] = true
+        made { process = pid(), address = address, size = p.data.size, stack = stack }
       end,
     }
   end
-  uprobe { library .. ":free", when = options.when, function(p, address) gone(address) end }
+  uprobe { library .. ":free", when = options.when, function(p, address) gone(pid(), address) end }
 end
 
-local objects = {} -- address → { size, way }
-made:each(function(e) objects[tostring(e.address)] = { size = e.size, way = table.concat(e.stack, "\n    ") } end)
-freed:each(function(e) objects[tostring(e.address)] = nil end)
+local objects = {} -- process (0: the kernel) and address → { size, way }
+local function name_of(e) return e.process .. " " .. tostring(e.address) end
+made:each(function(e) objects[name_of(e)] = { size = e.size, way = table.concat(e.stack, "\n    ") } end)
+freed:each(function(e) objects[name_of(e)] = nil end)
 out:blocks(function()
   local ways, list = {}, {}
   for _, object in pairs(objects) do

@@ -17,7 +17,7 @@ ff16ea6781e2cc00 311   luajit     127.0.0.1       0     127.0.0.1       5555  CL
 ff16ea6781e2cc00 311   luajit     127.0.0.1       51196 127.0.0.1       5555  SYN_SENT    -> ESTABLISHED 0.906
 ff16ea6781e2cc00 311   luajit     127.0.0.1       51196 127.0.0.1       5555  ESTABLISHED -> FIN_WAIT1   7.896
 ff16ea6781e2cc00 311   luajit     127.0.0.1       51196 127.0.0.1       5555  FIN_WAIT1   -> FIN_WAIT2   0.534
-ff16ea6781e2cc00 311   luajit     127.0.0.1       0     127.0.0.1       5555  FIN_WAIT2   -> CLOSE       0.097
+ff16ea6781e2cc00 311   luajit     127.0.0.1       51196 127.0.0.1       5555  FIN_WAIT2   -> CLOSE       0.097
 
 How a connection comes about and ends. A long SYN_SENT is a network that is far or full; a
 CLOSE_WAIT that stays is a program that does not close.]],
@@ -28,14 +28,18 @@ local lport, rport = options.local_port or 0, options.remote_port or 0
 local since, changes = map { max = 16384 }, event()
 local function trace(p, sk, state)
   local own, other, key, old = sk.__sk_common.skc_num, ntohs(sk.__sk_common.skc_dport), ffi.cast("int64_t", sk), sk.__sk_common.skc_state
+  local last, ns = since[key], 0
+  if last then
+    ns = now() - last.at
+    if own == 0 then own = last.own end -- a port is given back before the connection is closed
+  end
+  if state == TCP_CLOSE then since[key] = nil end
   if lport ~= 0 and lport ~= own or rport ~= 0 and rport ~= other then return end
-  local at, ns = since[key], 0
-  if at then ns = now() - at end
   changes {
     sk = key, pid = pid(), comm = comm(), lport = own, rport = other, ip = tcp.version(sk), old = old, new = state, ns = ns,
     local4 = tcp.local4(sk), local6 = tcp.local6(sk), remote4 = tcp.remote4(sk), remote6 = tcp.remote6(sk),
   }
-  if state == TCP_CLOSE then since[key] = nil else since[key] = now() end
+  if state ~= TCP_CLOSE then since[key] = { at = now(), own = own } end
 end
 kprobe("inet_sk_state_store", trace)
 kprobe("inet_sk_set_state", trace)

@@ -32,6 +32,25 @@ out '^    3000 bytes in 30 allocations from stack$'
 out '^        inner\+0x[0-9a-f]+ \[ustacked\]$'
 out '^        main\+0x[0-9a-f]+ \[ustacked\]$'
 
+# Of two that have theirs at the same addresses, as the kernel does not move them about here.
+leakers=
+for one in 1 2; do
+    ustacked leaks 30 > waits.$one &
+    leakers="$leakers $!"
+    until_true "memory" grep -q waits waits.$one
+done
+start kprobe-lua memleak -O libc --comm ustacked
+armed
+# shellcheck disable=SC2086 # a list
+kill -USR1 $leakers
+for one in 1 2; do until_true "leaks" grep -q leaked waits.$one; done
+kill -INT "$pid"
+finish
+# shellcheck disable=SC2086 # a list
+kill $leakers
+status 0
+out '^    6000 bytes in 60 allocations from stack$'
+
 run kprobe-lua -c "luajit $jobs/shm.lua" shmsnoop --comm luajit
 status 0
 has_header shmsnoop

@@ -18,6 +18,8 @@ lines 3 "^[0-9]+ +luajit +$local +[0-9]+ +$local +5555 +8 +0 [0-9.]+\$"
 on_tcp tcpstates -D 5555
 lines 3 "luajit +$local +[0-9]+ +$local +5555 +SYN_SENT +-> +ESTABLISHED +[0-9.]+\$"
 lines 3 ' +ESTABLISHED +-> +FIN_WAIT1 '
+on_tcp tcpstates -L 5555
+lines 3 "^[0-9a-f]+ +[0-9]+ +[^ ]+ +$local +5555 +$local +[0-9]+ +LAST_ACK +-> +CLOSE +[0-9.]+\$"
 on_tcp tcpdrop
 out "^[0-9:]{8} [0-9]+ +4 +$local:[0-9]+ +> $local:5556 +SYN +NO_SOCKET\$"
 out '^    tcp_v4_rcv'
