@@ -3,26 +3,48 @@
 control=${KPL_MODULES%/kmod}/tests/sweep/control/$(uname -r)/kpl_control.ko
 work='ls -lR /sys/kernel/mm /proc/self; for i in 1 2 3; do (cat /proc/stat | wc); done; sleep 0.2'
 
+functions=/tmp/sweep-functions # addresses and names, by address; made once in a boot
+list() { # PATTERN
+    [ -e $functions ] ||
+        awk '$2 ~ /[tTwW]/ && NF == 3 && !seen[$1]++ { print $1, $3 }' /proc/kallsyms | sort | grep -Ev ' __[pc]fi?x?_' > $functions
+    awk -v pattern="$1" 'pattern == "" || $2 ~ pattern' $functions
+}
+
 batch() { # KIND all|one FROM TO PATTERN
+    list "$5" | sed -n "$3,$4p" > chosen
+    echo "$3 to $4: $(sed -n '1s/.* //p' chosen) to $(sed -n '$s/.* //p' chosen)"
     if [ "$2" = all ]; then
-        run kprobe-lua --max-probes=65536 -q -c "($work) > /dev/null 2>&1" "$KPL_ROOT/tests/sweep/functions.lua" "$@"
+        run kprobe-lua --max-probes=65536 -q -c "($work) > /dev/null 2>&1" "$KPL_ROOT/tests/sweep/functions.lua" "$1" all chosen
+        status 0
     else
-        (while :; do eval "$work"; done) > /dev/null 2>&1 &
-        worker=$!
-        run kprobe-lua -q "$KPL_ROOT/tests/sweep/functions.lua" "$@"
-        kill "$worker"
+        one_by_one "$1"
     fi
     grep '^[0-9]' out
-    status 0
     left_nothing
 }
 
-functions=/tmp/sweep-functions # addresses and names, listed once in a boot
+# A detach waits for the kernel, mostly: eight sessions wait at the same time, each for the one function of its own share.
+one_by_one() { # KIND
+    (while :; do eval "$work"; done) > /dev/null 2>&1 &
+    worker=$!
+    sessions='' fell=
+    awk '{ print > "share." NR % 8 }' chosen
+    for share in share.*; do
+        kprobe-lua -q "$KPL_ROOT/tests/sweep/functions.lua" "$1" one "$share" > "out.$share" 2>&1 &
+        sessions="$sessions $!"
+    done
+    for session in $sessions; do wait "$session" || fell="$fell $session"; done
+    kill $worker
+    cat out.share.* > err
+    rm share.* out.share.*
+    [ -z "$fell" ] || fail "the sessions$fell"
+    awk '/ tried, / { for (i = 1; i < 10; i += 2) n[i] += $i }
+        END { printf "%d tried, %d armed, %d hits, %d stopped, %d events\n", n[1], n[3], n[5], n[7], n[9] }' err > out
+}
+
 by_hand() { # KIND FUNCTION'S NUMBER PATTERN
     insmod "$control" || fail "can't load the control"
-    [ -e $functions ] ||
-        awk '$2 ~ /[tTwW]/ && NF == 3 && !seen[$1]++ { print $1, $3 }' /proc/kallsyms | sort | grep -Ev ' __[pc]fi?x?_' > $functions
-    at=$(awk -v pattern="$3" 'pattern == "" || $2 ~ pattern' $functions | sed -n "$2s/ .*//p")
+    at=$(list "$3" | sed -n "$2s/ .*//p")
     echo "$1 $at" > /sys/module/kpl_control/parameters/on || { echo "refused" && return; }
     eval "$work" > /dev/null 2>&1
     echo "$(cat /sys/module/kpl_control/parameters/hits) hits by hand"

@@ -1,24 +1,12 @@
 -- SPDX-License-Identifier: MIT
--- A probe on each of the kernel's functions from the FROM-th to the TO-th, by address:
---   functions.lua KIND all|one FROM TO [PATTERN]
+-- A probe on each of the functions of a file, which has their addresses and names:
+--   functions.lua KIND all|one FILE
 -- KIND is ftrace, kprobe, kretprobe or direct; `all`: together, while the command of -c runs; `one`: one after the other. The
--- handler calls most helpers. Without numbers: how many functions there are.
-local kind, how, from, to, pattern = arg[1], arg[2], tonumber(arg[3]), tonumber(arg[4]), arg[5] or ""
+-- handler calls most helpers.
+local kind, how, file = arg[1], arg[2], arg[3]
 
-local functions, seen = {}, {}
-for line in io.lines "/proc/kallsyms" do
-  local at, name, module = line:match "^(%x+) [tTwW] (%S+)(.*)$"
-  if name and module == "" and not seen[at] and name:find(pattern) and not name:find "^__[pc]fi?x?_" then
-    seen[at] = true
-    functions[#functions + 1] = { at = "0x" .. at, name = name }
-  end
-end
-table.sort(functions, function(a, b) return a.at < b.at end)
-if not from then
-  print(#functions)
-  return exit()
-end
-print(("%d to %d: %s to %s"):format(from, to, functions[from].name, functions[to].name))
+local functions = {}
+for line in io.lines(file) do functions[#functions + 1] = "0x" .. line:match "^%x+" end
 
 local calls, stacks, times, last, got = count(), count(), hist(), map(), event()
 local function hit(p)
@@ -57,24 +45,22 @@ local function account(probe)
 end
 
 if how == "all" then
-  local targets = {}
-  for i = from, to do targets[#targets + 1] = functions[i].at end
-  local probe = declare(targets)
+  local probe = declare(functions)
   at_exit(function()
     account(probe)
     print(("%d hits, %d stopped, %d events"):format(hits, stopped, received))
   end)
 else
-  local probe, at = nil, from
+  local probe, at = nil, 1
   every(0.01, function()
     if probe then
       account(probe)
       probe:detach()
       probe = nil
-    elseif at > to then
+    elseif at > #functions then
       exit()
     else
-      local done, made = pcall(declare, { functions[at].at })
+      local done, made = pcall(declare, { functions[at] })
       probe, tried, at = done and made, tried + 1, at + 1
     end
   end)
