@@ -126,9 +126,10 @@ static u32 kpl_stub_of(unsigned long word)
 static bool kpl_is_frame(const unsigned long *at)
 {
 	const struct kpl_frame *frame = container_of(at, struct kpl_frame, regs.orig_ax);
-	u32 serial = READ_ONCE_NOCHECK(frame->call);
+	/* Odd: its exit is not wanted.  It is inside all the same. */
+	u32 serial = READ_ONCE_NOCHECK(frame->call) & ~1u;
 
-	return serial && serial % 2 == 0 && (s32)(READ_ONCE(kpl_serial) - serial) >= 0;
+	return serial && (s32)(READ_ONCE(kpl_serial) - serial) >= 0;
 }
 
 static unsigned long kpl_inside_of(u32 stub, const unsigned long *at)
@@ -175,7 +176,8 @@ static DEFINE_PER_CPU(struct task_struct *, kpl_idle);
 /* On the CPU itself, from an interrupt. */
 static void kpl_idle_see(void *unused)
 {
-	if (is_idle_task(current))
+	/* is_idle_task() is true of threads that inject idleness, too. */
+	if (!current->pid)
 		this_cpu_write(kpl_idle, current);
 }
 

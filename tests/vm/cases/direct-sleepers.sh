@@ -79,6 +79,22 @@ rmmod kprobe_lua || fail "the module can't be unloaded under hidden calls"
 target wake
 until_true 'the stubs go after hidden calls' unloaded
 
+# calls that the probe is not for are inside all the same, and no deaths are told of them
+for declined in 'when = { comm = "nobody" }, ret = function() end' 'entry = function() return false end, ret = function() end'; do
+    insmod "${KPL_MODULE%/*}/kprobe_lua_stubs.ko" && insmod "$KPL_MODULE" || fail "the modules can't be loaded again"
+    start kprobe-lua -e "kretprobe { 'kpl_t_sleep', via = 'direct', $declined }"
+    armed
+    target 'hold 5'
+    kill -TERM "$pid"
+    finish
+    rmmod kprobe_lua || fail "the module can't be unloaded under declined calls"
+    sleep 4 # as long as it takes to look for deaths
+    ! unloaded || fail "the stubs were unloaded under 5 declined calls"
+    [ "$(grep -c 'kpl_t_sleep.*kpl_sleeper$' $calls)" = 5 ] || { cat $calls; fail "the declined calls are not named"; }
+    target wake
+    until_true 'the stubs go after declined calls' unloaded
+done
+
 # tasks that die inside never come back: they are written off
 insmod "${KPL_MODULE%/*}/kprobe_lua_stubs.ko" && insmod "$KPL_MODULE" || fail "the modules can't be loaded again"
 script die.lua <<'LUA'
