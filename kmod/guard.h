@@ -82,7 +82,7 @@ struct kpl_ctx {
 	s32 until;			/* hits to the next one that is timed: overload.c */
 	bool entered;			/* this return instance's entry handler ran */
 	struct kpl_ring *ring;		/* that has the pending record */
-	u64 span;			/* of kernel addresses that are read: memory.c */
+	u64 span;			/* how many kernel addresses are read: memory.c */
 	struct kpl_hit hit;
 };
 

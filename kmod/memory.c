@@ -20,7 +20,8 @@ u64 kpl_kernel_first __ro_after_init, kpl_kernel_span __ro_after_init;
 void kpl_memory_init(void)
 {
 #ifdef CONFIG_X86_64
-	kpl_kernel_first = -(1ull << (boot_cpu_data.x86_virt_bits - 1));
+	/* Of the page tables in use: the processor may know of larger ones. */
+	kpl_kernel_first = -(1ull << __VIRTUAL_MASK_SHIFT);
 	kpl_kernel_span = VSYSCALL_ADDR - 8 - kpl_kernel_first;
 #else
 	kpl_kernel_first = TASK_SIZE_MAX;
@@ -34,7 +35,7 @@ void kpl_fault_count(struct kpl_ctx *ctx)
 {
 	if (!kpl_faults_spent(ctx))
 		ctx->faults++;
-	/* Numbers of the kernel are read where the address is within the span. */
+	/* Numbers of the kernel are read below the span's end: nowhere. */
 	if (kpl_faults_spent(ctx))
 		ctx->span = 0;
 }
@@ -51,7 +52,7 @@ static noinline u64 kpl_read_again(struct kpl_ctx *ctx, u64 addr, u32 size)
 	u64 value = 0;
 
 	if (kpl_kernel_address(addr) && !kpl_faults_spent(ctx)) {
-		ctx->span = kpl_kernel_span;
+		ctx->span = kpl_kernel_span + 1;
 		if (!copy_from_kernel_nofault(&value, (void *)addr, size))
 			return value;
 		kpl_fault_count(ctx);
@@ -65,7 +66,7 @@ u64 kpl_h_##name(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)		\
 {									\
 	type value;							\
 									\
-	if (unlikely(r2 - kpl_kernel_first > kpl_ctx_of(r1)->span))	\
+	if (unlikely(r2 - kpl_kernel_first >= kpl_ctx_of(r1)->span))	\
 		goto fault;						\
 	kpl_load_kernel(value, type, r2, fault);			\
 	return value;							\
@@ -80,15 +81,28 @@ KPL_READ(read64, u64)
 
 /* -------------------------------------------------------------------- blocks */
 
+/* The kernel itself takes some for addresses that the processor does not, and looks at the first byte alone. */
+static __always_inline bool kpl_kernel_block(u64 addr, u32 size)
+{
+	return kpl_kernel_address(addr) &&
+	       size <= kpl_kernel_span + 8 - (addr - kpl_kernel_first);
+}
+
+static __always_inline bool kpl_copy_block(void *to, u64 addr, u32 size, bool user)
+{
+	if (user)
+		return !copy_from_user_nofault(to, (void __user *)addr, size);
+	return kpl_kernel_block(addr, size) &&
+	       !copy_from_kernel_nofault(to, (void *)addr, size);
+}
+
 /* False: the status says why. */
 static __always_inline bool kpl_read_block(u64 hit, void *to, u64 addr, u32 size, bool user)
 {
 	struct kpl_ctx *ctx = kpl_ctx_of(hit);
 	u32 reason = kpl_fault_reason(ctx, user ? KPL_STOP_USER_READ : KPL_STOP_READ);
 
-	if (!kpl_faults_spent(ctx) &&
-	    !(user ? copy_from_user_nofault(to, (void __user *)addr, size) :
-		     copy_from_kernel_nofault(to, (void *)addr, size)))
+	if (!kpl_faults_spent(ctx) && kpl_copy_block(to, addr, size, user))
 		return true;
 	kpl_fault_count(ctx);
 	kpl_fail(hit, reason, addr);
@@ -233,9 +247,15 @@ fault:
 	return (struct kpl_scan) { .len = -EFAULT };
 }
 
-int kpl_scan_kernel(char *to, u32 limit, u64 addr)
+int kpl_scan_kernel(struct kpl_ctx *ctx, char *to, u32 limit, u64 addr)
 {
-	return kpl_scan(to, 0, limit, addr, false).len;
+	struct kpl_scan scan = { .len = -EFAULT };
+
+	if (!kpl_faults_spent(ctx))
+		scan = kpl_scan(to, 0, limit, addr, false);
+	if (scan.trapped)
+		kpl_fault_count(ctx);
+	return scan.len;
 }
 
 /* The length; or negative, and the status says why. */

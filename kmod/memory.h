@@ -51,9 +51,10 @@ u64 kpl_no_string(u64 hit, struct kpl_str *str, u32 reason, u64 addr);
 
 /*
  * Copies a string of the kernel up to its end or the limit; `to` has room for
- * the limit, rounded up to words.  Its length, or -EFAULT.
+ * the limit, rounded up to words.  Its length; or -EFAULT, which the caller
+ * counts.
  */
-int kpl_scan_kernel(char *to, u32 limit, u64 addr);
+int kpl_scan_kernel(struct kpl_ctx *ctx, char *to, u32 limit, u64 addr);
 
 /* May a string of any length be read at `addr` by whole words? */
 static __always_inline bool kpl_str_whole(const struct kpl_ctx *ctx, u64 addr)

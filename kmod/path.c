@@ -28,6 +28,7 @@ struct kpl_walk {
 	u32 at;			/* where it begins */
 	bool cut;
 	u64 mnt, dentry;	/* struct vfsmount, struct dentry */
+	struct kpl_ctx *ctx;
 	struct kpl_name name;	/* here it is cleared once, not at each step */
 };
 
@@ -80,7 +81,7 @@ static bool kpl_prepend_name(struct kpl_walk *w, bool slash)
 	KPL_FIELD(from, struct dentry, w->dentry, d_name.name, fault);
 	/* It ends with a zero byte, or where its length says. */
 	limit = min_t(u32, limit, NAME_MAX);
-	len = kpl_scan_kernel(w->name.bytes + slash, round_up(limit, 8), from);
+	len = kpl_scan_kernel(w->ctx, w->name.bytes + slash, round_up(limit, 8), from);
 	if (len < 0)
 		return false;
 	kpl_prepend_words(w, slash + min_t(u32, len, limit));
@@ -175,12 +176,12 @@ static void kpl_move_down(char *bytes, u32 at, u32 len)
 u64 kpl_h_path(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 {
 	struct kpl_str *str = (struct kpl_str *)r2;
-	struct kpl_walk w = { .bytes = (char *)str->bytes, .at = r3 };
-	u32 reason = kpl_fault_reason(kpl_ctx_of(r1), KPL_STOP_READ);
+	struct kpl_walk w = { .bytes = (char *)str->bytes, .at = r3, .ctx = kpl_ctx_of(r1) };
 	u64 fs, root_mnt = 0, root_dentry = 0;
 	int steps = 0, more = 1;
+	u32 reason;
 
-	if (kpl_faults_spent(kpl_ctx_of(r1)))
+	if (kpl_faults_spent(w.ctx))
 		goto fault;
 	KPL_FIELD(w.mnt, struct path, r4, mnt, fault);
 	KPL_FIELD(w.dentry, struct path, r4, dentry, fault);
@@ -205,6 +206,7 @@ u64 kpl_h_path(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 	kpl_move_down(str->bytes, w.at, r3 - w.at);
 	return kpl_str_end(str, r3 - w.at);
 fault:
-	kpl_fault_count(kpl_ctx_of(r1));
+	reason = kpl_fault_reason(w.ctx, KPL_STOP_READ);
+	kpl_fault_count(w.ctx);
 	return kpl_no_string(r1, str, reason, r4);
 }

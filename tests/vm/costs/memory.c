@@ -145,10 +145,15 @@ static void measure_faults(int fd)
 {
 	const unsigned faults = KPL_MAX_FAULTS * KPL_FAULT_COST;
 	const uint64_t unmapped = 0xffff800000000008, user = 0x1008;
+	/* Of the kernel's, with page tables of four levels and of five. */
+	const uint64_t first = 0xffff800000000000, first_of_five = 0xff00000000000000;
 
 	CASE(read8, "bad address", .fd = fd, .call = read_number, .a = unmapped, .extra = faults);
 	CASE(read64, "bad address", .fd = fd, .call = read_number, .a = unmapped, .extra = faults);
 	CASE(read64, "300 bad addresses", .fd = fd, .call = read_number, .a = unmapped, .extra = faults, .copies = 300);
+	CASE(read64, "300 times the first address", .fd = fd, .call = read_number, .a = first, .extra = faults, .copies = 300);
+	CASE(read64, "300 times the first of five levels", .fd = fd, .call = read_number, .a = first_of_five,
+	     .extra = faults, .copies = 300);
 	CASE(read64, "no kernel address", .fd = fd, .call = read_number, .a = 0);
 	CASE(read_mem, "bad address", .fd = fd, .call = read_block, .a = unmapped, .b = 64, .extra = faults);
 	CASE(read_mem, "300 bad addresses", .fd = fd, .call = read_block, .a = unmapped, .b = 64, .extra = faults,
