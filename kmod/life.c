@@ -394,10 +394,10 @@ int kpl_session_mmap(struct kpl_session *s, struct vm_area_struct *vma)
 		return kpl_ring_mmap_ctl(s, vma, rest);
 	case KPL_OFF_DATA:
 		return kpl_ring_mmap_data(s, vma, rest);
-	case KPL_OFF_GROWN_CTL:
-		return kpl_ring_mmap_grown(s, vma, rest, true);
-	case KPL_OFF_GROWN_DATA:
-		return kpl_ring_mmap_grown(s, vma, rest, false);
+	case KPL_OFF_SPARE_CTL:
+		return kpl_ring_mmap_spare(s, vma, rest, true);
+	case KPL_OFF_SPARE_DATA:
+		return kpl_ring_mmap_spare(s, vma, rest, false);
 	case KPL_OFF_MAP:
 		return kpl_map_mmap(s, vma, rest);
 	}

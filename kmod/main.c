@@ -31,8 +31,8 @@
 union kpl_param {
 	struct kpl_info info;
 	struct kpl_ring_setup ring_setup;
-	struct kpl_ring_grow ring_grow;
-	struct kpl_ring_switch ring_switch;
+	struct kpl_ring_spare ring_spare;
+	struct kpl_ring_offer ring_offer;
 	struct kpl_map_create map_create;
 	struct kpl_map_clear map_clear;
 	struct kpl_map_info map_info;

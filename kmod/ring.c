@@ -5,9 +5,9 @@
  * that makes no sense means that the ring is full.  Records are written in
  * place; a record that wraps is contiguous, for the data is mapped twice.
  *
- * A CPU that gets a larger ring keeps the ones before it: a hit reads the
- * pointer to its ring once, at the record's begin, and nothing is ever taken
- * from under it.
+ * A CPU whose ring is full takes a larger one, if user space has made one and
+ * offers it: at the hit, so that nothing depends on when the consumer runs.
+ * The ones before stay, for what is in them.
  */
 #include <linux/cpumask.h>
 #include <linux/err.h>
@@ -58,10 +58,30 @@ static __always_inline void kpl_ring_wake(struct kpl_ctx *ctx, struct kpl_ring *
 	kpl_session_wake(ctx->origin->session);
 }
 
-u64 kpl_h_rec_begin(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
+/* What is on offer becomes this CPU's ring, if it is larger; NULL: nothing is. */
+static struct kpl_ring *kpl_ring_take(struct kpl_ctx *ctx, const struct kpl_ring *full)
+{
+	struct kpl_rings *rings = ctx->origin->session->rings;
+	struct kpl_spare *spare = smp_load_acquire(&rings->on_offer);
+
+	do {
+		if (!spare || spare->ring.size <= full->size)
+			return NULL;
+	} while (!try_cmpxchg(&rings->on_offer, &spare, spare->next));
+	WRITE_ONCE(spare->ring.head->cpu, smp_processor_id());
+	this_cpu_write(ctx->origin->cpu->ring, &spare->ring);
+	/* Another one is wanted. */
+	kpl_session_wake(ctx->origin->session);
+	return &spare->ring;
+}
+
+static noinline __noclone u64 kpl_rec_full(u64 hit, u64 event, u64 fixed, u64 tail,
+					   struct kpl_ring *ring);
+
+static __always_inline u64 kpl_rec_begin(u64 r1, u64 r2, u64 r3, u64 r4, struct kpl_ring *ring,
+					 bool last)
 {
 	struct kpl_ctx *ctx = kpl_ctx_of(r1);
-	struct kpl_ring *ring = kpl_ring_of(ctx);
 	u32 need = sizeof(struct kpl_rec) + (u32)r3 + (u32)r4;
 	struct kpl_ring_head *h = ring->head;
 	u64 head = h->head, sent = h->sent;
@@ -71,6 +91,8 @@ u64 kpl_h_rec_begin(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 	/* What the consumer has read may be overwritten from here on. */
 	pending = head - smp_load_acquire(&ring->ctl->tail);
 	if (unlikely(pending > ring->size || need > ring->size - pending)) {
+		if (!last)
+			return kpl_rec_full(r1, r2, r3, r4, ring);
 		kpl_acts(r1);
 		WRITE_ONCE(h->lost, h->lost + 1);
 		WRITE_ONCE(h->sent, sent + 1);
@@ -88,6 +110,20 @@ u64 kpl_h_rec_begin(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 	/* Last: little is left to keep in a register meanwhile. */
 	rec->time = ktime_get_mono_fast_ns();
 	return (unsigned long)(rec + 1);
+}
+
+/* The record goes to a larger ring, if there is one; else it is lost. */
+static noinline __noclone u64 kpl_rec_full(u64 hit, u64 event, u64 fixed, u64 tail,
+					   struct kpl_ring *ring)
+{
+	struct kpl_ring *next = kpl_ring_take(kpl_ctx_of(hit), ring);
+
+	return kpl_rec_begin(hit, event, fixed, tail, next ?: ring, true);
+}
+
+u64 kpl_h_rec_begin(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
+{
+	return kpl_rec_begin(r1, r2, r3, r4, kpl_ring_of(kpl_ctx_of(r1)), false);
 }
 
 u64 kpl_h_rec_str(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
@@ -202,6 +238,14 @@ u64 kpl_h_rec_drop(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 	return 0;
 }
 
+void kpl_ring_abandon(struct kpl_session *s)
+{
+	struct kpl_ring *ring = this_cpu_read(s->cpu->ring);
+
+	if (ring)
+		WRITE_ONCE(ring->head->reserved_head, ring->head->head);
+}
+
 /* ------------------------------------------------------------------ consuming */
 
 /* Without the lock: all of them, set up, or NULL. */
@@ -233,7 +277,7 @@ static bool kpl_ring_ready(const struct kpl_ring *ring, u64 size)
 bool kpl_rings_ready(struct kpl_session *s)
 {
 	struct kpl_rings *rings = kpl_rings(s);
-	struct kpl_grown *grown;
+	struct kpl_spare *spare;
 	unsigned long nr;
 	u32 cpu;
 
@@ -244,8 +288,8 @@ bool kpl_rings_ready(struct kpl_session *s)
 	for (cpu = 0; cpu < nr_cpu_ids; cpu++)
 		if (kpl_ring_ready(&rings->of[cpu], rings->size))
 			return true;
-	xa_for_each(&rings->grown, nr, grown)
-		if (kpl_ring_ready(&grown->ring, grown->ring.size))
+	xa_for_each(&rings->spares, nr, spare)
+		if (kpl_ring_ready(&spare->ring, spare->ring.size))
 			return true;
 	return false;
 }
@@ -264,7 +308,7 @@ u64 kpl_rings_lost_without(const struct kpl_session *s)
 void kpl_rings_sums(const struct kpl_session *s, u64 *read, u64 *lost)
 {
 	struct kpl_rings *rings = kpl_rings(s);
-	struct kpl_grown *grown;
+	struct kpl_spare *spare;
 	unsigned long nr;
 	u32 cpu;
 
@@ -280,9 +324,9 @@ void kpl_rings_sums(const struct kpl_session *s, u64 *read, u64 *lost)
 	}
 	if (!rings)
 		return;
-	xa_for_each(&rings->grown, nr, grown) {
-		*read += READ_ONCE(kpl_ring_ctl(&grown->ring)->tail);
-		*lost += READ_ONCE(kpl_ring_head(&grown->ring)->lost);
+	xa_for_each(&rings->spares, nr, spare) {
+		*read += READ_ONCE(kpl_ring_ctl(&spare->ring)->tail);
+		*lost += READ_ONCE(kpl_ring_head(&spare->ring)->lost);
 	}
 }
 
@@ -306,14 +350,14 @@ int kpl_ring_mmap_data(struct kpl_session *s, struct vm_area_struct *vma, u64 of
 	return rings ? kpl_areas_mmap(rings->data, vma, off) : -EINVAL;
 }
 
-int kpl_ring_mmap_grown(struct kpl_session *s, struct vm_area_struct *vma, u64 off, bool ctl)
+int kpl_ring_mmap_spare(struct kpl_session *s, struct vm_area_struct *vma, u64 off, bool ctl)
 {
 	struct kpl_rings *rings = kpl_rings(s);
-	struct kpl_grown *grown = rings ? xa_load(&rings->grown, off / KPL_GROWN_STRIDE) : NULL;
+	struct kpl_spare *spare = rings ? xa_load(&rings->spares, off / KPL_SPARE_STRIDE) : NULL;
 
-	if (!grown || (ctl && vma_pages(vma) != 1))
+	if (!spare || (ctl && vma_pages(vma) != 1))
 		return -EINVAL;
-	return kpl_areas_mmap(ctl ? grown->ctl : grown->data, vma, off % KPL_GROWN_STRIDE);
+	return kpl_areas_mmap(ctl ? spare->ctl : spare->data, vma, off % KPL_SPARE_STRIDE);
 }
 
 /* -------------------------------------------------------------------- memory */
@@ -340,6 +384,7 @@ static u64 kpl_rings_memory(void)
 static int kpl_ring_fill(struct kpl_ring *ring, struct kpl_areas *all_data,
 			 struct kpl_areas *all_ctl, u32 at, u32 cpu, u32 size)
 {
+	struct kpl_ring_head *head;
 	struct kpl_area data, ctl;
 	int err;
 
@@ -351,13 +396,15 @@ static int kpl_ring_fill(struct kpl_ring *ring, struct kpl_areas *all_data,
 		kpl_area_free(&data);
 		return err;
 	}
-	((struct kpl_ring_head *)data.addr)->size = size;
+	head = data.addr;
+	head->cpu = cpu;
+	head->size = size;
 	ring->data = data.addr + PAGE_SIZE;
 	ring->size = size;
 	ring->woke_tail = U64_MAX;
 	/* poll looks at any time. */
 	smp_store_release(&ring->ctl, ctl.addr);
-	smp_store_release(&ring->head, data.addr);
+	smp_store_release(&ring->head, head);
 	kpl_areas_set(all_ctl, at, &ctl);
 	kpl_areas_set(all_data, at, &data);
 	return 0;
@@ -370,22 +417,22 @@ static int kpl_ring_make(struct kpl_grower *g, u32 cpu)
 	return kpl_ring_fill(&rings->of[cpu], rings->data, rings->ctl, cpu, cpu, rings->size);
 }
 
-static void kpl_grown_free(struct kpl_grown *grown)
+static void kpl_spare_free(struct kpl_spare *spare)
 {
-	kpl_areas_put(grown->data);
-	kpl_areas_put(grown->ctl);
-	kvfree(grown);
+	kpl_areas_put(spare->data);
+	kpl_areas_put(spare->ctl);
+	kvfree(spare);
 }
 
 static void kpl_rings_release(struct kpl_rings *rings)
 {
-	struct kpl_grown *grown;
+	struct kpl_spare *spare;
 	unsigned long nr;
 
 	kpl_grow_end(&rings->grower);
-	xa_for_each(&rings->grown, nr, grown)
-		kpl_grown_free(grown);
-	xa_destroy(&rings->grown);
+	xa_for_each(&rings->spares, nr, spare)
+		kpl_spare_free(spare);
+	xa_destroy(&rings->spares);
 	kpl_areas_put(rings->data);
 	kpl_areas_put(rings->ctl);
 	kvfree(rings);
@@ -404,7 +451,7 @@ static int kpl_rings_fill(struct kpl_rings *rings, struct kpl_session *s, u32 si
 	struct kpl_area_plan plan = kpl_ring_plan(size);
 	u32 cpu;
 
-	xa_init(&rings->grown);
+	xa_init(&rings->spares);
 	rings->size = size;
 	rings->data = kpl_areas_alloc(s, &plan, kpl_data_stride(size), false);
 	rings->ctl = kpl_areas_alloc(s, &kpl_ctl_plan, PAGE_SIZE, true);
@@ -468,83 +515,79 @@ int kpl_ring_setup(struct kpl_session *s, struct kpl_ring_setup *arg)
 /* ------------------------------------------------------------------- growing */
 
 /* What one more takes. */
-static u64 kpl_grown_memory(const struct kpl_area_plan *plan)
+static u64 kpl_spare_memory(const struct kpl_area_plan *plan)
 {
-	return sizeof(struct kpl_grown) + 2 * kpl_areas_memory() + kpl_area_memory(plan) +
+	return sizeof(struct kpl_spare) + 2 * kpl_areas_memory() + kpl_area_memory(plan) +
 	       kpl_area_memory(&kpl_ctl_plan);
 }
 
-static struct kpl_grown *kpl_grown_alloc(struct kpl_session *s, const struct kpl_area_plan *plan,
-					 u32 cpu, u32 size)
+static struct kpl_spare *kpl_spare_alloc(struct kpl_session *s, const struct kpl_area_plan *plan,
+					 u32 size)
 {
-	struct kpl_grown *grown = kvzalloc(sizeof(*grown), KPL_GFP);
+	struct kpl_spare *spare = kvzalloc(sizeof(*spare), KPL_GFP);
 	int err = -ENOMEM;
 
-	if (!grown)
+	if (!spare)
 		return ERR_PTR(err);
-	grown->cpu = cpu;
-	grown->data = kpl_areas_alloc(s, plan, KPL_GROWN_STRIDE, false);
-	grown->ctl = kpl_areas_alloc(s, &kpl_ctl_plan, KPL_GROWN_STRIDE, true);
-	if (grown->data && grown->ctl)
-		err = kpl_ring_fill(&grown->ring, grown->data, grown->ctl, 0, cpu, size);
-	if (!err)
-		return grown;
-	kpl_grown_free(grown);
-	return ERR_PTR(err);
+	spare->data = kpl_areas_alloc(s, plan, KPL_SPARE_STRIDE, false);
+	spare->ctl = kpl_areas_alloc(s, &kpl_ctl_plan, KPL_SPARE_STRIDE, true);
+	/* From memory near the caller. */
+	if (spare->data && spare->ctl)
+		err = kpl_ring_fill(&spare->ring, spare->data, spare->ctl, 0,
+				    raw_smp_processor_id(), size);
+	if (err) {
+		kpl_spare_free(spare);
+		return ERR_PTR(err);
+	}
+	spare->ring.head->cpu = KPL_NO_CPU;
+	return spare;
 }
 
 /* Locked. */
-int kpl_ring_grow(struct kpl_session *s, struct kpl_ring_grow *arg)
+int kpl_ring_spare(struct kpl_session *s, struct kpl_ring_spare *arg)
 {
 	struct kpl_area_plan plan = kpl_ring_plan(arg->size);
 	struct kpl_rings *rings = s->rings;
-	struct kpl_grown *grown;
-	u64 last;
+	struct kpl_spare *spare;
 	int err;
 
 	if (!rings)
 		return -ENXIO;
-	if (arg->cpu >= nr_cpu_ids || !cpu_possible(arg->cpu))
-		return -EINVAL;
-	last = kpl_ring_head(per_cpu_ptr(s->cpu, arg->cpu)->ring)->size;
-	if (!last)
-		return -ENXIO;
-	err = kpl_check_ring_grow(arg, last);
-	if (!err && rings->nr_grown == KPL_MAX_GROWN)
+	err = kpl_check_ring_spare(arg, rings->size);
+	if (!err && rings->nr_spares == KPL_MAX_SPARES)
 		err = -E2BIG;
 	if (!err)
-		err = kpl_charge(s, kpl_grown_memory(&plan));
+		err = kpl_charge(s, kpl_spare_memory(&plan));
 	if (err)
 		return err;
-	grown = kpl_grown_alloc(s, &plan, arg->cpu, arg->size);
-	err = PTR_ERR_OR_ZERO(grown);
+	spare = kpl_spare_alloc(s, &plan, arg->size);
+	err = PTR_ERR_OR_ZERO(spare);
 	if (!err)
-		err = xa_err(xa_store(&rings->grown, rings->nr_grown, grown, KPL_GFP));
+		err = xa_err(xa_store(&rings->spares, rings->nr_spares, spare, KPL_GFP));
 	if (err) {
-		if (!IS_ERR(grown))
-			kpl_grown_free(grown);
-		kpl_uncharge(s, kpl_grown_memory(&plan));
+		if (!IS_ERR(spare))
+			kpl_spare_free(spare);
+		kpl_uncharge(s, kpl_spare_memory(&plan));
 		return err;
 	}
-	grown->data->charged = kpl_grown_memory(&plan);
-	arg->ctl_off = KPL_OFF(KPL_OFF_GROWN_CTL, rings->nr_grown, KPL_GROWN_STRIDE);
-	arg->data_off = KPL_OFF(KPL_OFF_GROWN_DATA, rings->nr_grown, KPL_GROWN_STRIDE);
-	arg->nr = rings->nr_grown++;
+	spare->data->charged = kpl_spare_memory(&plan);
+	arg->ctl_off = KPL_OFF(KPL_OFF_SPARE_CTL, rings->nr_spares, KPL_SPARE_STRIDE);
+	arg->data_off = KPL_OFF(KPL_OFF_SPARE_DATA, rings->nr_spares, KPL_SPARE_STRIDE);
+	arg->nr = rings->nr_spares++;
 	return 0;
 }
 
-/* Locked. */
-int kpl_ring_switch(struct kpl_session *s, struct kpl_ring_switch *arg)
+/* Locked: two never put one on top at the same time. */
+int kpl_ring_offer(struct kpl_session *s, struct kpl_ring_offer *arg)
 {
-	struct kpl_grown *grown = s->rings ? xa_load(&s->rings->grown, arg->nr) : NULL;
-	struct kpl_session_cpu *of_cpu;
+	struct kpl_spare *spare = s->rings ? xa_load(&s->rings->spares, arg->nr) : NULL;
 
-	if (!grown || arg->reserved)
+	if (!spare || spare->offered || arg->reserved)
 		return -EINVAL;
-	of_cpu = per_cpu_ptr(s->cpu, grown->cpu);
-	if (grown->ring.size <= of_cpu->ring->size)
-		return -EINVAL;
-	/* The ring is whole; hits see the old one or this. */
-	smp_store_release(&of_cpu->ring, &grown->ring);
+	spare->offered = true;
+	spare->next = READ_ONCE(s->rings->on_offer);
+	/* The ring is whole; what is below may be taken meanwhile. */
+	while (!try_cmpxchg(&s->rings->on_offer, &spare->next, spare))
+		;
 	return 0;
 }

@@ -25,26 +25,36 @@ struct kpl_ring {
 	struct kpl_ring_ctl no_ctl;
 } ____cacheline_aligned;
 
-/* One that a CPU gets in place of its last, which stays for what is in it. */
-struct kpl_grown {
+/* One that a CPU takes in place of its last, which stays for what is in it. */
+struct kpl_spare {
 	struct kpl_ring ring;
-	u32 cpu;
 	struct kpl_areas *data, *ctl;	/* of one area each */
+	bool offered;
+	struct kpl_spare *next;		/* of those on offer */
 };
 
 struct kpl_rings {
 	struct kpl_grower grower;
 	u32 size;			/* data bytes of one of those that all begin with */
 	struct kpl_areas *data, *ctl;
-	struct xarray grown;		/* struct kpl_grown by number; none goes before the end */
-	u32 nr_grown;
+	struct xarray spares;		/* struct kpl_spare by number; none goes before the end */
+	u32 nr_spares;
+	/*
+	 * The last on offer.  Any CPU takes it; the session's lock is held to
+	 * put one on top.  None comes twice, so that what is on top is the same
+	 * as before if it looks the same.
+	 */
+	struct kpl_spare *on_offer;
 	struct kpl_ring of[];		/* nr_cpu_ids */
 };
 
 int kpl_ring_setup(struct kpl_session *s, struct kpl_ring_setup *arg);
-int kpl_ring_grow(struct kpl_session *s, struct kpl_ring_grow *arg);
-int kpl_ring_switch(struct kpl_session *s, struct kpl_ring_switch *arg);
+int kpl_ring_spare(struct kpl_session *s, struct kpl_ring_spare *arg);
+int kpl_ring_offer(struct kpl_session *s, struct kpl_ring_offer *arg);
 void kpl_rings_free(struct kpl_session *s);
+
+/* This CPU's handler has ended with a record begun, which there is not.  Under the guard. */
+void kpl_ring_abandon(struct kpl_session *s);
 
 /* Whether a ring has what its consumer waits for.  Any context. */
 bool kpl_rings_ready(struct kpl_session *s);
@@ -60,6 +70,6 @@ u32 kpl_ring_max_record(const struct kpl_session *s);
 
 int kpl_ring_mmap_ctl(struct kpl_session *s, struct vm_area_struct *vma, u64 off);
 int kpl_ring_mmap_data(struct kpl_session *s, struct vm_area_struct *vma, u64 off);
-int kpl_ring_mmap_grown(struct kpl_session *s, struct vm_area_struct *vma, u64 off, bool ctl);
+int kpl_ring_mmap_spare(struct kpl_session *s, struct vm_area_struct *vma, u64 off, bool ctl);
 
 #endif

@@ -143,9 +143,9 @@ int kpl_pid(struct kpl_session *s, struct kpl_pid *arg);
 #define KPL_OFF_CTL	1ull
 #define KPL_OFF_DATA	2ull
 #define KPL_OFF_MAP	3ull
-#define KPL_OFF_GROWN_CTL	4ull
-#define KPL_OFF_GROWN_DATA	5ull
-#define KPL_GROWN_STRIDE	((1ull << KPL_OFF_SHIFT) / KPL_MAX_GROWN)
+#define KPL_OFF_SPARE_CTL	4ull
+#define KPL_OFF_SPARE_DATA	5ull
+#define KPL_SPARE_STRIDE	((1ull << KPL_OFF_SHIFT) / KPL_MAX_SPARES)
 #define KPL_MAP_STRIDE	(1ull << (KPL_OFF_SHIFT - 8))
 #define KPL_OFF(kind, index, stride)	((kind) << KPL_OFF_SHIFT | (u64)(index) * (stride))
 

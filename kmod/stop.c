@@ -8,6 +8,7 @@
 #include <linux/sort.h>
 #include <linux/timekeeping.h>
 
+#include "ring.h"
 #include "session.h"
 #include "stop.h"
 
@@ -102,6 +103,9 @@ enum kpl_count kpl_stop(const struct kpl_ctx *ctx, struct kpl_session *s, struct
 
 	if (key == KPL_RET_SKIP)
 		return KPL_C_DECLINED;
+	/* It may come between a record's begin and its end. */
+	if (reason == KPL_STOP_BUDGET)
+		kpl_ring_abandon(s);
 	/* For a program that looks nowhere, or met no fault, the address is an earlier hit's. */
 	if (kpl_stop_class[reason] == KPL_C_FAULT && sites->looks == KPL_LOOKS_AT_ALL &&
 	    ctx->hit.status)

@@ -68,9 +68,9 @@ int kpl_check_ring_setup(const struct kpl_ring_setup *arg, u32 page_size)
 	return check_ring_size(arg->size, page_size);
 }
 
-int kpl_check_ring_grow(const struct kpl_ring_grow *arg, u64 last_size)
+int kpl_check_ring_spare(const struct kpl_ring_spare *arg, u32 first_size)
 {
-	return arg->reserved ? -EINVAL : check_ring_size(arg->size, last_size + 1);
+	return arg->reserved ? -EINVAL : check_ring_size(arg->size, first_size + 1ull);
 }
 
 static int check_number(u32 nr)

@@ -32,7 +32,7 @@ int kpl_check_prog_load(const struct kpl_prog_load *arg);
 /* regs_size: of the registers of a hit. */
 int kpl_check_prog_run(const struct kpl_prog_run *arg, u32 regs_size);
 int kpl_check_ring_setup(const struct kpl_ring_setup *arg, u32 page_size);
-int kpl_check_ring_grow(const struct kpl_ring_grow *arg, u64 last_size);
+int kpl_check_ring_spare(const struct kpl_ring_spare *arg, u32 first_size);
 int kpl_check_attach_batch(const struct kpl_attach_batch *arg);
 int kpl_check_attach(const struct kpl_attach *arg, const struct kpl_attach_rules *rules);
 int kpl_check_control(const struct kpl_control *arg);

@@ -420,37 +420,36 @@ struct kpl_ring_setup {
 };
 
 /*
- * KPL_IOC_RING_GROW: makes a CPU another ring, which stays empty until
- * KPL_IOC_RING_SWITCH.  Maps as the others do, from offset 0 of each.  The
+ * KPL_IOC_RING_SPARE: makes another ring, of no CPU, which stays empty until
+ * KPL_IOC_RING_OFFER.  Maps as the others do, from offset 0 of each.  The
  * caller sleeps; handlers notice nothing.
- *   EINVAL  no such CPU, or `size` is no power of two larger than that of the
- *           ring it writes to
- *   ENXIO   there are no rings, or this CPU's has no memory
- *   E2BIG   over KPL_MAX_RING, or KPL_MAX_GROWN rings of the session
+ *   EINVAL  `size` is no power of two larger than what KPL_IOC_RING_SETUP made
+ *   ENXIO   there are no rings
+ *   E2BIG   over KPL_MAX_RING, or KPL_MAX_SPARES of the session
  *   EINTR   the caller is being killed
  *   EDQUOT, ENOMEM  as above; the rings that there are go on
  */
-#define KPL_MAX_GROWN		8192
+#define KPL_MAX_SPARES		8192
 
-struct kpl_ring_grow {
-	__u32 cpu;		/* in */
+struct kpl_ring_spare {
 	__u32 size;		/* in: data bytes */
+	__u32 nr;		/* out: for KPL_IOC_RING_OFFER */
 	__u64 ctl_off;		/* out */
 	__u64 data_off;		/* out */
-	__u32 nr;		/* out: for KPL_IOC_RING_SWITCH */
-	__u32 reserved;		/* 0 */
+	__u64 reserved;		/* 0 */
 };
 
 /*
- * KPL_IOC_RING_SWITCH: a ring that was made takes the records that its CPU
- * begins from now on; one that is being written is completed where it was
- * begun.  The rings before it stay as they are until the session's end: each
- * with its records, its counts and its sequence, all of them older than those
- * of the next.  Map a ring first: what it holds is counted nowhere else.
- *   EINVAL  no such ring, or it is no larger than the one that its CPU writes to
+ * KPL_IOC_RING_OFFER: the first CPU whose ring is full and smaller takes this
+ * one, at the hit: the record that found no room is in it, and all that this
+ * CPU begins from then on.  The CPU's rings before stay as they are until the
+ * session's end: each with its records, its counts and its sequence, all of
+ * them older than those of the next.  Of several, the last is taken first.  Map
+ * a ring first: what it holds is counted nowhere else.
+ *   EINVAL  no such ring, or it was offered before
  */
-struct kpl_ring_switch {
-	__u32 nr;		/* in: of KPL_IOC_RING_GROW */
+struct kpl_ring_offer {
+	__u32 nr;		/* in: of KPL_IOC_RING_SPARE */
 	__u32 reserved;		/* 0 */
 };
 
@@ -470,7 +469,10 @@ struct kpl_ring_head {
 	__u64 sent;		/* records attempted: complete + lost */
 	__u64 lost;		/* records refused because the ring was full */
 	__u64 size;		/* of the ring's data; 0: it has no memory yet */
+	__u32 cpu;		/* whose records these are; KPL_NO_CPU: a spare */
+	__u32 reserved;
 };
+#define KPL_NO_CPU		0xffffffffu
 
 /*
  * A record: header, then the fixed part (`fixed` bytes) that the program
@@ -770,8 +772,8 @@ struct kpl_info {
 #define KPL_IOC_TITLE		_IOW('K', 0x10, struct kpl_title)
 #define KPL_IOC_RIGHTS		_IOW('K', 0x11, struct kpl_rights)
 #define KPL_IOC_BENCH		_IOWR('K', 0x12, struct kpl_bench)
-#define KPL_IOC_RING_GROW	_IOWR('K', 0x13, struct kpl_ring_grow)
-#define KPL_IOC_RING_SWITCH	_IOW('K', 0x14, struct kpl_ring_switch)
+#define KPL_IOC_RING_SPARE	_IOWR('K', 0x13, struct kpl_ring_spare)
+#define KPL_IOC_RING_OFFER	_IOW('K', 0x14, struct kpl_ring_offer)
 
 /*
  * poll() on the session's file: POLLIN when a ring passed its wake_at, a

@@ -65,6 +65,8 @@ void Run::on_signal(int signal) {
 
 Result<void> Run::start_child() {
     if (!options_.command) return {};
+    constexpr uint32_t longest_ms = 250;
+    session_->await_rings(longest_ms);
     child_.emplace(TRY(Child::start(*options_.command)));
     loop_->watch(child_->fd(), [this] {
         const auto status = child_->poll();

@@ -156,17 +156,16 @@ Result<kpl_ring_setup> Device::setup_rings(uint32_t bytes_per_cpu) const {
     return call(fd(), KPL_IOC_RING_SETUP, request, "event rings");
 }
 
-Result<kpl_ring_grow> Device::grow_ring(uint32_t cpu, uint32_t bytes) const {
-    kpl_ring_grow request{};
-    request.cpu = cpu;
+Result<kpl_ring_spare> Device::spare_ring(uint32_t bytes) const {
+    kpl_ring_spare request{};
     request.size = bytes;
-    return call(fd(), KPL_IOC_RING_GROW, request, "a larger event ring");
+    return call(fd(), KPL_IOC_RING_SPARE, request, "a larger event ring");
 }
 
-Result<void> Device::switch_ring(uint32_t nr) const {
-    kpl_ring_switch request{};
+Result<void> Device::offer_ring(uint32_t nr) const {
+    kpl_ring_offer request{};
     request.nr = nr;
-    TRY(call(fd(), KPL_IOC_RING_SWITCH, request, "a larger event ring"));
+    TRY(call(fd(), KPL_IOC_RING_OFFER, request, "a larger event ring"));
     return {};
 }
 

@@ -51,8 +51,8 @@ class Device {
     Result<void> set_rights(uint32_t rights) const;
     Result<kpl_ring_setup> setup_rings(uint32_t bytes_per_cpu) const;
     // A larger one, which is empty until it is switched to.
-    Result<kpl_ring_grow> grow_ring(uint32_t cpu, uint32_t bytes) const;
-    Result<void> switch_ring(uint32_t nr) const;
+    Result<kpl_ring_spare> spare_ring(uint32_t bytes) const;
+    Result<void> offer_ring(uint32_t nr) const;
     Result<kpl_map_create> create_map(kpl_map_create request) const;
     Result<kpl_map_clear> clear_map(uint32_t id) const;
     Result<kpl_map_info> map_info(uint32_t id) const;

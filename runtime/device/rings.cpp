@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <limits>
 #include <system_error>
@@ -43,7 +44,7 @@ Result<Rings> Rings::create(const Device& device, uint32_t bytes_per_cpu, uint32
         memory.push_back(TRY(mapped(device, setup.ctl_off + cpu * setup.ctl_stride,
                                     setup.data_off + cpu * setup.data_stride, setup.size)));
     Rings rings(std::move(memory), setup.size);
-    rings.device_ = &device;
+    if (most > setup.size) rings.device_ = &device;
     rings.most_ = most;
     return rings;
 }
@@ -54,32 +55,40 @@ Rings::Rings(std::vector<Memory> rings, uint32_t bytes_per_cpu)
         rings_.push_back({std::move(memory), static_cast<uint32_t>(rings_.size()), bytes_per_cpu});
 }
 
-// Of the records that are complete; 0: there are none.
-uint64_t Rings::last_time(const Ring& ring) const {
-    uint64_t time = 0;
-    for (uint64_t position = ring.tail; position < ring.limit; position += at(ring, position)->len)
-        time = at(ring, position)->time;
-    return time;
+// Of a record that is being written: no older than the last complete one of its ring, nor than the last look that saw
+// none being written.
+uint64_t Rings::oldest_unfinished(Ring& ring) {
+    ring.passed = std::max(ring.passed, ring.tail);
+    for (; ring.passed < ring.limit; ring.passed += at(ring, ring.passed)->len)
+        ring.since = at(ring, ring.passed)->time;
+    return ring.since;
 }
 
 // A record begun before the first load is either complete in `limit` or shown by reserved_head.
 void Rings::look(bool everything) {
     if (everything) {
+        if (pending_) take_made();
         device_ = nullptr;
-        pending_.reset();
     }
-    grow_crowded();
-    horizon_ = everything ? std::numeric_limits<uint64_t>::max() : monotonic_ns() - stamp_lag;
+    const uint64_t now = monotonic_ns() - stamp_lag;
+    horizon_ = everything ? std::numeric_limits<uint64_t>::max() : now;
+    take_over();
     heap_.clear();
     for (Ring& ring : rings_) {
         const uint64_t reserved = load_acquire(ring.head().reserved_head);
         ring.limit = load_acquire(ring.head().head);
         if (ring.tail < ring.limit)
             heap_.push_back({at(ring, ring.tail)->time, static_cast<uint32_t>(&ring - rings_.data())});
-        // The record that is being written is no older than the last one of its ring.
-        if (!everything && rings_.size() > 1 && reserved > ring.limit) horizon_ = std::min(horizon_, last_time(ring));
+        if (const uint32_t cpu = ring.head().cpu; ring.cpu == KPL_NO_CPU && cpu != KPL_NO_CPU) note_taken(ring, cpu);
+        if (reserved == ring.limit) {
+            ring.passed = ring.limit;
+            ring.since = now;
+        } else if (!everything && rings_.size() > 1) {
+            horizon_ = std::min(horizon_, oldest_unfinished(ring));
+        }
     }
     std::make_heap(heap_.begin(), heap_.end());
+    grow_crowded();
 }
 
 // Takes records of the oldest ring for as long as it is the oldest.
@@ -118,55 +127,86 @@ void Rings::release() {
     grow_crowded();
 }
 
-void Rings::ask(uint32_t cpu, uint32_t bytes) {
-    const auto make = [device = device_, cpu, bytes]() -> Result<Made> {
-        const kpl_ring_grow made = TRY(device->grow_ring(cpu, bytes));
-        return Made{made.nr, TRY(mapped(*device, made.ctl_off, made.data_off, bytes))};
-    };
+Result<void> Rings::make_spare(const Device& device, Made& made, uint32_t bytes) {
+    const kpl_ring_spare spare = TRY(device.spare_ring(bytes));
+    Memory memory = TRY(mapped(device, spare.ctl_off, spare.data_off, bytes));
+    {
+        const std::lock_guard held(made.lock);
+        made.rings.push_back({std::move(memory), KPL_NO_CPU, bytes});
+    }
+    return device.offer_ring(spare.nr);
+}
+
+void Rings::ask(uint32_t bytes) {
     // Signals are for the thread that delivers.
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     try {
-        pending_ = Pending{cpu, bytes, std::async(std::launch::async, make)};
+        pending_ = std::async(std::launch::async,
+                              [device = device_, made = made_, bytes] { return make_spare(*device, *made, bytes); });
     } catch (const std::system_error& error) {
-        grown_.push_back({cpu, 0, error.what()});
-        device_ = nullptr;
+        std::promise<Result<void>> failed;
+        failed.set_value(Error{Errc::system, error.what()});
+        pending_ = failed.get_future();
     }
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
-// The kernel keeps the earlier rings until the session's end, and so do we: nothing that is under way in one is
-// awaited.
-void Rings::adopt() {
-    const uint32_t cpu = pending_->cpu, bytes = pending_->bytes;
-    auto made = pending_->ring.get();
-    pending_.reset();
-    const Result<void> switched = made ? device_->switch_ring(made->number) : made.error();
-    if (!switched) {
-        grown_.push_back({cpu, 0, switched.error().text});
-        device_ = nullptr;  // those that there are go on
-        return;
-    }
-    for (Ring& ring : rings_) ring.last &= ring.cpu != cpu;
-    rings_.push_back({std::move(made->memory), cpu, bytes});
-    grown_.push_back({cpu, bytes, {}});
+void Rings::make_ahead(uint64_t room) {
+    const uint64_t bytes = std::min<uint64_t>(most_ / 2, std::bit_floor(room / 8));
+    if (std::exchange(made_ahead_, true) || !device_ || bytes <= size_) return;
+    ask(static_cast<uint32_t>(bytes));
 }
 
+void Rings::await_spare(uint32_t ms) const {
+    if (pending_) pending_->wait_for(std::chrono::milliseconds(ms));
+}
+
+void Rings::take_over() {
+    const std::lock_guard held(made_->lock);
+    for (Ring& ring : made_->rings) rings_.push_back(std::move(ring));
+    made_->rings.clear();
+}
+
+// The kernel keeps the earlier rings until the session's end, and so do we: nothing that is under way in one is awaited.
+void Rings::note_taken(Ring& taken, uint32_t cpu) {
+    for (Ring& ring : rings_) ring.last &= ring.cpu != cpu;
+    taken.cpu = cpu;
+    grown_.push_back({cpu, taken.size, {}});
+}
+
+// That one can't be had ahead of need is no reason not to ask for it when it is needed.
+void Rings::take_made() {
+    const auto made = pending_->get();
+    pending_.reset();
+    take_over();
+    if (made || !needs_) return;
+    grown_.push_back({*needs_, 0, made.error().text});
+    device_ = nullptr;  // those that there are go on
+}
+
+// Where a ring is filled to three eighths and no larger one is there to be taken, another is made.
 void Rings::grow_crowded() {
-    if (pending_ && pending_->ring.wait_for(std::chrono::seconds(0)) == std::future_status::ready) adopt();
+    if (pending_ && pending_->wait_for(std::chrono::seconds(0)) == std::future_status::ready) take_made();
+    if (!device_ || pending_) return;
+    std::optional<uint32_t> crowded;
     for (const Ring& ring : rings_) {
-        if (!device_ || pending_) return;
+        if (ring.cpu == KPL_NO_CPU) return;
         if (ring.last && ring.size < most_ && load_acquire(ring.head().head) - ring.tail > ring.size / 8 * 3)
-            ask(ring.cpu, ring.size * 2);
+            crowded = ring.cpu;
     }
+    if (!crowded) return;
+    needs_ = crowded;
+    ask(most_);
 }
 
 std::vector<Rings::Growth> Rings::grown() { return std::exchange(grown_, {}); }
 
 uint32_t Rings::largest() const {
     uint32_t bytes = size_;
-    for (const Ring& ring : rings_) bytes = std::max(bytes, ring.size);
+    for (const Ring& ring : rings_)
+        if (ring.cpu != KPL_NO_CPU) bytes = std::max(bytes, ring.size);
     return bytes;
 }
 
@@ -181,10 +221,15 @@ void Rings::arm(uint64_t fill) {
 
 RingCounts Rings::counts() const {
     RingCounts counts{lost_without_, lost_without_};
-    for (const Ring& ring : rings_) {
-        counts.sent += load_acquire(ring.head().sent);
-        counts.lost += load_acquire(ring.head().lost);
-    }
+    const auto add = [&](const std::vector<Ring>& rings) {
+        for (const Ring& ring : rings) {
+            counts.sent += load_acquire(ring.head().sent);
+            counts.lost += load_acquire(ring.head().lost);
+        }
+    };
+    const std::lock_guard held(made_->lock);
+    add(rings_);
+    add(made_->rings);
     return counts;
 }
 

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <future>
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -45,10 +47,15 @@ class Rings {
         std::string error;  // why not
     };
 
-    // A ring that is filled to three eighths when records are looked at or given back is followed by one of twice its
-    // size, up to `most` bytes. A thread asks for it: meanwhile records are taken on. The device outlives them.
+    // A CPU whose ring is full goes on in a larger one, of up to `most` bytes, if there is one at that moment. One is
+    // made ahead, by a thread: meanwhile records are taken on. The device outlives them.
     static Result<Rings> create(const Device& device, uint32_t bytes_per_cpu, uint32_t most);
     Rings(std::vector<Memory> rings, uint32_t bytes_per_cpu);
+
+    // Makes the first larger ring, of an eighth of `room` bytes at most; once.
+    void make_ahead(uint64_t room);
+    // Until the one that is being made is there, for `ms` at most.
+    void await_spare(uint32_t ms) const;
 
     // Notes what is complete. A record that is still being written holds back younger ones; with `everything`, nothing
     // is held back (no handler runs any more).
@@ -75,9 +82,11 @@ class Rings {
     struct Ring {
         Memory memory;
         uint32_t cpu = 0, size = 0;
-        bool last = true;    // of its CPU's: the one that handlers write
-        uint64_t tail = 0;   // given by next() up to here
-        uint64_t limit = 0;  // complete up to here, as look() saw it
+        bool last = true;     // of its CPU's: the one that handlers write; or a spare
+        uint64_t tail = 0;    // given by next() up to here
+        uint64_t limit = 0;   // complete up to here, as look() saw it
+        uint64_t passed = 0;  // no record above this position is older than `since`
+        uint64_t since = 0;
         const kpl_ring_head& head() const { return *reinterpret_cast<const kpl_ring_head*>(memory.data.data()); }
         kpl_ring_ctl& control() const { return *reinterpret_cast<kpl_ring_ctl*>(memory.control.data()); }
     };
@@ -90,20 +99,20 @@ class Rings {
     const kpl_rec* at(const Ring& ring, uint64_t position) const {
         return reinterpret_cast<const kpl_rec*>(ring.memory.data.data() + page_ + (position & (ring.size - 1)));
     }
-    // A ring that was asked for: it is switched to once it is mapped, so that all that it ever holds is seen.
+    // Rings that the thread has made. One stands here before it is offered to handlers: what look() does not find here
+    // has only records that are younger than this look.
     struct Made {
-        uint32_t number;  // the module's
-        Memory memory;
+        std::mutex lock;
+        std::vector<Ring> rings;
     };
-    struct Pending {
-        uint32_t cpu, bytes;
-        std::future<Result<Made>> ring;
-    };
+    static Result<void> make_spare(const Device& device, Made& made, uint32_t bytes);
+    void ask(uint32_t bytes);
+    void take_over();
+    void take_made();
+    void note_taken(Ring& ring, uint32_t cpu);
     void grow_crowded();
-    void ask(uint32_t cpu, uint32_t bytes);
-    void adopt();
     void take_run(RecordBatch& batch, uint64_t& bytes);
-    uint64_t last_time(const Ring& ring) const;
+    uint64_t oldest_unfinished(Ring& ring);
 
     std::vector<Ring> rings_;
     std::vector<Oldest> heap_;  // the oldest ring first
@@ -113,8 +122,11 @@ class Rings {
     uint32_t page_ = 4096;
     const Device* device_ = nullptr;  // null: they don't grow
     uint32_t most_ = 0;
-    std::optional<Pending> pending_;
     std::vector<Growth> grown_;
+    std::shared_ptr<Made> made_ = std::make_shared<Made>();
+    std::optional<std::future<Result<void>>> pending_;  // waits for the thread when it goes
+    bool made_ahead_ = false;
+    std::optional<uint32_t> needs_;  // the CPU that another is made for; none: ahead of need
 };
 
 }  // namespace kpl

@@ -166,7 +166,16 @@ Result<Armed::Outcome> Session::arm_pending() {
             Delivery::Parts{*host_, declared_.unit(), kernel_.decoder, [this](std::string_view text) { write(text); },
                             [this](uint32_t printf) { return declared_.is_dead_printf(printf); },
                             client_.record_taker()});
-    return armed_->arm(std::move(*plan), std::move(handlers));
+    const Armed::Outcome outcome = TRY(armed_->arm(std::move(*plan), std::move(handlers)));
+    if (delivery_) {
+        const kpl_info info = TRY(device_info());
+        delivery_->rings().make_ahead(info.memory_limit - std::min(info.memory_all, info.memory_limit));
+    }
+    return outcome;
+}
+
+void Session::await_rings(uint32_t ms) {
+    if (delivery_) delivery_->rings().await_spare(ms);
 }
 
 // What could not be planned leaves the others to be compiled: their errors are told in the same round.

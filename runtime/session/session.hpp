@@ -62,6 +62,8 @@ class Session final : public ScriptApi {
     // of a callback; the session goes on. What callbacks have declared and the kernel refuses is noted, and has failed.
     Result<std::optional<uint64_t>> turn(uint64_t limit_ns = longest_turn);
     int device_fd() const { return armed_ ? armed_->device().fd() : -1; }
+    // Until the larger ring is there that is made behind the armed probes, for `ms` at most.
+    void await_rings(uint32_t ms);
     // Nothing is armed, no timer waits: turns do nothing.
     bool idle() const { return !probes() && timers_.size() == 0; }
     // exit() was called, by the script or a handler, or the client takes no more text.

@@ -106,8 +106,8 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         }
         case 9: {
             const auto last = uint32_t{1} << (12 + taken<uint8_t>(data, size) % 15);  // to KPL_MAX_RING
-            const auto arg = taken<kpl_ring_grow>(data, size);
-            if (!kpl_check_ring_grow(&arg, last))
+            const auto arg = taken<kpl_ring_spare>(data, size);
+            if (!kpl_check_ring_spare(&arg, last))
                 must(arg.size > last && arg.size <= KPL_MAX_RING && arg.size % last == 0 && !arg.reserved);
             break;
         }

@@ -358,67 +358,89 @@ static void cpus_under_sessions(void)
 
 /* ------------------------------------------------------------- rings that grow */
 
-static int grow(int fd, unsigned cpu, unsigned size, struct kpl_ring_grow *grown)
+static int spare(int fd, unsigned size, struct kpl_ring_spare *made)
 {
-	*grown = (struct kpl_ring_grow) { .cpu = cpu, .size = size };
-	return ioctl(fd, KPL_IOC_RING_GROW, grown);
+	*made = (struct kpl_ring_spare) { .size = size };
+	return ioctl(fd, KPL_IOC_RING_SPARE, made);
 }
 
-static int switch_to(int fd, unsigned nr)
+static int offer(int fd, unsigned nr)
 {
-	struct kpl_ring_switch to = { .nr = nr };
+	struct kpl_ring_offer it = { .nr = nr };
 
-	return ioctl(fd, KPL_IOC_RING_SWITCH, &to);
+	return ioctl(fd, KPL_IOC_RING_OFFER, &it);
+}
+
+static volatile struct kpl_ring_head *head_of(int fd, const struct kpl_ring_spare *made)
+{
+	volatile struct kpl_ring_head *head = mmap(NULL, 4096 + 2 * made->size, PROT_READ, MAP_SHARED, fd, made->data_off);
+
+	OK(head != MAP_FAILED);
+	return head;
 }
 
 /*
- * What a CPU sends goes into its new ring once it is switched to; the old one stays, with what is in it, and that of the other
- * CPU is as it was.
+ * A CPU whose ring is full takes the last one that was offered, if it is larger; the old one stays, with what is in it, and that of
+ * the other CPU is as it was.
  */
 static void rings_grow(void)
 {
-	volatile struct kpl_ring_head *head;
-	struct kpl_ring_grow grown, never, other;
+	const unsigned full = SIZE / 32;
+	volatile struct kpl_ring_head *head, *second;
+	struct kpl_ring_spare made, never, larger;
 	struct taken t;
 	int fd = session();
 
-	FAILS(ENXIO, grow(fd, 1, 2 * SIZE, &grown));	/* no rings yet */
-	FAILS(EINVAL, switch_to(fd, 0));
+	FAILS(ENXIO, spare(fd, 2 * SIZE, &made));	/* no rings yet */
+	FAILS(EINVAL, offer(fd, 0));
 	close(fd);
 	t = take();
 	t.up = 1;
-	FAILS(EINVAL, grow(t.fd, 1000000, 2 * SIZE, &grown));
-	FAILS(EINVAL, grow(t.fd, 1, SIZE, &grown));
-	FAILS(EINVAL, grow(t.fd, 1, 3 * SIZE, &grown));
-	FAILS(E2BIG, grow(t.fd, 1, 2 * KPL_MAX_RING, &grown));
-	FAILS(EINVAL, ioctl(t.fd, KPL_IOC_RING_GROW, &(struct kpl_ring_grow) { .cpu = 1, .size = 2 * SIZE, .reserved = 1 }));
-	FAILS(EINVAL, switch_to(t.fd, 0));
-	EQ(grow(t.fd, 1, 2 * SIZE, &never), 0);
-	EQ(grow(t.fd, 1, 4 * SIZE, &grown), 0);
-	EQ(grow(t.fd, 0, 2 * SIZE, &other), 0);
-	work(&t, 1, 3);
-	EQ(t.head->sent, 3);
-	FAILS(EINVAL, ioctl(t.fd, KPL_IOC_RING_SWITCH, &(struct kpl_ring_switch) { .nr = grown.nr, .reserved = 1 }));
-	FAILS(EINVAL, switch_to(t.fd, other.nr + 1));
-	EQ(switch_to(t.fd, grown.nr), 0);
-	FAILS(EINVAL, switch_to(t.fd, grown.nr));
-	FAILS(EINVAL, switch_to(t.fd, never.nr));
-	FAILS(EINVAL, grow(t.fd, 1, 4 * SIZE, &never));
-	EQ(switch_to(t.fd, other.nr), 0);
+	FAILS(EINVAL, spare(t.fd, SIZE, &made));
+	FAILS(EINVAL, spare(t.fd, 3 * SIZE, &made));
+	FAILS(E2BIG, spare(t.fd, 2 * KPL_MAX_RING, &made));
+	FAILS(EINVAL, ioctl(t.fd, KPL_IOC_RING_SPARE, &(struct kpl_ring_spare) { .size = 2 * SIZE, .reserved = 1 }));
+	FAILS(EINVAL, offer(t.fd, 0));
+	EQ(spare(t.fd, 2 * SIZE, &never), 0);
+	EQ(spare(t.fd, 2 * SIZE, &made), 0);
+	EQ(spare(t.fd, 4 * SIZE, &larger), 0);
+	head = head_of(t.fd, &made);
+	second = head_of(t.fd, &larger);
+	EQ(head->cpu, KPL_NO_CPU);
+	EQ(head->size, 2 * SIZE);
+	/* Nothing is on offer. */
+	work(&t, 1, full + 3);
+	EQ(t.head->sent, full + 3);
+	EQ(t.head->lost, 3);
+	FAILS(EINVAL, ioctl(t.fd, KPL_IOC_RING_OFFER, &(struct kpl_ring_offer) { .nr = made.nr, .reserved = 1 }));
+	FAILS(EINVAL, offer(t.fd, larger.nr + 1));
+	EQ(offer(t.fd, made.nr), 0);
+	FAILS(EINVAL, offer(t.fd, made.nr));
+	EQ(head->cpu, KPL_NO_CPU);
 	work(&t, 1, 5);
-	head = mmap(NULL, 4096 + 8 * SIZE, PROT_READ, MAP_SHARED, t.fd, grown.data_off);
-	OK(head != MAP_FAILED);
-	EQ(head->size, 4 * SIZE);
+	EQ(head->cpu, 1);
 	EQ(head->sent, 5);
 	EQ(head->head, 5 * 32);
-	EQ(t.head->sent, 3);
-	EQ(t.head->head, 3 * 32);
+	EQ(head->lost, 0);
+	EQ(t.head->sent, full + 3);
+	EQ(t.head->head, SIZE);
 	EQ(t.head->size, SIZE);
+	/* What is no larger than the ring that is full is not taken. */
+	EQ(offer(t.fd, never.nr), 0);
+	work(&t, 1, 2 * full);
+	EQ(head->sent, 2 * full + 5);
+	EQ(head->lost, 5);
+	EQ(offer(t.fd, larger.nr), 0);
+	work(&t, 1, 1);
+	EQ(head->sent, 2 * full + 5);
+	EQ(second->cpu, 1);
+	EQ(second->sent, 1);
 	/* More than there is; the ring after the last one, which there is not. */
-	FAILS(EINVAL, mmap(NULL, 8192 + 8 * SIZE, PROT_READ, MAP_SHARED, t.fd, grown.data_off) == MAP_FAILED ? -1 : 0);
+	FAILS(EINVAL, mmap(NULL, 8192 + 4 * SIZE, PROT_READ, MAP_SHARED, t.fd, made.data_off) == MAP_FAILED ? -1 : 0);
 	FAILS(EINVAL, mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, t.fd,
-			   other.ctl_off + (grown.data_off - grown.ctl_off) / KPL_MAX_GROWN) == MAP_FAILED ? -1 : 0);
-	munmap((void *)head, 4096 + 8 * SIZE);
+			   larger.ctl_off + (made.data_off - made.ctl_off) / KPL_MAX_SPARES) == MAP_FAILED ? -1 : 0);
+	munmap((void *)head, 4096 + 4 * SIZE);
+	munmap((void *)second, 4096 + 8 * SIZE);
 	give_back(&t);
 }
 
