@@ -104,23 +104,31 @@ static bool kpl_stubs_take(void)
 	return stubs;
 }
 
-/* Asks for it once: where it is not installed, that costs a process each time. */
-static bool kpl_stubs_there(void)
+static bool kpl_stubs_taken(void)
 {
-	static bool asked;
-	bool there, ask;
+	bool there;
 
-	mutex_lock(&kpl_directs_lock);
-	there = kpl_stubs_take();
-	ask = !there && !asked;
-	asked |= ask;
-	mutex_unlock(&kpl_directs_lock);
-	if (!ask || request_module("kprobe_lua_stubs"))
-		return there;
 	mutex_lock(&kpl_directs_lock);
 	there = kpl_stubs_take();
 	mutex_unlock(&kpl_directs_lock);
 	return there;
+}
+
+/* Asks for it once: where it is not installed, that costs a process each time.  Others wait for the answer. */
+static bool kpl_stubs_there(void)
+{
+	static DEFINE_MUTEX(lock);
+	static bool asked;
+	bool there = kpl_stubs_taken();
+
+	if (there)
+		return true;
+	mutex_lock(&lock);
+	if (!asked)
+		request_module("kprobe_lua_stubs");
+	asked = true;
+	mutex_unlock(&lock);
+	return kpl_stubs_taken();
 }
 
 /* -------------------------------------------------------------------- memory */
@@ -240,6 +248,9 @@ static int kpl_set_register(struct kpl_direct *d, struct kpl_direct_set *set, u3
 	if (!err)
 		err = kpl_direct_on(&set->ops, d->text);
 	if (err) {
+		/* It has stood in ftrace's list for a moment, and may have been called through. */
+		if (set->ops.flags & FTRACE_OPS_FL_DIRECT)
+			kpl_ftrace_settle();
 		ftrace_free_filter(&set->ops);
 		return err;
 	}
@@ -273,27 +284,31 @@ static bool kpl_set_wanted(const struct kpl_direct *d, const struct kpl_direct_s
 	return false;
 }
 
-/* None of the set's can be armed. */
-static void kpl_set_fail(struct kpl_direct *d, struct kpl_direct_set *set, int err)
+/* None of the set's can be armed; how many would be. */
+static u32 kpl_set_fail(struct kpl_direct *d, struct kpl_direct_set *set, int err)
 {
-	u32 i;
+	u32 i, nr = 0;
 
 	for (i = set->from; i < set->to; i++) {
 		if (!d->probes[i] || !d->probes[i]->armed)
 			continue;
 		d->probes[i]->error = err;
 		kpl_direct_switch(d->probes[i], false);
+		nr++;
 	}
+	return nr;
 }
 
 /*
  * Registers and unregisters what the probes want.  Of a set that has a function
  * which is called directly already, ftrace takes none and does not say which:
- * it is tried by halves, each of which stays a set of its own.
+ * it is tried by halves, each of which stays a set of its own.  Returns how many
+ * are not armed.
  */
-static void kpl_direct_update(struct kpl_direct *d)
+static u32 kpl_direct_update(struct kpl_direct *d)
 {
 	struct kpl_direct_set *set;
+	u32 failed = 0;
 
 	/* Sets that are made on the way stand behind the one they are made of. */
 	list_for_each_entry(set, &d->sets, list) {
@@ -305,13 +320,14 @@ static void kpl_direct_update(struct kpl_direct *d)
 			    kpl_set_alloc(&set->list, half, set->to))
 				set->to = half;
 			else if (err)
-				kpl_set_fail(d, set, err);
+				failed += kpl_set_fail(d, set, err);
 		}
 		if (!kpl_set_wanted(d, set))
 			kpl_set_off(d, set);
 		cond_resched();
 	}
 	d->changed = false;
+	return failed;
 }
 
 /* After `armed` was set in some probes. */
@@ -658,6 +674,7 @@ static int kpl_direct_module(struct notifier_block *nb, unsigned long state, voi
 {
 	struct kpl_direct_set *set;
 	struct kpl_direct *d;
+	u32 failed = 0;
 
 	if (state != MODULE_STATE_GOING && state != MODULE_STATE_LIVE)
 		return NOTIFY_DONE;
@@ -667,9 +684,12 @@ static int kpl_direct_module(struct notifier_block *nb, unsigned long state, voi
 			if (kpl_set_forget(d, set, mod, state == MODULE_STATE_LIVE))
 				kpl_set_off(d, set);
 		if (d->changed)
-			kpl_direct_update(d);
+			failed += kpl_direct_update(d);
 	}
 	mutex_unlock(&kpl_directs_lock);
+	if (failed)
+		pr_warn("kprobe_lua: %u return probes in modules are off, since another module went\n",
+			failed);
 	return NOTIFY_DONE;
 }
 

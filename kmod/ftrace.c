@@ -21,9 +21,17 @@
 
 #ifdef KPL_TRACES
 
+/*
+ * At a function with two ftrace_ops, ftrace asks all that there are for each
+ * call; and each has a page of the modules' memory.  More functions that are
+ * probed by calls of their own are kprobes, which share one.
+ */
+#define KPL_MAX_TRACES	512
+
 /* Nothing under it waits for user space. */
 static DEFINE_MUTEX(kpl_traces_lock);
 static LIST_HEAD(kpl_traces);
+static u32 kpl_traces_nr;
 
 u64 kpl_ftrace_feature(void)
 {
@@ -79,19 +87,28 @@ static bool kpl_moves(const struct kpl_probe *pr)
 }
 
 /*
- * The one that a probe joins; NULL: none has its function.  Those whose handlers
- * may have functions go on elsewhere take nobody in: a second one of the same
- * function is refused by ftrace.
+ * Whether a probe may join.  What may have functions go on elsewhere is one
+ * session's, and complete before it is registered: a second one of the same
+ * function is refused by ftrace, and so is one where a direct call is.
  */
+static bool kpl_trace_takes(const struct kpl_trace *t, const struct kpl_probe *pr)
+{
+	const struct kpl_probe *first;
+
+	if (!t->moves)
+		return true;
+	first = list_first_entry(&t->probes, struct kpl_probe, in_list);
+	return !t->registered && first->origin.session == pr->origin.session;
+}
+
+/* The one that a probe joins; NULL: none has its function. */
 static struct kpl_trace *kpl_trace_of(const struct kpl_probe *pr, bool full_regs, bool moves)
 {
 	struct kpl_trace *t;
 
-	if (moves)
-		return NULL;
 	list_for_each_entry(t, &kpl_traces, list)
-		if (!t->moves && full_regs == !!(t->ops.flags & FTRACE_OPS_FL_SAVE_REGS) &&
-		    kpl_trace_has(t, pr->site))
+		if (t->moves == moves && full_regs == !!(t->ops.flags & FTRACE_OPS_FL_SAVE_REGS) &&
+		    kpl_trace_has(t, pr->site) && kpl_trace_takes(t, pr))
 			return t;
 	return NULL;
 }
@@ -114,6 +131,7 @@ static u32 kpl_trace_join(struct kpl_probe **prs, u32 nr, bool full_regs, bool m
 
 		if (!kpl_is_to_trace(prs[i], full_regs, moves))
 			continue;
+		cond_resched();
 		t = kpl_trace_of(prs[i], full_regs, moves);
 		if (t) {
 			kpl_trace_add(t, prs[i]);
@@ -124,6 +142,29 @@ static u32 kpl_trace_join(struct kpl_probe **prs, u32 nr, bool full_regs, bool m
 		left++;
 	}
 	return several ? left : !!left;
+}
+
+static struct kpl_trace *kpl_trace_new(u32 nr, bool full_regs, bool moves)
+{
+	struct kpl_trace *t;
+
+	if (kpl_traces_nr == KPL_MAX_TRACES)
+		return ERR_PTR(-E2BIG);
+	t = kpl_trace_alloc(nr, full_regs, moves);
+	if (IS_ERR(t))
+		return t;
+	list_add(&t->list, &kpl_traces);
+	kpl_traces_nr++;
+	return t;
+}
+
+/* What no trace was made for. */
+static void kpl_trace_refuse(struct kpl_probe *pr, bool moves, int err)
+{
+	if (err == -E2BIG && pr->else_kprobe && !moves)
+		pr->ops = &kpl_kprobe_ops;
+	else
+		pr->error = err;
 }
 
 /*
@@ -137,14 +178,12 @@ static void kpl_trace_make(struct kpl_probe **prs, u32 nr, bool full_regs, bool 
 
 	if (!left)
 		return;
-	t = kpl_trace_alloc(left, full_regs, moves);
-	if (!IS_ERR(t))
-		list_add(&t->list, &kpl_traces);
+	t = kpl_trace_new(left, full_regs, moves);
 	for (i = 0; i < nr; i++) {
 		if (!kpl_is_to_trace(prs[i], full_regs, moves))
 			continue;
 		if (IS_ERR(t))
-			prs[i]->error = PTR_ERR(t);
+			kpl_trace_refuse(prs[i], moves, PTR_ERR(t));
 		else
 			kpl_trace_add(t, prs[i]);
 	}
@@ -154,13 +193,18 @@ static void kpl_trace_make(struct kpl_probe **prs, u32 nr, bool full_regs, bool 
 
 static void kpl_ftrace_add(struct kpl_probe **prs, u32 nr)
 {
+	u32 i;
+
 	mutex_lock(&kpl_traces_lock);
 	kpl_sites_find(prs, nr);
 	kpl_sites_leave(prs, nr);
 	kpl_trace_make(prs, nr, false, false);
 	kpl_trace_make(prs, nr, true, false);
-	kpl_trace_make(prs, nr, false, true);
-	kpl_trace_make(prs, nr, true, true);
+	/* Of one function each: ftrace asks about direct calls when it registers, and at no other time. */
+	for (i = 0; i < nr; i++) {
+		kpl_trace_make(&prs[i], 1, false, true);
+		kpl_trace_make(&prs[i], 1, true, true);
+	}
 	mutex_unlock(&kpl_traces_lock);
 }
 
@@ -171,6 +215,7 @@ static void kpl_ftrace_switch(struct kpl_probe **prs, u32 nr, bool armed)
 	for (i = 0; i < nr; i++) {
 		prs[i]->trace->error = 0;
 		kpl_trace_switch(prs[i], armed && !prs[i]->gone);
+		cond_resched();
 	}
 	kpl_traces_update(prs, nr);
 	for (i = 0; armed && i < nr; i++) {
@@ -220,8 +265,10 @@ static void kpl_ftrace_free(struct kpl_probe *pr)
 	mutex_lock(&kpl_traces_lock);
 	list_del(&pr->in_list);
 	/* What could not be unregistered must stay. */
-	if (list_empty(&t->probes) && !t->registered)
+	if (list_empty(&t->probes) && !t->registered) {
 		kpl_trace_free(t);
+		kpl_traces_nr--;
+	}
 	mutex_unlock(&kpl_traces_lock);
 }
 

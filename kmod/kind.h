@@ -58,9 +58,11 @@ struct kpl_probe {
 	u64 semaphore;		/* these two: as in struct kpl_attach */
 	u32 fd;
 
-	/* A kprobe's or return probe's. */
+	/* A kprobe's or return probe's; it has `armed`, too. */
 	kprobe_pre_handler_t hook;	/* what the kernel calls while it is armed */
 	bool stuck;		/* the kernel can't disarm it, and keeps it for good */
+	u64 missed;		/* by the kernel, while it was armed, up to when it was disarmed */
+	u64 missed_off;		/* the kernel's count when it was armed */
 
 	/* Under the session's lock. */
 	const struct kpl_probe_ops *ops;

@@ -52,10 +52,11 @@ static int kpl_kprobe_add_one(struct kpl_probe *pr)
 			kp->post_handler = pr->handler[KPL_SIDE_SECOND].run ? kpl_hit_post :
 									      kpl_hit_post_nothing;
 	}
+	/* ftrace would not know that the function may go on elsewhere, and let others call it directly. */
+	if (!takes_post && moved)
+		return -EOPNOTSUPP;
 #ifdef CONFIG_KPROBES_ON_FTRACE
 	if (!takes_post && pr->handler[KPL_SIDE_SECOND].run) {
-		if (moved)
-			return -EOPNOTSUPP;
 		pr->hook = kpl_hit_around;
 	}
 #endif
@@ -80,6 +81,17 @@ static void kpl_kprobe_add(struct kpl_probe **prs, u32 nr)
 	}
 }
 
+/* The kernel counts them for each of a place, armed or not.  Of one that is armed: since then. */
+static u64 kpl_missed_now(const struct kpl_probe *pr)
+{
+	return READ_ONCE(pr->rp.kp.nmissed) - pr->missed_off;
+}
+
+u64 kpl_kprobe_missed(const struct kpl_probe *pr)
+{
+	return pr->missed + (pr->armed ? kpl_missed_now(pr) : 0);
+}
+
 /*
  * False: the kernel can't disarm it, since somebody's post handler has come to
  * the same ftrace site (see above).  Then it calls a hook that does nothing,
@@ -98,15 +110,24 @@ static bool kpl_kprobe_off(struct kpl_probe *pr)
 	}
 	if (pr->stuck)
 		WRITE_ONCE(kp->pre_handler, kpl_hit_nothing);
+	if (pr->armed)
+		pr->missed += kpl_missed_now(pr);
+	pr->armed = false;
 	return !pr->stuck;
 }
 
 static int kpl_kprobe_on(struct kpl_probe *pr)
 {
+	int err = 0;
+
+	if (!pr->armed)
+		pr->missed_off = READ_ONCE(pr->rp.kp.nmissed);
 	if (!pr->stuck)
-		return enable_kprobe(&pr->rp.kp);
-	WRITE_ONCE(pr->rp.kp.pre_handler, pr->hook);
-	return 0;
+		err = enable_kprobe(&pr->rp.kp);
+	else
+		WRITE_ONCE(pr->rp.kp.pre_handler, pr->hook);
+	pr->armed = !err;
+	return err;
 }
 
 void kpl_kprobe_arm(struct kpl_probe **prs, u32 nr)
@@ -181,7 +202,7 @@ enum kpl_probe_state kpl_kprobe_state(struct kpl_probe *pr)
 /* Each handler is missed when the kernel finds the CPU in another kprobe. */
 static void kpl_kprobe_stats(struct kpl_probe *pr, struct kpl_probe_stats *out)
 {
-	u64 nmissed = READ_ONCE(pr->rp.kp.nmissed);
+	u64 nmissed = kpl_kprobe_missed(pr);
 
 	kpl_counts_read(&pr->origin, KPL_SIDE_FIRST, &out->entry);
 	kpl_counts_read(&pr->origin, KPL_SIDE_SECOND, &out->ret);

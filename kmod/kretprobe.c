@@ -85,7 +85,7 @@ void kpl_kretprobe_stats(struct kpl_probe *pr, struct kpl_probe_stats *out)
 	u64 hooked;
 
 	kpl_call_stats(pr, out);
-	kpl_counts_miss(entry, READ_ONCE(pr->rp.kp.nmissed));
+	kpl_counts_miss(entry, kpl_kprobe_missed(pr));
 	hooked = pr->handler[KPL_SIDE_SECOND].run ? entry->handled - out->declined : 0;
 	out->outstanding = hooked > out->ret.hits ? hooked - out->ret.hits : 0;
 }

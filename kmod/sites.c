@@ -70,6 +70,12 @@ static void kpl_sites_ask(struct kpl_probe **prs, u32 nr, unsigned long *sites)
 		prs[i]->error = prs[i]->error ?: err;
 }
 
+void kpl_ftrace_settle(void)
+{
+	synchronize_rcu_tasks_rude();
+	synchronize_rcu_tasks();
+}
+
 void kpl_sites_find(struct kpl_probe **prs, u32 nr)
 {
 	unsigned long *sites = kvmalloc_array(nr, sizeof(*sites), KPL_GFP);

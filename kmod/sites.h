@@ -10,6 +10,13 @@
 int kpl_sites_known(unsigned long *sites, u32 nr);
 
 #ifdef KPL_TRACES
+/*
+ * Until nobody is on his way over what stood in ftrace's list, or through what
+ * it called: registering puts an ftrace_ops there before the last that it may
+ * fail for, and waits for nobody.
+ */
+void kpl_ftrace_settle(void);
+
 /* Finds the site of each probe; `error` is -EINVAL for one that has none, or whose site ftrace will not trace. */
 void kpl_sites_find(struct kpl_probe **prs, u32 nr);
 #endif

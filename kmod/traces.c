@@ -38,7 +38,8 @@ void kpl_trace_free(struct kpl_trace *t)
 struct kpl_trace *kpl_trace_alloc(u32 nr, bool full_regs, bool moves)
 {
 	u32 bits = nr == 1 ? 0 : ilog2(roundup_pow_of_two(2 * nr));
-	u64 charged = sizeof(struct kpl_trace) + nr * sizeof(unsigned long) +
+	/* The page is ftrace's, of the code that calls us. */
+	u64 charged = sizeof(struct kpl_trace) + PAGE_SIZE + nr * sizeof(unsigned long) +
 		      (nr == 1 ? 0 : sizeof(struct kpl_trace_slot) << bits);
 	int err = kpl_charge_shared(charged);
 	struct kpl_trace *t;
@@ -202,6 +203,16 @@ static void kpl_trace_drop_unknown(struct kpl_trace *t)
 	}
 }
 
+/* What fails may have stood in ftrace's list for a moment. */
+static int kpl_trace_register(struct kpl_trace *t)
+{
+	int err = register_ftrace_function(&t->ops);
+
+	if (err)
+		kpl_ftrace_settle();
+	return err;
+}
+
 static int kpl_trace_filter(struct kpl_trace *t)
 {
 	u32 i, nr = 0;
@@ -214,7 +225,7 @@ static int kpl_trace_filter(struct kpl_trace *t)
 		return kpl_trace_unregister(t);
 	err = ftrace_set_filter_ips(&t->ops, t->sites, nr, 0, 1);
 	if (!err && !t->registered) {
-		err = register_ftrace_function(&t->ops);
+		err = kpl_trace_register(t);
 		t->registered = !err;
 		if (t->registered && t->moves)
 			kpl_refused_hold();

@@ -144,6 +144,8 @@ std::string attach_reason(const kpl_attach& request, const Paths& paths) {
         return "the kernel's blacklist forbids it: code that runs in probes, traps or the entry to the kernel itself";
     if (request.kind == KPL_PROBE_DIRECT && request.error == -EOPNOTSUPP)
         return fmt::format("via = \"direct\": {}; leave via out for a kretprobe", why_text(request.why));
+    if (request.kind == KPL_PROBE_KPROBE && request.error == -EOPNOTSUPP)
+        return "at a function's entry, ftrace has it go on elsewhere; leave via = \"kprobe\" out";
     if (request.kind == KPL_PROBE_EVENT && is_about_place(request))
         return "this machine has no such counter, or lends it to nobody";
     if (request.kind == KPL_PROBE_WATCH) switch (-request.error) {

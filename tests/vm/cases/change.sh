@@ -40,12 +40,26 @@ plain 'kretprobe { "__x64_sys_close", ret = function(p) p.ret = 1LL * 2 end } kp
 err '^script.lua:1: 5000000000 does not fit p.args.datasync: it takes -2147483648 to 2147483647$'
 
 # ---- results
-for via in auto kprobe; do
-    plain "kprobe { 'kpl_t_plain', via = '$via', pre = function() override(-5) end }" --unsafe
-    status 0
-    line -5
-    err '^unsafe: kpl_t_plain \(script.lua:1\): 1 hits did not go on as they would have$'
-done
+plain 'kprobe { "kpl_t_plain", pre = function() override(-5) end }' --unsafe
+status 0
+line -5
+err '^unsafe: kpl_t_plain \(script.lua:1\): 1 hits did not go on as they would have$'
+plain 'kprobe { "kpl_t_plain", via = "kprobe", pre = function() override(-5) end }' --unsafe
+status 1
+err 'ftrace has it go on elsewhere; leave via = "kprobe" out'
+# of two functions of a run, the one that is armed later meets a direct call, too
+script later.lua <<'LUA'
+local target = require "target"
+kprobe { "kpl_t_plain", pre = function() override(-5) end }
+local p = kprobe { "kpl_t_many", enabled = false, pre = function() override(-5) end }
+target.steps { function() print(pcall(p.enable, p)) end, function() print(p.state) end }
+LUA
+start kprobe-lua -e 'kretprobe { "kpl_t_many", via = "direct", ret = function() end }'
+armed
+kprobe-lua --unsafe later.lua > late 2>&1
+grep -q '^disabled$' late || { cat late; fail "an override was armed where a direct call is"; }
+kill -TERM "$pid"
+finish
 for via in auto direct; do
     plain "kretprobe { 'kpl_t_plain', via = '$via', ret = function(p, v) p.ret = v + 1 printf('%d, then %d\n', v, p.ret) end }" --unsafe
     status 0
