@@ -19,6 +19,10 @@ namespace {
 
 constexpr uint32_t budget = KPL_MAX_BUDGET;
 
+SimLoad load_of(const Handler& handler) {
+    return {handler.insns, handler.labels, KPL_PROG_ENTRY, handler.data_size, 0, budget};
+}
+
 Error refused(const Handler& handler, uint32_t reason, uint32_t pc) {
     return {Errc::script, fmt::format("refused: {} at {}", kpl_reject_text(reason),
                                       pc < handler.origin.size() ? handler.origin[pc] : pc)};
@@ -46,17 +50,15 @@ class Host : public Engine {
     Result<Ran> run(const Handler& handler, std::vector<uint8_t>& memory, uint32_t repeat) override {
         Simulator sim;
         SimReject reject;
-        const auto program =
-            sim.load({handler.insns, handler.labels, KPL_PROG_ENTRY, handler.data_size, 0, budget}, reject);
+        const auto program = sim.load(load_of(handler), reject);
         if (!program) return refused(handler, reject.reason, reject.pc);
-        sim.data = memory;
-        sim.data.resize(handler.data_size);
+        sim.data = handler.data_of(memory);
         Ran ran;
         const auto began = std::chrono::steady_clock::now();
         for (uint32_t i = 0; i < repeat; i++)
             ran.r0 = is_reference_ ? TRY(run_reference(handler.insns, sim.data)) : sim.run(*program).r0;
         ran.ns = std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - began).count() / repeat;
-        std::copy_n(sim.data.begin(), memory.size(), memory.begin());
+        handler.take_back(sim.data, memory);
         return ended(handler, ran);
     }
 
@@ -82,7 +84,7 @@ class Module : public Engine {
             if (errno == EACCES && load.reject) return refused(handler, load.reject, load.reject_pc);
             return system_error("loading the program");
         }
-        const Result<Ran> ran = run_loaded(load, memory, repeat);
+        const Result<Ran> ran = run_loaded(load, handler, memory, repeat);
         kpl_free program{};
         program.kind = KPL_FREE_PROG;
         program.id = load.id;
@@ -97,16 +99,16 @@ class Module : public Engine {
         return {Errc::system, fmt::format("{}: {}", what, std::strerror(errno))};
     }
 
-    Result<Ran> run_loaded(const kpl_prog_load& load, std::vector<uint8_t>& memory, uint32_t repeat) {
-        std::vector<uint8_t> data = memory;
-        data.resize(load.data_size);
+    Result<Ran> run_loaded(const kpl_prog_load& load, const Handler& handler, std::vector<uint8_t>& memory,
+                           uint32_t repeat) {
+        std::vector<uint8_t> data = handler.data_of(memory);
         kpl_prog_run run{};
         run.id = load.id;
         run.repeat = repeat;
         run.data = reinterpret_cast<uint64_t>(data.data());
         run.data_size = load.data_size;
         if (::ioctl(session_.get(), KPL_IOC_PROG_RUN, &run) < 0) return system_error("running the program");
-        std::copy_n(data.begin(), memory.size(), memory.begin());
+        handler.take_back(data, memory);
         return Ran{run.result, static_cast<double>(run.duration) / repeat};
     }
 

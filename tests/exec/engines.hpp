@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "foreign.hpp"
+#include "handler.hpp"
 
 namespace kpl::exec {
 

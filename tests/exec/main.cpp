@@ -10,6 +10,7 @@
 #include <memory>
 
 #include "engines.hpp"
+#include "foreign.hpp"
 #include "guest/guest.hpp"
 #include "random.hpp"
 

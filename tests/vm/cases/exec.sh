@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: MIT
-# Random programs of the profile: the module's interpreter and the kernel's JIT do what the RFC's letter says, to the
-# result and to the memory.
+# Random programs of the profile, and those of a list: the module's interpreter and the kernel's JIT do what the RFC's
+# letter says, to the result and to the memory.
+rows=$KPL_ROOT/tests/data/exec_programs.txt
 kprobe-lua-exec --random 400 --seed 100000 > programs
 kprobe-lua-exec --batch --show-memory --reference < programs > expected
+sed -n '/^[^#]/s/ = .*//p' "$rows" >> programs
+sed -n '/^[^#]/s/.* = //p' "$rows" >> expected
 for engine in jit interp; do
     kprobe-lua-exec --inside --kernel=$engine --batch --show-memory < programs > out 2> err || fail "exit status $?"
     cmp out expected || fail "$engine differs"
 done
 no_out '^error'
-[ "$(wc -l < out)" = 400 ] || fail "not all ran"
+[ "$(wc -l < out)" = "$(wc -l < programs)" ] || fail "not all ran"
 
 # What one run takes, and that a signal ends many.
 echo "b70000002a000000 9500000000000000" > one

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+#include "graph.hpp"
+
+#include <fmt/format.h>
+
+namespace kpl::exec {
+
+namespace {
+
+bool is_jump_class(const bpf_insn& insn) {
+    return BPF_CLASS(insn.code) == BPF_JMP || BPF_CLASS(insn.code) == BPF_JMP32;
+}
+
+}  // namespace
+
+bpf_insn make(uint8_t code, uint8_t dst, uint8_t src, int16_t off, int32_t imm) {
+    bpf_insn insn{};
+    insn.code = code, insn.dst_reg = dst & 15, insn.src_reg = src & 15, insn.off = off, insn.imm = imm;
+    return insn;
+}
+
+bool is_wide(const bpf_insn& insn) { return insn.code == (BPF_LD | BPF_IMM | BPF_DW); }
+bool is_exit(const bpf_insn& insn) { return insn.code == (BPF_JMP | BPF_EXIT); }
+bool is_call(const bpf_insn& insn) { return insn.code == (BPF_JMP | BPF_CALL); }
+
+// One with anything in its unused fields is left for the verifier to refuse.
+bool is_plain_jump(const bpf_insn& insn) {
+    return insn.code == (BPF_JMP | BPF_JA) && !insn.dst_reg && !insn.src_reg && !insn.imm;
+}
+
+bool is_condition(const bpf_insn& insn) {
+    return is_jump_class(insn) && !is_exit(insn) && BPF_OP(insn.code) != BPF_CALL && !is_plain_jump(insn);
+}
+
+Result<Graph> graph_from(std::span<const bpf_insn> given) {
+    const auto size = static_cast<int64_t>(given.size());
+    const auto step = [size](int64_t i) { return i < size ? static_cast<size_t>(i) : off_the_end; };
+    Graph graph(given.size());
+    for (int64_t i = 0; i < size; i++) {
+        Step& now = graph[i];
+        now.insn = given[i];
+        now.origin = static_cast<uint32_t>(i);
+        now.next = step(i + 1);
+        if (is_wide(now.insn) && i + 1 < size) {
+            now.second = given[i + 1];
+            now.next = step(i + 2);
+        } else if (is_condition(now.insn) || is_plain_jump(now.insn)) {
+            const int64_t target = i + 1 + now.insn.off;
+            if (target < 0 || target > size)
+                return Error{Errc::usage, fmt::format("the jump of instruction {} leaves the program", i)};
+            (is_plain_jump(now.insn) ? now.next : now.target) = step(target);
+        }
+    }
+    return graph;
+}
+
+}  // namespace kpl::exec

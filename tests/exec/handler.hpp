@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+// A handler as it is loaded.
+#pragma once
+
+#include <linux/bpf.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "uapi/kprobe_lua.h"
+
+namespace kpl::exec {
+
+struct Handler {
+    std::vector<bpf_insn> insns;
+    std::vector<kpl_label> labels;
+    std::vector<uint32_t> origin;  // of each instruction: the one of the given program that it stands for
+    uint32_t data_size = 0;        // a multiple of 8: the memory of the program, then zeros
+
+    std::vector<uint8_t> data_of(std::span<const uint8_t> memory) const {
+        std::vector<uint8_t> data(data_size);
+        std::copy(memory.begin(), memory.end(), data.begin());
+        return data;
+    }
+    void take_back(std::span<const uint8_t> data, std::span<uint8_t> memory) const {
+        std::copy_n(data.begin(), memory.size(), memory.begin());
+    }
+};
+
+}  // namespace kpl::exec

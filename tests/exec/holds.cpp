@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+#include "holds.hpp"
+
+namespace kpl::exec {
+
+namespace {
+
+constexpr Value any_number{KPL_T_NUM};
+
+void compute(State& state, const bpf_insn& insn) {
+    Value& to = state.regs[insn.dst_reg];
+    const bool wide = BPF_CLASS(insn.code) == BPF_ALU64, constant = BPF_SRC(insn.code) == BPF_K;
+    if (wide && BPF_OP(insn.code) == BPF_MOV && !constant) {
+        to = state.regs[insn.src_reg];
+    } else if (wide && BPF_OP(insn.code) == BPF_ADD && constant && to.type != KPL_T_NUM && to.known) {
+        to.number += insn.imm;
+    } else {
+        to = any_number;
+    }
+}
+
+// The 8 bytes of the stack that a store fills whole.
+void store(State& state, const bpf_insn& insn) {
+    const Value& to = state.regs[insn.dst_reg];
+    if (to.type != KPL_T_STACK || BPF_SIZE(insn.code) != BPF_DW) return;
+    const int64_t off = to.number + insn.off;
+    if (off % 8 == 0 && off >= -KPL_MAX_STACK && off < 0) state.stack |= uint64_t{1} << (-off / 8 - 1);
+}
+
+State joined(const State& a, const State& b) {
+    State both;
+    for (size_t i = 0; i < both.regs.size(); i++) {
+        if (a.regs[i] == b.regs[i])
+            both.regs[i] = a.regs[i];
+        else if (a.regs[i].type == KPL_T_NUM && b.regs[i].type == KPL_T_NUM)
+            both.regs[i] = any_number;
+    }
+    both.stack = a.stack & b.stack;
+    return both;
+}
+
+}  // namespace
+
+State start_state(size_t memory) {
+    State state;
+    state.regs[1] = memory ? Value{KPL_T_DATA, true, 0} : Value{KPL_T_NUM, true, 0};
+    state.regs[2] = {KPL_T_NUM, true, static_cast<int64_t>(memory)};
+    state.regs[10] = {KPL_T_STACK, true, 0};
+    return state;
+}
+
+State after(State state, const bpf_insn& insn) {
+    switch (BPF_CLASS(insn.code)) {
+        case BPF_ALU:
+        case BPF_ALU64: compute(state, insn); break;
+        case BPF_LD:
+        case BPF_LDX: state.regs[insn.dst_reg] = any_number; break;
+        case BPF_ST:
+        case BPF_STX: store(state, insn); break;
+        default:
+            if (!is_call(insn)) break;
+            for (int i = 1; i < 6; i++) state.regs[i] = {};
+            state.regs[0] = any_number;
+    }
+    return state;
+}
+
+std::vector<std::optional<State>> states_of(const Graph& graph, const State& start) {
+    std::vector<std::optional<State>> before(graph.size());
+    std::vector<size_t> todo;
+    const auto reach = [&](size_t i, const State& state) {
+        if (i == off_the_end) return;
+        const State now = before[i] ? joined(*before[i], state) : state;
+        if (before[i] == now) return;
+        before[i] = now;
+        todo.push_back(i);
+    };
+    reach(0, start);
+    while (!todo.empty()) {
+        const size_t i = todo.back();
+        todo.pop_back();
+        const bpf_insn& insn = graph[i].insn;
+        if (is_exit(insn)) continue;
+        const State state = after(*before[i], insn);
+        if (is_condition(insn)) reach(graph[i].target, state);
+        reach(graph[i].next, state);
+    }
+    return before;
+}
+
+}  // namespace kpl::exec

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+// What registers and the stack are known to hold before each step.
+#pragma once
+
+#include <array>
+#include <compare>
+#include <optional>
+#include <vector>
+
+#include "graph.hpp"
+#include "uapi/kprobe_lua.h"
+
+namespace kpl::exec {
+
+struct Value {
+    uint8_t type = KPL_T_NONE;
+    bool known = false;  // a pointer's offset always is
+    int64_t number = 0;  // if it is known
+    auto operator<=>(const Value&) const = default;
+};
+
+struct State {
+    std::array<Value, 16> regs;  // as many as an instruction can name
+    uint64_t stack = 0;          // as in struct kpl_label
+    auto operator<=>(const State&) const = default;
+};
+
+// What a program starts with.
+State start_state(size_t memory);
+
+State after(State state, const bpf_insn& insn);
+
+// What all ways to a step agree on, loops included; none: no way leads there.
+std::vector<std::optional<State>> states_of(const Graph& graph, const State& start);
+
+}  // namespace kpl::exec

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+// What makes a handler of a program, one pass after another. What the profile lacks is left as it is, for the verifier
+// to refuse.
+#pragma once
+
+#include "foreign.hpp"
+#include "graph.hpp"
+#include "holds.hpp"
+
+namespace kpl::exec {
+
+// r9 is the module's. Its place is taken by a register that the program leaves alone.
+void free_the_fuel_register(Graph& graph);
+
+// The instructions in an order in which a way forward leads to each of them, only plain jumps going back, and a label
+// at each of their targets.
+Handler laid_out(const Graph& graph, size_t memory);
+
+}  // namespace kpl::exec
