@@ -19,7 +19,7 @@ Error wrong(fmt::format_string<Args...> text, Args&&... args) {
 }
 
 Handler handler_of(Graph graph, size_t memory) {
-    free_the_fuel_register(graph);
+    free_the_fuel_register(graph, start_state(memory));
     return laid_out(graph, memory);
 }
 

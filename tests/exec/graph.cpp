@@ -11,6 +11,8 @@ bool is_jump_class(const bpf_insn& insn) {
     return BPF_CLASS(insn.code) == BPF_JMP || BPF_CLASS(insn.code) == BPF_JMP32;
 }
 
+bool is_alu_class(const bpf_insn& insn) { return BPF_CLASS(insn.code) == BPF_ALU || BPF_CLASS(insn.code) == BPF_ALU64; }
+
 }  // namespace
 
 bpf_insn make(uint8_t code, uint8_t dst, uint8_t src, int16_t off, int32_t imm) {
@@ -30,6 +32,30 @@ bool is_plain_jump(const bpf_insn& insn) {
 
 bool is_condition(const bpf_insn& insn) {
     return is_jump_class(insn) && !is_exit(insn) && BPF_OP(insn.code) != BPF_CALL && !is_plain_jump(insn);
+}
+
+bool reads_dst(const bpf_insn& insn) {
+    const int kind = BPF_CLASS(insn.code);
+    return kind == BPF_ST || kind == BPF_STX || is_condition(insn) ||
+           (is_alu_class(insn) && BPF_OP(insn.code) != BPF_MOV);
+}
+
+bool writes_dst(const bpf_insn& insn) {
+    return is_alu_class(insn) || BPF_CLASS(insn.code) == BPF_LD || BPF_CLASS(insn.code) == BPF_LDX;
+}
+
+std::optional<Access> access_of(const bpf_insn& insn) {
+    const int kind = BPF_CLASS(insn.code);
+    if (kind != BPF_LDX && kind != BPF_ST && kind != BPF_STX) return std::nullopt;
+    Access access;
+    access.base = kind == BPF_LDX ? insn.src_reg : insn.dst_reg;
+    switch (BPF_SIZE(insn.code)) {
+        case BPF_B: access.size = 1; break;
+        case BPF_H: access.size = 2; break;
+        case BPF_W: access.size = 4; break;
+        default: access.size = 8;
+    }
+    return access;
 }
 
 Result<Graph> graph_from(std::span<const bpf_insn> given) {

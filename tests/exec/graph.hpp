@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -34,5 +35,13 @@ bool is_exit(const bpf_insn& insn);
 bool is_call(const bpf_insn& insn);
 bool is_plain_jump(const bpf_insn& insn);
 bool is_condition(const bpf_insn& insn);  // any other jump
+bool reads_dst(const bpf_insn& insn);
+bool writes_dst(const bpf_insn& insn);
+
+struct Access {
+    uint8_t base = 0;  // register
+    int size = 0;      // bytes
+};
+std::optional<Access> access_of(const bpf_insn& insn);
 
 }  // namespace kpl::exec

@@ -9,8 +9,9 @@
 
 namespace kpl::exec {
 
-// r9 is the module's. Its place is taken by a register that the program leaves alone.
-void free_the_fuel_register(Graph& graph);
+// r9 is the module's. Its place is taken by a register that the program leaves alone; where there is none, by the 8
+// bytes at r10 - 512, which a register that holds a number comes to hold for each instruction that names r9.
+void free_the_fuel_register(Graph& graph, const State& start);
 
 // The instructions in an order in which a way forward leads to each of them, only plain jumps going back, and a label
 // at each of their targets.
