@@ -118,6 +118,11 @@ class Module : public Engine {
 
 }  // namespace
 
+uint32_t verdict(const Handler& handler) {
+    SimReject reject;
+    return Simulator().load(load_of(handler), reject) ? uint32_t{KPL_REJECT_NONE} : reject.reason;
+}
+
 std::unique_ptr<Engine> simulator() { return std::make_unique<Host>(false); }
 std::unique_ptr<Engine> reference() { return std::make_unique<Host>(true); }
 

@@ -24,6 +24,9 @@ class Engine {
     virtual Result<Ran> run(const Handler& handler, std::vector<uint8_t>& memory, uint32_t repeat) = 0;
 };
 
+// Of the verifier in this process: enum kpl_reject.
+uint32_t verdict(const Handler& handler);
+
 std::unique_ptr<Engine> simulator();
 std::unique_ptr<Engine> reference();
 // The loaded module; an error if there is none.

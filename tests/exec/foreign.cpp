@@ -7,6 +7,7 @@
 #include <cstring>
 #include <utility>
 
+#include "engines.hpp"
 #include "passes.hpp"
 
 namespace kpl::exec {
@@ -18,9 +19,33 @@ Error wrong(fmt::format_string<Args...> text, Args&&... args) {
     return {Errc::usage, fmt::format(text, std::forward<Args>(args)...)};
 }
 
-Handler handler_of(Graph graph, size_t memory) {
-    free_the_fuel_register(graph, start_state(memory));
-    return laid_out(graph, memory);
+Handler handler_of(Graph graph, size_t memory, uint32_t offset) {
+    free_the_fuel_register(graph, start_state(memory, offset));
+    return laid_out(graph, memory, offset);
+}
+
+// No access reaches what lies around the memory, where that is not at the beginning of the data.
+bool keeps_to_memory(const Graph& graph, size_t memory) {
+    const auto states = states_of(graph, start_state(memory, 0));
+    for (size_t i = 0; i < graph.size(); i++) {
+        const auto access = access_of(graph[i].insn);
+        if (!states[i] || !access) continue;
+        const Value& base = states[i]->regs[access->base];
+        if (base.type != KPL_T_DATA) continue;
+        const int64_t begin = base.number + graph[i].insn.off, end = begin + access->size;
+        if (begin < 0 || end > static_cast<int64_t>(memory)) return false;
+    }
+    return true;
+}
+
+Handler fitting(const Graph& graph, size_t memory) {
+    const Handler plain = handler_of(graph, memory, 0);
+    Handler tried = plain;
+    uint32_t reason = verdict(tried);
+    if (reason == KPL_REJECT_ALIGN && keeps_to_memory(graph, memory))
+        for (uint32_t offset = 1; offset < 8 && reason == KPL_REJECT_ALIGN; offset++)
+            reason = verdict(tried = handler_of(graph, memory, offset));
+    return reason == KPL_REJECT_NONE ? tried : plain;
 }
 
 }  // namespace
@@ -55,7 +80,7 @@ Result<Handler> handler_from(std::span<const uint8_t> program, size_t memory) {
     std::memcpy(given.data(), program.data(), program.size());
     const Graph graph = TRY(graph_from(given));
 
-    return handler_of(graph, memory);
+    return fitting(graph, memory);
 }
 
 }  // namespace kpl::exec

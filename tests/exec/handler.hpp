@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A handler as it is loaded.
+// A handler as it is loaded, with where its data has the memory of the program that it was made of.
 #pragma once
 
 #include <linux/bpf.h>
@@ -17,15 +17,16 @@ struct Handler {
     std::vector<bpf_insn> insns;
     std::vector<kpl_label> labels;
     std::vector<uint32_t> origin;  // of each instruction: the one of the given program that it stands for
-    uint32_t data_size = 0;        // a multiple of 8: the memory of the program, then zeros
+    uint32_t data_size = 0;        // a multiple of 8
+    uint32_t offset = 0;           // of the memory in it
 
     std::vector<uint8_t> data_of(std::span<const uint8_t> memory) const {
         std::vector<uint8_t> data(data_size);
-        std::copy(memory.begin(), memory.end(), data.begin());
+        std::copy(memory.begin(), memory.end(), data.begin() + offset);
         return data;
     }
     void take_back(std::span<const uint8_t> data, std::span<uint8_t> memory) const {
-        std::copy_n(data.begin(), memory.size(), memory.begin());
+        std::copy_n(data.begin() + offset, memory.size(), memory.begin());
     }
 };
 

@@ -41,9 +41,9 @@ State joined(const State& a, const State& b) {
 
 }  // namespace
 
-State start_state(size_t memory) {
+State start_state(size_t memory, uint32_t offset) {
     State state;
-    state.regs[1] = memory ? Value{KPL_T_DATA, true, 0} : Value{KPL_T_NUM, true, 0};
+    state.regs[1] = memory ? Value{KPL_T_DATA, true, offset} : Value{KPL_T_NUM, true, 0};
     state.regs[2] = {KPL_T_NUM, true, static_cast<int64_t>(memory)};
     state.regs[10] = {KPL_T_STACK, true, 0};
     return state;

@@ -25,8 +25,8 @@ struct State {
     auto operator<=>(const State&) const = default;
 };
 
-// What a program starts with.
-State start_state(size_t memory);
+// What a program starts with: its memory begins at `offset` of the handler's data.
+State start_state(size_t memory, uint32_t offset);
 
 State after(State state, const bpf_insn& insn);
 
