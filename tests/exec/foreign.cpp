@@ -38,10 +38,15 @@ bool keeps_to_memory(const Graph& graph, size_t memory) {
     return true;
 }
 
-Handler fitting(const Graph& graph, size_t memory) {
-    const Handler plain = handler_of(graph, memory, 0);
+Handler fitting(const Graph& given, size_t memory) {
+    const Handler plain = handler_of(given, memory, 0);
     Handler tried = plain;
+    Graph graph = given;
     uint32_t reason = verdict(tried);
+    if (reason == KPL_REJECT_POINTER) {
+        graph = unfolded(given, start_state(memory, 0));
+        reason = verdict(tried = handler_of(graph, memory, 0));
+    }
     if (reason == KPL_REJECT_ALIGN && keeps_to_memory(graph, memory))
         for (uint32_t offset = 1; offset < 8 && reason == KPL_REJECT_ALIGN; offset++)
             reason = verdict(tried = handler_of(graph, memory, offset));

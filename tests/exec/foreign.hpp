@@ -15,9 +15,9 @@ namespace kpl::exec {
 // Pairs of hex digits; space between them is allowed.
 Result<std::vector<uint8_t>> bytes_from_hex(std::string_view text);
 
-// What the program does stays the same; passes.hpp says what becomes of its instructions. Where the verifier refuses an
-// access that is not aligned, the memory lies at another offset. One that is refused all the same is returned as if
-// that had not been tried.
+// What the program does stays the same; passes.hpp says what becomes of its instructions. Where the verifier refuses a
+// sum with a pointer, the program is unfolded; where it refuses an access that is not aligned, the memory lies at
+// another offset. One that is refused all the same is returned as if none of this had been tried.
 Result<Handler> handler_from(std::span<const uint8_t> program, size_t memory);
 
 }  // namespace kpl::exec

@@ -1,11 +1,41 @@
 // SPDX-License-Identifier: MIT
 #include "holds.hpp"
 
+#include "reference.hpp"
+
 namespace kpl::exec {
 
 namespace {
 
 constexpr Value any_number{KPL_T_NUM};
+
+// Two slots.
+void load_number(std::vector<bpf_insn>& insns, uint8_t reg, int64_t number) {
+    insns.push_back(make(BPF_LD | BPF_IMM | BPF_DW, reg, 0, 0, static_cast<int32_t>(number)));
+    insns.push_back(make(0, 0, 0, 0, static_cast<int32_t>(number >> 32)));
+}
+
+// What the RFC says that an instruction makes of numbers: the new one, or of a condition whether it is met.
+std::optional<int64_t> outcome(const State& state, bpf_insn insn) {
+    const Value &a = state.regs[insn.dst_reg], &b = state.regs[insn.src_reg];
+    const bool two = BPF_SRC(insn.code) == BPF_X && BPF_OP(insn.code) != BPF_END;
+    if (reads_dst(insn) && !(a.type == KPL_T_NUM && a.known)) return std::nullopt;
+    if (two && !(b.type == KPL_T_NUM && b.known)) return std::nullopt;
+    std::vector<bpf_insn> insns;
+    load_number(insns, 0, a.number);
+    load_number(insns, 1, b.number);
+    insn.dst_reg = 0, insn.src_reg = 1, insn.off = 2;
+    insns.push_back(insn);
+    if (is_condition(insn)) {
+        insns.push_back(make(BPF_ALU64 | BPF_MOV | BPF_K, 0, 0, 0, 0));
+        insns.push_back(make(BPF_JMP | BPF_EXIT, 0, 0, 0, 0));
+        insns.push_back(make(BPF_ALU64 | BPF_MOV | BPF_K, 0, 0, 0, 1));
+    }
+    insns.push_back(make(BPF_JMP | BPF_EXIT, 0, 0, 0, 0));
+    std::vector<uint8_t> nothing;
+    const auto r0 = run_reference(insns, nothing);
+    return r0 ? std::optional(static_cast<int64_t>(*r0)) : std::nullopt;
+}
 
 void compute(State& state, const bpf_insn& insn) {
     Value& to = state.regs[insn.dst_reg];
@@ -15,7 +45,8 @@ void compute(State& state, const bpf_insn& insn) {
     } else if (wide && BPF_OP(insn.code) == BPF_ADD && constant && to.type != KPL_T_NUM && to.known) {
         to.number += insn.imm;
     } else {
-        to = any_number;
+        const auto number = outcome(state, insn);
+        to = number ? Value{KPL_T_NUM, true, *number} : any_number;
     }
 }
 
@@ -63,6 +94,11 @@ State after(State state, const bpf_insn& insn) {
             state.regs[0] = any_number;
     }
     return state;
+}
+
+std::optional<bool> is_taken(const State& state, const bpf_insn& insn) {
+    const auto met = outcome(state, insn);
+    return met ? std::optional(*met != 0) : std::nullopt;
 }
 
 std::vector<std::optional<State>> states_of(const Graph& graph, const State& start) {

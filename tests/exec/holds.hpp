@@ -30,6 +30,9 @@ State start_state(size_t memory, uint32_t offset);
 
 State after(State state, const bpf_insn& insn);
 
+// Whether a conditional jump is taken, if the numbers that it compares are known.
+std::optional<bool> is_taken(const State& state, const bpf_insn& insn);
+
 // What all ways to a step agree on, loops included; none: no way leads there.
 std::vector<std::optional<State>> states_of(const Graph& graph, const State& start);
 
