@@ -114,7 +114,10 @@ static bool kpl_stubs_taken(void)
 	return there;
 }
 
-/* Asks for it once: where it is not installed, that costs a process each time.  Others wait for the answer. */
+/*
+ * Asks for it once: where it is not installed, that costs a process each time.
+ * Others wait for the answer.
+ */
 static bool kpl_stubs_there(void)
 {
 	static DEFINE_MUTEX(lock);
@@ -688,8 +691,7 @@ static int kpl_direct_module(struct notifier_block *nb, unsigned long state, voi
 	}
 	mutex_unlock(&kpl_directs_lock);
 	if (failed)
-		pr_warn("kprobe_lua: %u return probes in modules are off, since another module went\n",
-			failed);
+		pr_warn("kprobe_lua: %u return probes in modules are off, since one went\n", failed);
 	return NOTIFY_DONE;
 }
 

@@ -200,7 +200,7 @@ static void kpl_ftrace_add(struct kpl_probe **prs, u32 nr)
 	kpl_sites_leave(prs, nr);
 	kpl_trace_make(prs, nr, false, false);
 	kpl_trace_make(prs, nr, true, false);
-	/* Of one function each: ftrace asks about direct calls when it registers, and at no other time. */
+	/* Of one function each: ftrace asks about direct calls only when it registers. */
 	for (i = 0; i < nr; i++) {
 		kpl_trace_make(&prs[i], 1, false, true);
 		kpl_trace_make(&prs[i], 1, true, true);

@@ -52,7 +52,7 @@ static int kpl_kprobe_add_one(struct kpl_probe *pr)
 			kp->post_handler = pr->handler[KPL_SIDE_SECOND].run ? kpl_hit_post :
 									      kpl_hit_post_nothing;
 	}
-	/* ftrace would not know that the function may go on elsewhere, and let others call it directly. */
+	/* ftrace would not know of it, and let others call the function directly. */
 	if (!takes_post && moved)
 		return -EOPNOTSUPP;
 #ifdef CONFIG_KPROBES_ON_FTRACE

@@ -81,7 +81,10 @@ KPL_READ(read64, u64)
 
 /* -------------------------------------------------------------------- blocks */
 
-/* The kernel itself takes some for addresses that the processor does not, and looks at the first byte alone. */
+/*
+ * The kernel itself looks at the first byte alone, and may take an address for
+ * good that the processor does not.
+ */
 static __always_inline bool kpl_kernel_block(u64 addr, u32 size)
 {
 	return kpl_kernel_address(addr) &&

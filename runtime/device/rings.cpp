@@ -169,7 +169,8 @@ void Rings::take_over() {
     made_->rings.clear();
 }
 
-// The kernel keeps the earlier rings until the session's end, and so do we: nothing that is under way in one is awaited.
+// The kernel keeps the earlier rings until the session's end, and so do we: nothing that is under way in one is
+// awaited.
 void Rings::note_taken(Ring& taken, uint32_t cpu) {
     for (Ring& ring : rings_) ring.last &= ring.cpu != cpu;
     taken.cpu = cpu;
