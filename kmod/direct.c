@@ -691,7 +691,7 @@ static int kpl_direct_module(struct notifier_block *nb, unsigned long state, voi
 	}
 	mutex_unlock(&kpl_directs_lock);
 	if (failed)
-		pr_warn("kprobe_lua: %u return probes in modules are off, since one went\n", failed);
+		pr_warn("kprobe_lua: %u return probes in modules are off\n", failed);
 	return NOTIFY_DONE;
 }
 
