@@ -444,7 +444,33 @@ static void rings_grow(void)
 	give_back(&t);
 }
 
+/* The cost bound may end a handler between a record's begin and its end: it holds nothing back. */
+static void record_left(void)
+{
+	struct kpl_label label = { .pc = 8, .type = { [6] = KPL_T_REC }, .rec_pending = 1, .rec_size = 8 };
+	struct kpl_prog_load l = {
+		.kind = KPL_PROG_PRE, .labels = (uintptr_t)&label, .nr_labels = 1, .budget = 5000,
+	};
+	struct taken t = take();
+	int loops = load_with(t.fd, &l, PROG(MOVI(2, 9), MOVI(3, 8), MOVI(4, 0), CALL(rec_begin), JNEI(0, 0, 2),
+					     RETURN(0), MOV(6, 0), JA(-1)));
+
+	if (loops < 0)
+		printf("%s: refused: %u at %u\n", test_name, l.reject, l.reject_pc);
+	OK(loops >= 0);
+	stay_on(1);
+	EQ(run(t.fd, loops) & 0xff, KPL_STOP_BUDGET);
+	stay_on(0);
+	EQ(t.head->head, 0);
+	EQ(t.head->reserved_head, 0);
+	t.up = 1;
+	work(&t, 1, 1);
+	EQ(t.head->head, 32);
+	give_back(&t);
+}
+
 const struct test cpu_tests[] = {
+	{ "record_left", record_left },
 	{ "rings_grow", rings_grow },
 	{ "cpu_comes_later", cpu_comes_later },
 	{ "cpu_without_memory", cpu_without_memory },
