@@ -41,7 +41,7 @@ line 'all	410	110	300	410	300	110	300'
 left_nothing
 
 echo 0 > $cpu1
-start kprobe-lua -q -v all.lua
+start kprobe-lua -q -v --buffer 1M all.lua
 armed
 echo 0 > $percent
 echo 1 > $cpu1 || fail "CPU 1 can't come"
@@ -53,4 +53,17 @@ finish
 line 'all	100	100	0	100	0	100	0'
 err '^events: 400 sent = 100 delivered \+ 300 lost'
 err '300 updates lost: there was no memory for it on a CPU that came up'
+left_nothing
+# with rings that grow, it takes the one that was made ahead
+echo 0 > $cpu1
+start kprobe-lua -q -v all.lua
+armed
+echo 0 > $percent
+echo 1 > $cpu1 || fail "CPU 1 can't come"
+echo 25 > $percent
+work 1 300
+kill -INT "$pid"
+finish
+out '^all	0	0	0	0	0	0	300$'
+err '^events: 300 sent = 300 delivered \+ 0 lost'
 left_nothing
