@@ -323,7 +323,7 @@ static __always_inline void kpl_exit(struct kpl_frame *frame, const struct kpl_s
 	/* First of all: before, nothing in the frame is known to be there still. */
 	if (likely(frame->call == READ_ONCE(stub->call))) {
 		pr = many ? frame->probe : stub->owner;
-		if (!many || likely(READ_ONCE(pr->added)))
+		if (!many || likely(data_race(pr->added)))
 			kpl_run_left(pr, frame, looks, adds, many);
 	}
 	preempt_enable_notrace();

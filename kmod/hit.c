@@ -148,9 +148,9 @@ static noinline void kpl_run_around(const struct kpl_probe *pr, struct kpl_hit *
 	instruction_pointer_set(regs, ip);
 }
 
-/* Without `regs`, its handler does not look at them. */
+/* Without `looks`, its handler does not look at the registers. */
 static __always_inline void kpl_handle_traced(const struct kpl_probe *pr, struct pt_regs *regs,
-					      enum kpl_way way)
+					      bool looks, enum kpl_way way)
 {
 	struct kpl_ctx *ctx = kpl_ctx_here();
 
@@ -166,7 +166,7 @@ static __always_inline void kpl_handle_traced(const struct kpl_probe *pr, struct
 	}
 	ctx->origin = &pr->origin;
 	barrier();
-	if (regs)
+	if (looks)
 		ctx->hit.regs = (unsigned long)regs;
 	if (way == KPL_WAY_AROUND) {
 		kpl_run_around(pr, &ctx->hit, regs);
@@ -227,14 +227,14 @@ static noinline void kpl_handle_shared(const struct kpl_probe *pr, struct pt_reg
  * A probe that comes or goes is found by one way or the other, never by both.
  */
 static __always_inline void kpl_hit_slot(const struct kpl_trace_slot *slot,
-					 struct ftrace_regs *fregs, bool regs, enum kpl_way way)
+					 struct ftrace_regs *fregs, bool looks, enum kpl_way way)
 {
 	const struct kpl_probe *pr;
 
 	preempt_disable_notrace();
 	pr = READ_ONCE(slot->only);
 	if (likely(pr))
-		kpl_handle_traced(pr, regs ? kpl_ftrace_regs(fregs) : NULL, way);
+		kpl_handle_traced(pr, kpl_ftrace_regs(fregs), looks, way);
 	else
 		kpl_handle_shared(smp_load_acquire(&slot->first), kpl_ftrace_regs(fregs));
 	preempt_enable_notrace();
@@ -258,11 +258,11 @@ static __always_inline const struct kpl_trace_slot *kpl_hit_found(struct ftrace_
 }
 
 /* One of a trace of one function, or of many, by what its probes' handlers look at. */
-#define KPL_TRACE_HIT(name, slot, regs, way)						\
+#define KPL_TRACE_HIT(name, slot, looks, way)						\
 	static void kpl_hit_trace_##name(unsigned long ip, unsigned long parent,		\
 					 struct ftrace_ops *ops, struct ftrace_regs *fregs)	\
 	{										\
-		kpl_hit_slot(slot(ops, ip), fregs, regs, way);				\
+		kpl_hit_slot(slot(ops, ip), fregs, looks, way);				\
 	}
 
 KPL_TRACE_HIT(adds, kpl_hit_sole, false, KPL_WAY_ADDS)
