@@ -18,7 +18,7 @@
 namespace kpl {
 namespace {
 
-// The loader for shared libraries, which name none themselves.
+// Of libraries, which name none themselves; and the only one that is run here: a file may name any program.
 constexpr const char* default_loader = "/lib64/ld-linux-x86-64.so.2";
 
 template <class T>
@@ -66,8 +66,9 @@ std::optional<std::string> library_in(std::string_view line) {
 }
 
 Result<std::vector<std::string>> libraries_of(const std::string& path, const std::string& loader) {
-    const ProgramOutput listing = TRY(program_output({loader, "--list", path}));
     std::vector<std::string> libraries{loader};
+    if (loader != default_loader) return libraries;
+    const ProgramOutput listing = TRY(program_output({loader, "--list", path}));
     for (std::string_view rest = listing.text; !rest.empty();) {
         const std::string_view line = rest.substr(0, rest.find('\n'));
         rest.remove_prefix(std::min(line.size() + 1, rest.size()));

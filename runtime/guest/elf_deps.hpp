@@ -15,8 +15,9 @@ struct ProgramNeeds {
     std::vector<std::string> libraries;  // absolute paths, the loader included, as the loader would open them
 };
 
-// Reads the head of `path`: an ELF program or library (its loader is asked which libraries it maps; the
-// program itself is not run), a script with "#!", or neither (then all is empty).
+// Reads the head of `path`: an ELF program or library, a script with "#!", or neither (then all is empty). The
+// machine's own loader is asked which libraries it maps; the program itself is not run, and neither is another loader
+// that it names: that comes without libraries.
 Result<ProgramNeeds> program_needs(const std::string& path);
 
 // An ELF program without what follows its loaded segments, if that is large: debug information, and symbols with it.

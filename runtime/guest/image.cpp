@@ -9,10 +9,10 @@
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <sstream>
 
 #include "base/process.hpp"
+#include "base/regular_file.hpp"
 #include "guest/elf_deps.hpp"
 #include "guest/init_blob.hpp"
 #include "guest/protocol.h"
@@ -27,14 +27,20 @@ constexpr const char* busybox_path = "/bin/busybox";
 constexpr int max_links = 40;  // as the kernel's own limit on symbolic links in one path
 constexpr int lua_depth = 3;
 constexpr int max_lua_entries = 20000;  // a script in a huge directory does not make the image huge
+constexpr std::size_t max_lua_bytes = 16 << 20;
 
-Result<std::string> read_file(const std::string& path) {
-    std::ifstream in(path, std::ios::binary);
-    std::ostringstream bytes;
-    if (!in) return system_error(path, errno);
-    bytes << in.rdbuf();
-    if (in.bad()) return system_error(path, EIO);
-    return std::move(bytes).str();
+Result<std::string> read_file(const std::string& path, std::size_t most = SIZE_MAX) {
+    const UniqueFd fd = open_regular(path);
+    if (!fd) return system_error(path, errno);
+    std::string bytes;
+    for (char block[1 << 16];;) {
+        const ssize_t n = read(fd.get(), block, sizeof(block));
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) return system_error(path, errno);
+        if (n == 0) return bytes;
+        if (static_cast<std::size_t>(n) > most - bytes.size()) return system_error(path, EFBIG);
+        bytes.append(block, static_cast<std::size_t>(n));
+    }
 }
 
 // The kernel's own file systems are mounted over these: a file placed there would not be seen.
@@ -174,6 +180,14 @@ Result<void> GuestImage::add_needs(const std::string& real) {
     return tree_.contains(place) ? Result<void>{} : add_host(needs.interpreter);
 }
 
+// Somebody else may have put it there (/tmp): only its bytes are taken, and nothing that they name.
+void GuestImage::add_lua_file(const std::string& path) {
+    const auto real = resolve(path, true);
+    struct stat st;
+    if (!real || is_hidden_in_guest(*real) || tree_.contains(*real) || stat(real->c_str(), &st) != 0) return;
+    if (auto bytes = read_file(*real, max_lua_bytes)) tree_.add_file(*real, std::move(*bytes), st.st_mode & 0777);
+}
+
 Result<void> GuestImage::add_lua_tree(const std::string& dir) {
     std::error_code error;
     auto it = fs::recursive_directory_iterator(dir, fs::directory_options::skip_permission_denied, error);
@@ -181,7 +195,7 @@ Result<void> GuestImage::add_lua_tree(const std::string& dir) {
         const fs::path path = it->path();
         const bool hidden = path.filename().string().starts_with('.');
         if (it->is_directory(error) && (hidden || it.depth() + 1 >= lua_depth)) it.disable_recursion_pending();
-        if (!hidden && path.extension() == ".lua" && it->is_regular_file(error)) TRY(add_host(path));
+        if (!hidden && path.extension() == ".lua" && it->is_regular_file(error)) add_lua_file(path);
         it.increment(error);
     }
     return {};

@@ -26,8 +26,8 @@ class GuestImage {
     // The same for a program that only has to run: without its debug information, which can be most of it.
     Result<void> add_program(const std::string& path);
 
-    // The Lua files below `dir`, three levels deep: what a script beside them can `require`. Missing is no
-    // error.
+    // The Lua files below `dir`, three levels deep: what a script beside them can `require`. Missing, and one that
+    // can't be read, is no error.
     Result<void> add_lua_tree(const std::string& dir);
 
     // Has the shell find this program by its file's name, before every other command of that name.
@@ -56,6 +56,7 @@ class GuestImage {
     Result<std::string> resolve(const std::string& path, bool follow_last);
     Result<void> add_file(const std::string& real);
     Result<void> add_directory(const std::string& path, const std::string& real);
+    void add_lua_file(const std::string& path);
     Result<void> add_needs(const std::string& real);
     Result<void> add_busybox();
 

@@ -262,6 +262,48 @@ TEST_CASE("what programs need") {
     }
 }
 
+// A program whose loader is a script that leaves a trace.
+std::string program_with_loader(const TempDir& dir) {
+    dir.write("l", "#!/bin/sh\ntouch " + (dir / "ran") + "\n");
+    std::ostringstream bytes;
+    bytes << std::ifstream(fs::read_symlink("/proc/self/exe"), std::ios::binary).rdbuf();
+    std::string program = bytes.str();
+    const std::string usual = "/lib64/ld-linux-x86-64.so.2";
+    std::string own = dir / "l";
+    own.resize(usual.size());
+    return program.replace(program.find(usual), usual.size(), own);
+}
+
+TEST_CASE("a loader that a program names does not run outside the VM") {
+    const TempDir dir;
+    dir.write("program", program_with_loader(dir));
+    const auto needs = program_needs(dir / "program");
+    REQUIRE(needs.ok());
+    CHECK(needs->libraries == std::vector<std::string>{dir / "l"});
+    CHECK_FALSE(fs::exists(dir / "ran"));
+}
+
+TEST_CASE("of Lua files beside a script, only the bytes are taken") {
+    const TempDir dir, others;
+    others.write("interpreter", program_with_loader(others));
+    dir.write("program.lua", program_with_loader(dir));
+    dir.write("script.lua", "#!" + others / "interpreter" + "\n");
+    dir.write("large.lua", "");
+    fs::resize_file(dir / "large.lua", 1ull << 30);
+    fs::create_symlink("/etc/passwd", dir / "passwd.lua");
+    if (geteuid() != 0) dir.write("private.lua", "", fs::perms::none);
+    GuestImage image = GuestImage::create().value();
+    REQUIRE(image.add_lua_tree(dir.path()).ok());
+    const std::string archive = image.serialize();
+    const auto holds = [&](const std::string& path) { return archive.find(path.substr(1) + '\0') != archive.npos; };
+    CHECK(holds(dir / "program.lua"));
+    CHECK(holds(dir / "script.lua"));
+    CHECK_FALSE(holds(others / "interpreter"));
+    CHECK_FALSE(holds(dir / "large.lua"));
+    CHECK(archive.find("nobody:x:65534:65534::/:/bin/false") != archive.npos);
+    CHECK_FALSE((fs::exists(dir / "ran") || fs::exists(others / "ran")));
+}
+
 TEST_CASE("a program without its debug information still runs") {
     const TempDir dir;
     std::ostringstream bytes;
