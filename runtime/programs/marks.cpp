@@ -103,8 +103,8 @@ void place_symbols(const ElfView& view, std::vector<ProgramMark>& marks) {
 
 }  // namespace
 
-Result<std::vector<ProgramMark>> read_marks(int fd, const std::string& path) {
-    const ElfView view = TRY(ElfView::open(fd, path));
+Result<std::vector<ProgramMark>> read_marks(int fd, const std::string& path, bool foreign) {
+    const ElfView view = TRY(ElfView::open(fd, path, foreign));
     uint64_t base_now = 0;
     view.each_section([&](Elf_Scn*, const GElf_Shdr& header) {
         if (view.name(header) == ".stapsdt.base") base_now = header.sh_addr;

@@ -26,6 +26,6 @@ struct ProgramMark {
 };
 
 // For Program: as the notes have them, of which `semaphore` is still an address. A file without any has none.
-Result<std::vector<ProgramMark>> read_marks(int fd, const std::string& path);
+Result<std::vector<ProgramMark>> read_marks(int fd, const std::string& path, bool foreign);
 
 }  // namespace kpl

@@ -113,6 +113,7 @@ Result<std::shared_ptr<Program>> Program::open(UniqueFd fd, const std::string& p
     std::shared_ptr<Program> program(new Program);
     program->path_ = path, program->root_ = root;
     program->fd_ = std::move(fd);
+    program->foreign_ = true;
     TRY(program->read_file(std::nullopt));
     return program;
 }
@@ -132,7 +133,7 @@ bool Program::is_replaced() const {
 }
 
 Result<void> Program::read_head(std::optional<uint16_t> machine) {
-    const ElfView view = TRY(ElfView::open(fd_.get(), path_));
+    const ElfView view = TRY(ElfView::open(fd_.get(), path_, foreign_));
     GElf_Ehdr head;
     if (!view.lib().gelf_getehdr(view.get(), &head))
         return Error{Errc::script, fmt::format("{}: {}", path_, view.lib().elf_errmsg(view.lib().elf_errno()))};
@@ -155,7 +156,7 @@ Result<void> Program::read_head(std::optional<uint16_t> machine) {
 }
 
 Result<void> Program::add_symbols(int fd, bool only_full) {
-    const ElfView view = TRY(ElfView::open(fd, path_));
+    const ElfView view = TRY(ElfView::open(fd, path_, foreign_));
     std::set<GElf_Word> seen;
     view.each_section([&](Elf_Scn* section, const GElf_Shdr& header) {
         const bool full = header.sh_type == SHT_SYMTAB;
@@ -183,7 +184,7 @@ std::vector<std::string> Program::debug_file_names(const std::string& id) const 
     if (id.size() > 2)
         for (const std::string& root : {root_, std::string()})
             names.push_back(root + debug_files + id.substr(0, 2) + "/" + id.substr(2) + ".debug");
-    const auto view = ElfView::open(fd_.get(), path_);
+    const auto view = ElfView::open(fd_.get(), path_, foreign_);
     const std::string link = view ? debug_link_of(*view) : "";
     if (link.empty() || link.find('/') != link.npos) return names;
     const std::string folder = path_.substr(0, path_.rfind('/') + 1);
@@ -194,7 +195,7 @@ std::vector<std::string> Program::debug_file_names(const std::string& id) const 
 
 // That of another build has other addresses: without an id on both sides, nothing tells.
 bool Program::belongs(int debug_fd, const std::string& id) const {
-    const auto view = ElfView::open(debug_fd, path_);
+    const auto view = ElfView::open(debug_fd, path_, foreign_);
     return view && !id.empty() && build_id_of(*view) == id;
 }
 
@@ -233,7 +234,7 @@ Result<std::optional<ProgramSymbol>> Program::covering(uint64_t address) {
 Result<std::optional<ProgramSymbol>> Program::at(uint64_t address) {
     if (auto symbol = TRY(covering(address))) return symbol;
     const LibDw* lib = TRY(LibDw::load());
-    const ElfView view = TRY(ElfView::open(fd_.get(), path_));
+    const ElfView view = TRY(ElfView::open(fd_.get(), path_, foreign_));
     Dwarf_CFI* const frames = frames_fit(view) ? lib->dwarf_getcfi_elf(view.get()) : nullptr;
     Dwarf_Frame* frame = nullptr;
     std::optional<ProgramSymbol> found;
@@ -258,7 +259,7 @@ std::optional<uint64_t> Program::file_offset(uint64_t address) const { return of
 
 Result<const std::vector<ProgramMark>*> Program::marks() {
     if (marks_) return &*marks_;
-    marks_ = TRY(read_marks(fd_.get(), path_));
+    marks_ = TRY(read_marks(fd_.get(), path_, foreign_));
     std::erase_if(*marks_, [this](ProgramMark& mark) {
         const auto at = file_offset(mark.address);
         const auto semaphore = mark.semaphore ? offset_in(&Segment::data, mark.semaphore) : 0;
@@ -285,7 +286,7 @@ std::vector<uint8_t> Program::code(uint64_t address, size_t size) const {
 }
 
 std::string Program::build_id() const {
-    const auto view = ElfView::open(fd_.get(), path_);
+    const auto view = ElfView::open(fd_.get(), path_, foreign_);
     return view ? build_id_of(*view) : "";
 }
 

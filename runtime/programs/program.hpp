@@ -30,7 +30,7 @@ class Program {
   public:
     // The errors say what is wrong with the file. Machines other than `machine` (EM_X86_64…) are refused.
     static Result<std::shared_ptr<Program>> open(const std::string& path, uint16_t machine);
-    // An open file of any machine, for its names; `path` is what `root` has it as (empty: ours).
+    // An open file of any machine that a process led to, for its names; `path` is what `root` has it as (empty: ours).
     static Result<std::shared_ptr<Program>> open(UniqueFd fd, const std::string& path, const std::string& root);
 
     const std::string& path() const { return path_; }
@@ -84,6 +84,7 @@ class Program {
     std::optional<std::vector<ProgramSymbol>> symbols_;
     std::optional<std::vector<ProgramMark>> marks_;
     bool stripped_ = true;
+    bool foreign_ = false;  // ElfView::open()
 };
 
 }  // namespace kpl

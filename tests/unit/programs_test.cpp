@@ -154,6 +154,17 @@ TEST_CASE("a file of another user's is no larger than it is") {
     CHECK((*far)->code(4096, size_t{1} << 50).empty());
 }
 
+TEST_CASE("a file that a process led to is somebody else's, whoever owns it") {
+    TempDir dir;
+    dir.write("bomb", many_names(3, 10, SHF_COMPRESSED));
+    dir.write("few", many_names(3, 10));
+    CHECK(error_of(dir / "bomb").empty());
+    CHECK_FALSE(Program::open(open_regular(dir / "bomb"), dir / "bomb", ""));
+    const auto few = Program::open(open_regular(dir / "few"), dir / "few", "");
+    REQUIRE(few);
+    CHECK((*few)->symbols().value()->size() == 3);
+}
+
 TEST_CASE("what a terminal would take for a command is not in a name") {
     TempDir dir;
     dir.write("escapes", many_names(1, 3, 0, '\033'));
