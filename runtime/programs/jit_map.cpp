@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 
 #include "base/regular_file.hpp"
 #include "programs/memory_map.hpp"
@@ -17,6 +18,7 @@ namespace {
 
 constexpr size_t longest_file = 64 << 20, longest_line = 64 << 10;
 constexpr size_t most_bytes = 128 << 20;  // of what was read: a short line takes more than it has
+constexpr int rest = 20;                  // times as long as a look took, before the next one
 
 // The number that the process knows itself by: the last of "NSpid:\t812\t7".
 std::string own_number(uint32_t pid) {
@@ -85,7 +87,7 @@ void JitMap::refresh(uint32_t pid) {
     if (!fd || ::fstat(fd.get(), &file) != 0) return;
     const auto size = std::min<uint64_t>(static_cast<uint64_t>(file.st_size), longest_file);
     if (size == looked_at_) return;
-    if (size < seen_bytes_) *this = {};
+    if (size < seen_bytes_) forget();
     looked_at_ = size;
     std::string text(size - seen_bytes_, '\0');
     const ssize_t n = ::pread(fd.get(), text.data(), text.size(), static_cast<off_t>(seen_bytes_));
@@ -96,8 +98,19 @@ void JitMap::refresh(uint32_t pid) {
     read(text);
 }
 
+void JitMap::forget() {
+    code_ = {};
+    seen_bytes_ = looked_at_ = bytes_ = 0;
+}
+
+// A process may change its file at each event.
 std::string JitMap::name(uint32_t pid, uint64_t address) {
-    refresh(pid);
+    const auto now = Clock::now();
+    if (now >= next_look_) {
+        refresh(pid);
+        const auto end = Clock::now();
+        next_look_ = end + rest * (end - now);
+    }
     return at(address);
 }
 

@@ -26,7 +26,8 @@ constexpr size_t most_maps = 8;         // of a process: programs that it has ru
 constexpr size_t most_programs = 256;   // that are open
 constexpr size_t most_files = 1 << 16;  // that were looked for
 constexpr size_t most_names = 1 << 16;
-constexpr size_t most_kept = 256 << 20;  // bytes of maps, and as much of JITs' names
+constexpr size_t most_unknown = 1 << 16;  // processes that are counted
+constexpr size_t most_kept = 256 << 20;   // bytes of maps, and as much of JITs' names
 constexpr size_t longest_name = 16 << 10, longest_mangled = 4096;
 constexpr size_t most_made = 64 << 20, longest_pack = 256;
 constexpr int most_ancestors = 8;
@@ -248,7 +249,7 @@ std::string UserSymbols::jit_name(uint32_t pid, uint64_t address) {
     std::string name = jit.name(pid, address);
     jit_bytes_ += jit.bytes();
     if (jit_bytes_ > most_kept) {
-        for (auto& [number, process] : processes_) process.jit = {};
+        for (auto& [number, process] : processes_) process.jit.forget();
         jit_bytes_ = 0;
     }
     return name;
@@ -274,7 +275,7 @@ std::string UserSymbols::text_in(uint32_t pid, const CodeMapping& mapping, uint6
 std::string UserSymbols::text(uint64_t space, uint64_t address) {
     look();
     MemoryMap* const map = space ? find(space, most_ancestors) : nullptr;
-    if (!map && space) unknown_.insert(space);
+    if (!map && space && unknown_.size() < most_unknown) unknown_.insert(space);
     const CodeMapping* const mapping = map ? mapping_at(space, *map, address) : nullptr;
     return mapping ? text_in(pid_of(space), *mapping, address) : fmt::format("{:#x}", address);
 }

@@ -32,7 +32,7 @@ class UserSymbols {
     // "malloc [libc.so.6]", "main+0x1c [server]"; where there is no name, "0x4d1a0 [server]" with the file's address;
     // where there is no file, or nothing is known of the process, "0x7f…". `space`: kpl_space().
     std::string name(uint64_t space, uint64_t address);
-    // How many processes had ended before anything was known of them.
+    // How many processes had ended before anything was known of them; no more than 65536 are counted.
     size_t unknown() const { return unknown_.size(); }
 
   private:
