@@ -185,10 +185,16 @@ Result<kpl_map_info> Device::map_info(uint32_t id) const {
     return call(fd(), KPL_IOC_MAP_INFO, request, "map information");
 }
 
+// Handlers that are at the same entries for long make the module give up, so that its other callers need not wait.
 Result<bool> Device::map_op(kpl_map_op& request) const {
-    if (::ioctl(fd(), KPL_IOC_MAP_OP, &request) == 0) return true;
-    if (errno == ENOENT || errno == ENOSPC) return false;
-    return errno_error("map", errno);
+    constexpr int most_tries = 1000;
+    constexpr useconds_t pause = 1000;  // us
+    for (int tries = 1; ::ioctl(fd(), KPL_IOC_MAP_OP, &request) != 0; tries++) {
+        if (errno == ENOENT || errno == ENOSPC) return false;
+        if (errno != EBUSY || tries == most_tries) return errno_error("map", errno);
+        ::usleep(pause);
+    }
+    return true;
 }
 
 Result<LoadedProgram> Device::load(kpl_prog_load request) const {

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+// How the module's answers are taken: this program's own open() and ioctl() give them.
+#include "device/device.hpp"
+
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+
+#include <catch2/catch.hpp>
+#include <cerrno>
+#include <cstdarg>
+#include <string_view>
+
+using namespace kpl;
+
+namespace {
+
+int busy = 0;  // so many times
+
+}  // namespace
+
+extern "C" int open(const char* path, int, ...) {
+    if (std::string_view(path) == KPL_DEVICE) return ::eventfd(0, EFD_CLOEXEC);
+    errno = ENOENT;
+    return -1;
+}
+
+extern "C" int ioctl(int, unsigned long request, ...) noexcept {
+    va_list more;
+    va_start(more, request);
+    void* const argument = va_arg(more, void*);
+    va_end(more);
+    if (request == KPL_IOC_INFO) {
+        auto* const info = static_cast<kpl_info*>(argument);
+        info->abi = KPL_ABI_VERSION, info->abi_hash = KPL_ABI_HASH;
+        return 0;
+    }
+    errno = busy ? EBUSY : ENOENT;
+    busy -= busy > 0;
+    return -1;
+}
+
+TEST_CASE("a map whose entries are in use is asked again") {
+    const auto device = Device::open();
+    REQUIRE(device);
+    kpl_map_op request{};
+    busy = 20;
+    const auto found = device->map_op(request);
+    REQUIRE(found);
+    CHECK_FALSE(*found);
+    CHECK(busy == 0);
+    busy = 1000000;
+    CHECK(device->map_op(request).error().text == "map: Device or resource busy");
+}
