@@ -2,6 +2,7 @@
 #include "output/sink.hpp"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -21,20 +22,44 @@ void fill_standard_streams() {
 
 constexpr size_t block = 1 << 16;  // bytes, of a write(2) to what is no terminal
 
+// libc drops what a write(2) leaves.
+ssize_t write_waiting(void*, const char* bytes, size_t size) {
+    size_t done = 0;
+    while (done < size) {
+        const ssize_t n = ::write(STDOUT_FILENO, bytes + done, size - done);
+        if (n >= 0) {
+            done += static_cast<size_t>(n);
+        } else if (errno == EAGAIN) {
+            pollfd room{STDOUT_FILENO, POLLOUT, 0};
+            (void)::poll(&room, 1, -1);
+        } else if (errno != EINTR) {
+            break;
+        }
+    }
+    return static_cast<ssize_t>(done);
+}
+
 }  // namespace
 
-Result<Sink> Sink::open(const std::string& path, Buffering buffering) {
+Result<Sink> Sink::open(const std::string& path, Buffering buffering, Stdout usual) {
     const bool has_stdout = is_open(STDOUT_FILENO);
     fill_standard_streams();
     if (path.empty() && !has_stdout) return Error{Errc::system, "stdout is closed: -o FILE writes to a file"};
-    if (path.empty()) return Sink(stdout, false, buffering);
-    FILE* file = std::fopen(path.c_str(), "we");
-    if (!file) return Error{Errc::system, path + ": " + std::strerror(errno)};
-    return Sink(file, true, buffering);
+    if (path.empty() && usual == Stdout::Usual) return Sink(stdout, false, STDOUT_FILENO, buffering);
+    FILE* file = path.empty() ? ::fopencookie(nullptr, "w", {nullptr, write_waiting, nullptr, nullptr})
+                              : std::fopen(path.c_str(), "we");
+    if (!file) return Error{Errc::system, (path.empty() ? "stdout" : path) + ": " + std::strerror(errno)};
+    Sink sink(file, true, path.empty() ? STDOUT_FILENO : ::fileno(file), buffering);
+    // Lua's io library and this keep their order in it.
+    if (path.empty()) sink.usual_ = std::exchange(stdout, file);
+    return sink;
 }
 
-Sink::Sink(FILE* file, bool owned, Buffering buffering) : file_(file), owned_(owned), buffering_(buffering) {
-    if (::isatty(::fileno(file))) return;
+Sink::Sink(FILE* file, bool owned, int fd, Buffering buffering) : file_(file), owned_(owned), buffering_(buffering) {
+    if (::isatty(fd)) {
+        (void)std::setvbuf(file, nullptr, _IOLBF, 0);
+        return;
+    }
     block_.reset(new char[block]);
     (void)std::setvbuf(file, block_.get(), _IOFBF, block);
 }
@@ -43,11 +68,13 @@ Sink::Sink(Sink&& other) noexcept
     : block_(std::move(other.block_)),
       file_(std::exchange(other.file_, nullptr)),
       owned_(other.owned_),
+      usual_(std::exchange(other.usual_, nullptr)),
       buffering_(other.buffering_),
       broken_(other.broken_),
       failure_(std::move(other.failure_)) {}
 
 Sink::~Sink() {
+    if (usual_) stdout = usual_;
     if (file_ && owned_) std::fclose(file_);
     if (!file_ || owned_ || !block_) return;
     std::fflush(file_);

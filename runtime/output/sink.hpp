@@ -15,9 +15,16 @@ namespace kpl {
 // the session has nothing more to write for now.
 enum class Buffering { None, Line, Full, Batch };
 
+// What the program's own stdout is while the sink writes there: one that waits where a descriptor that does not block
+// (whoever shares it decides that) has no room, and loses nothing; or the usual one, for libraries that ask it for its
+// descriptor.
+enum class Stdout { Waits, Usual };
+
 class Sink {
   public:
-    static Result<Sink> open(const std::string& path, Buffering buffering = Buffering::Batch);  // empty: stdout
+    // An empty path: stdout.
+    static Result<Sink> open(const std::string& path, Buffering buffering = Buffering::Batch,
+                             Stdout usual = Stdout::Waits);
     Sink(Sink&& other) noexcept;
     Sink& operator=(Sink&&) = delete;
     Sink(const Sink&) = delete;
@@ -33,12 +40,13 @@ class Sink {
     const std::string& failure() const { return failure_; }
 
   private:
-    Sink(FILE* file, bool owned, Buffering buffering);
+    Sink(FILE* file, bool owned, int fd, Buffering buffering);
     bool check(bool ok);
 
     std::unique_ptr<char[]> block_;  // what is gathered for a write; none: a terminal's lines
     FILE* file_;
     bool owned_;
+    FILE* usual_ = nullptr;  // what stdout was before it became file_
     Buffering buffering_;
     bool broken_ = false;
     std::string failure_;

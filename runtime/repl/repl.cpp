@@ -42,7 +42,7 @@ bool begins_with_local(std::string_view input) {
 Repl::Repl(const RunOptions& options, Sink sink) : Run(options, std::move(sink)), screen_(keeps(options)) {}
 
 Result<int> Repl::prompt(const RunOptions& options) {
-    Sink sink = TRY(Sink::open(options.output, options.buffering));
+    Sink sink = TRY(Sink::open(options.output, options.buffering, Stdout::Usual));
     Repl repl(options, std::move(sink));
     return repl.main();
 }

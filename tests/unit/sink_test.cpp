@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+// Where output goes: all of it, in order.
+#include "output/sink.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <functional>
+#include <string>
+#include <thread>
+
+#include "base/unique_fd.hpp"
+
+using namespace kpl;
+
+namespace {
+
+// What `write` writes to a stdout that does not block, and whose reader is late.
+std::string slowly_read(const std::function<void(Sink&)>& write) {
+    int ends[2];
+    REQUIRE(::pipe2(ends, O_CLOEXEC) == 0);
+    UniqueFd out(ends[0]), in(ends[1]);
+    REQUIRE(::fcntl(in.get(), F_SETFL, O_NONBLOCK) == 0);
+    std::string text;
+    std::thread reader([&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+        char bytes[4096];
+        for (ssize_t n; (n = ::read(out.get(), bytes, sizeof bytes)) > 0;) text.append(bytes, static_cast<size_t>(n));
+    });
+    std::fflush(stdout);
+    const UniqueFd saved(::dup(STDOUT_FILENO));
+    ::dup2(in.get(), STDOUT_FILENO);
+    in.reset();
+    {
+        Sink sink = Sink::open("", Buffering::Full).value();
+        write(sink);
+        sink.flush_all();
+        CHECK(sink.failure().empty());
+    }
+    ::dup2(saved.get(), STDOUT_FILENO);
+    reader.join();
+    return text;
+}
+
+}  // namespace
+
+TEST_CASE("a stdout that does not block loses nothing") {
+    std::string all;
+    for (int i = 0; i < 100000; i++) all += std::to_string(i) + "\n";
+    const std::string got = slowly_read([&](Sink& sink) {
+        for (int i = 0; i < 100000; i++) sink.write(std::to_string(i) + "\n");
+    });
+    CHECK(got == all);
+}
+
+TEST_CASE("what others write to stdout keeps its place") {
+    FILE* const usual = stdout;
+    const std::string got = slowly_read([](Sink& sink) {
+        sink.write("one ");
+        std::fputs("two ", stdout);
+        sink.write("three");
+    });
+    CHECK(got == "one two three");
+    CHECK(stdout == usual);
+}
+
+TEST_CASE("what can't be written is told") {
+    Sink full = Sink::open("/dev/full").value();
+    full.write("x");
+    CHECK_FALSE(full.flush_all());
+    CHECK(full.failure() == "No space left on device");
+}
