@@ -119,7 +119,7 @@ Result<void> Run::events() {
 
 Result<void> Run::finish() {
     running_ = false;
-    if (auto stopped = session_->stop(wants_more()); !stopped && !failure_) failure_ = stopped.error();
+    if (auto stopped = session_->stop(!sink_.broken() && (!failure_ || session_->dead())); !stopped && !failure_) failure_ = stopped.error();
     if (session_->device_fd() >= 0) {
         TRY(print_unshown());
         TRY(session_->report(true));

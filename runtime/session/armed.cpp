@@ -213,8 +213,14 @@ Result<void> Armed::detach_from(size_t before) {
 }
 
 Result<void> Armed::detach_all() {
-    for (uint32_t i = 0; i < ranges_.size(); i++) last_states_.push_back(TRY(status(i)).state);
-    return detach_from(0);
+    Result<void> first;
+    for (uint32_t i = 0; i < ranges_.size(); i++) {
+        const auto last = status(i);
+        if (first && !last) first = last.error();
+        last_states_.push_back(last ? last->state : "detached");
+    }
+    const Result<void> detached = detach_from(0);
+    return first ? detached : first;
 }
 
 // ---- switching

@@ -331,20 +331,27 @@ Result<void> Session::look_for_exit() {
 }
 
 Result<void> Session::stop(bool deliver_rest) {
-    Result<void> done = stop_on(deliver_rest);
-    while (stopped_ && !finished_) (void)stop_on(false).ok();
-    return done;
+    const Result<void> detached = detach();
+    const Result<void> rest = stop_on(deliver_rest);
+    while (!finished_) (void)stop_on(false).ok();
+    return detached ? rest : detached;
+}
+
+// Whatever can't be told, nothing stays armed.
+Result<void> Session::detach() {
+    if (stopped_) return {};
+    Result<void> first;
+    if (armed_)
+        for (const auto& step :
+             {look_for_exit(), armed_->report_gone(), armed_->report_overloads(), armed_->detach_all()})
+            if (first && !step) first = step;
+    stopped_ = true;
+    return first;
 }
 
 Result<void> Session::stop_on(bool deliver_rest) {
     if (finished_) return {};
-    if (armed_ && !stopped_) {
-        TRY(look_for_exit());
-        TRY(armed_->report_gone());
-        TRY(armed_->report_overloads());
-        TRY(armed_->detach_all());
-    }
-    stopped_ = true;
+    TRY(detach());
     if (delivery_ && deliver_rest && !exit_code_ && !drained_) TRY(delivery_->drain_all());
     drained_ = true;
     if (!exit_code_) exit_code_ = handler_exit_;  // what was sent before it has been delivered

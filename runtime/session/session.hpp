@@ -70,12 +70,15 @@ class Session final : public ScriptApi {
     bool ended() const { return exit_code_ || ended_; }
     std::optional<int> exit_code() const { return exit_code_ ? exit_code_ : handler_exit_; }
 
-    // The end: detaches all, delivers the rest if that is wanted, calls what at_exit() was given. Done once. After an
-    // error, the rest is dropped, and what at_exit() was given is called.
+    // The end: detaches all, delivers the rest if that is wanted, calls what at_exit() was given. Done once. An error
+    // of detaching keeps nothing of it from being done; after one of a callback, the rest is dropped, and what
+    // at_exit() was given is called.
     Result<void> stop(bool deliver_rest);
     // The same, up to the first error: called again, it goes on behind that.
     Result<void> stop_on(bool deliver_rest);
     bool stopped() const { return stopped_; }
+    // The module has detached all (--dead-man): that was an error, and what was gathered can still be delivered.
+    bool dead() const { return dead_; }
 
     // Of all probes. What was disabled for itself stays so.
     Result<void> control_all(kpl_control_op op);
@@ -169,6 +172,7 @@ class Session final : public ScriptApi {
     Result<Rings> make_rings() const;
     Result<std::optional<uint64_t>> deliver(uint64_t limit_ns);
     Result<void> look_for_exit();
+    Result<void> detach();
     Result<kpl_info> device_info();  // once armed
     void tell_rings();
     void end_delivery();

@@ -38,11 +38,12 @@ status 0
 [ "$(log | wc -l)" = "$before" ] || fail "told all the same"
 echo 1 > /sys/module/kprobe_lua/parameters/log_sessions
 
-# One that is stopped: nothing is read, everything is lost; after its time it is detached, and learns of it.
+# One that is stopped: nothing is read, what its rings can't hold is lost; after its time it is detached, and learns of it.
 script stopped.lua <<'LUA'
-local e = event()
+local e, n = event(), 0
 kprobe("kpl_t_plain", function() e { x = 1, text = comm() } end)
-e:each(function() end)
+e:each(function() n = n + 1 end)
+at_exit(function() print(n > 10 and "the rings" or n) end)
 LUA
 start kprobe-lua --buffer=4K --dead-man=5 stopped.lua
 armed
@@ -60,6 +61,7 @@ kill -CONT "$pid"
 finish
 status 1
 err 'nothing was heard of this process for 5 seconds \(--dead-man\): everything is detached'
+line 'the rings'
 left_nothing
 
 # One that is alive is left alone, also where it has nothing to do.
