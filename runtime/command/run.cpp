@@ -99,7 +99,8 @@ Result<void> Run::events() {
     std::optional<uint64_t> limit;
     if (options_.timeout) limit = static_cast<uint64_t>(std::min(*options_.timeout, longest) * 1e9);
     loop_->on_signal([this](int signal) { on_signal(signal); });
-    TRY(start_child());
+    ended_ |= Loop::end_asked();  // while probes were armed
+    if (!ended_) TRY(start_child());
     while (waits && !done()) {
         auto wait = session_->turn();
         if (!wait) {
