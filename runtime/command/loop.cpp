@@ -2,7 +2,6 @@
 #include "command/loop.hpp"
 
 #include <poll.h>
-#include <signal.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -41,14 +40,25 @@ Result<Loop> Loop::create() {
     wake_fd = loop.signals_.get();
     ends_asked = 0;
     prints_asked = 0;
-    struct sigaction action {};
+    for (int signal : {SIGINT, SIGTERM, SIGUSR1}) loop.take(signal);
+    struct sigaction hangup {};  // ignored from the start on: nohup wants it so
+    if (::sigaction(SIGHUP, nullptr, &hangup) == 0 && hangup.sa_handler != SIG_IGN) loop.take(SIGHUP);
+    return loop;
+}
+
+void Loop::take(int signal) {
+    struct sigaction action {
+    }, before{};
     action.sa_handler = on_signal_arrival;
     action.sa_flags = SA_RESTART;
-    for (int signal : {SIGINT, SIGTERM, SIGUSR1}) ::sigaction(signal, &action, nullptr);
-    struct sigaction hangup {};  // ignored from the start on: nohup wants it so
-    if (::sigaction(SIGHUP, nullptr, &hangup) == 0 && hangup.sa_handler != SIG_IGN)
-        ::sigaction(SIGHUP, &action, nullptr);
-    return loop;
+    if (::sigaction(signal, &action, &before) == 0) before_.emplace_back(signal, before);
+}
+
+// The handler first: the number of what it writes to is soon another file's.
+Loop::~Loop() {
+    if (!signals_) return;
+    for (const auto& [signal, action] : before_) ::sigaction(signal, &action, nullptr);
+    wake_fd = -1;
 }
 
 bool Loop::end_asked() { return ends_asked != 0; }

@@ -2,9 +2,12 @@
 // Loop: waits for the session, signals and the end of -c's program, in one place.
 #pragma once
 
+#include <signal.h>
+
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "base/result.hpp"
@@ -17,6 +20,9 @@ class Loop {
     // From now on the first SIGINT or SIGTERM, and each SIGUSR1, is an event. A second SIGINT or SIGTERM ends the
     // process, whatever it does: a callback of the script may never return.
     static Result<Loop> create();
+    Loop(Loop&&) = default;
+    Loop& operator=(Loop&&) = delete;
+    ~Loop();  // signals act as before it
 
     void watch(int fd, std::function<void()> fn);  // while it is readable
     void unwatch(int fd);
@@ -33,7 +39,11 @@ class Loop {
         std::function<void()> fn;
     };
 
-    UniqueFd signals_;
+    Loop() = default;
+    void take(int signal);
+
+    UniqueFd signals_;  // none: moved from
+    std::vector<std::pair<int, struct sigaction>> before_;
     std::function<void(int)> signal_;
     std::vector<Watch> watches_;
 };
