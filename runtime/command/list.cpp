@@ -35,9 +35,9 @@ Result<int> Run::list() {
         }
         count += found.places.size();
     }
-    sink_.flush_all();
+    const auto status = written(count ? 0 : 1);
     if (!errors.empty()) return errors.error();
-    return count ? 0 : 1;
+    return status;
 }
 
 }  // namespace kpl

@@ -34,7 +34,7 @@ Result<int> Run::main() {
         const std::string silent = options_.check || options_.dry_run ? "" : silencing_knobs();
         TRY(session_->arm());
         sink_.flush();
-        if (options_.check) return 0;
+        if (options_.check) return written(0);
         running_ = true;
         sink_.write(options_.format->attached(session_->probes()));
         if (session_->probes() && !silent.empty()) note(Note::Warning, "warning: " + silent);
@@ -44,6 +44,12 @@ Result<int> Run::main() {
     if (failure_) return *failure_;
     if (session_->exit_code()) return *session_->exit_code();
     return options_.strict && lost_ ? 1 : 0;
+}
+
+Result<int> Run::written(int status) {
+    sink_.flush_all();
+    if (sink_.failure().empty()) return status;
+    return Error{Errc::system, "writing output: " + sink_.failure()};
 }
 
 Result<void> Run::declare() {
@@ -120,15 +126,16 @@ Result<void> Run::events() {
 
 Result<void> Run::finish() {
     running_ = false;
-    if (auto stopped = session_->stop(!sink_.broken() && (!failure_ || session_->dead())); !stopped && !failure_) failure_ = stopped.error();
+    if (auto stopped = session_->stop(!sink_.broken() && (!failure_ || session_->dead())); !stopped && !failure_)
+        failure_ = stopped.error();
     if (session_->device_fd() >= 0) {
         TRY(print_unshown());
         TRY(session_->report(true));
         TRY(account());
     }
-    sink_.flush_all();
+    const auto written = this->written(0);
     child_.reset();
-    if (!sink_.failure().empty() && !failure_) failure_ = Error{Errc::system, "writing output: " + sink_.failure()};
+    if (!written && !failure_) failure_ = written.error();
     return {};
 }
 

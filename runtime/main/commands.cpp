@@ -16,6 +16,7 @@
 #include "inspect/print_lists.hpp"
 #include "inspect/system_probes.hpp"
 #include "main/doctor.hpp"
+#include "output/sink.hpp"
 #include "repl/help.hpp"
 #include "session/program_places.hpp"
 #include "session/session.hpp"
@@ -31,6 +32,7 @@ using Words = std::vector<std::string>;
 struct Context {
     const CommandLine& line;
     Words args;  // behind the command's name
+    Sink sink;   // stdout
     KernelView kernel{line.options.btf_dir};
     Kallsyms& symbols = kernel.symbols;
     Types& types = kernel.types;
@@ -38,36 +40,34 @@ struct Context {
     bool json() const { return line.options.format->lists_are_json(); }
 };
 
-void put(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
-
 Result<int> disasm(Context& c) {
     if (c.args.empty()) return Error{Errc::usage, "disasm takes a function: kprobe-lua disasm vfs_read"};
     Inspector inspector = TRY(Inspector::open(c.symbols, c.types));
     bool first = true;
     for (const std::string& target : c.args) {
         const FunctionView view = TRY(inspector.function(target));
-        if (!first && !c.json()) put("\n");
+        if (!first && !c.json()) c.sink.write("\n");
         first = false;
-        put(c.json() ? TRY(json_function(view, c.symbols)) : TRY(print_function(view, c.symbols)));
+        c.sink.write(c.json() ? TRY(json_function(view, c.symbols)) : TRY(print_function(view, c.symbols)));
     }
     return 0;
 }
 
 Result<int> list_probes(Context& c) {
     const auto probes = TRY(system_probes(c.symbols, c.types));
-    put(c.json() ? json_probes(probes) : print_probes(probes));
+    c.sink.write(c.json() ? json_probes(probes) : print_probes(probes));
     const auto calls = calls_under_way();
-    put(c.json() ? json_calls(calls) : print_calls(calls));
+    c.sink.write(c.json() ? json_calls(calls) : print_calls(calls));
     return 0;
 }
 
 // What others probe by trace events, as a script.
-Result<int> list_as_script() {
+Result<int> list_as_script(Context& c) {
     const auto address_of = [](const std::string& path, uint64_t offset) -> std::optional<uint64_t> {
         const auto program = Program::open(path, host_arch().elf_machine);
         return program ? (*program)->address_of(offset) : std::nullopt;
     };
-    put(print_as_script(TRY(read_foreign_events()), address_of));
+    c.sink.write(print_as_script(TRY(read_foreign_events()), address_of));
     return 0;
 }
 
@@ -78,7 +78,7 @@ Result<int> list_blacklist(Context& c) {
     for (const BlacklistRange& range : blacklist.ranges())
         if (glob_match(pattern, range.name)) found.push_back(range);
     if (found.empty()) return Error{Errc::system, fmt::format("nothing on the blacklist matches '{}'", pattern)};
-    put(c.json() ? json_blacklist(found) : print_blacklist(found));
+    c.sink.write(c.json() ? json_blacklist(found) : print_blacklist(found));
     return 0;
 }
 
@@ -107,7 +107,7 @@ Result<int> list_places(Context& c, ProbeKind kind, const std::string& pattern) 
         const std::string declaration = signature ? signature->text : of_program ? program_place_text(place) : "";
         std::string line =
             c.json() ? json_place(place.text(), place.address, declaration) : print_place(place.text(), declaration);
-        if (line != last) put(line);
+        if (line != last) c.sink.write(line);
         last = std::move(line);
     }
     return 0;
@@ -125,14 +125,14 @@ Result<int> list_functions(Context& c) {
         return Error{Errc::system, fmt::format("no function that can be probed matches '{}'{}", pattern,
                                                theirs ? ": " + *theirs : "")};
     }
-    put(c.json() ? json_functions(found, types) : print_functions(found, types));
+    c.sink.write(c.json() ? json_functions(found, types) : print_functions(found, types));
     return 0;
 }
 
 Result<int> list(Context& c) {
     const std::string what = c.args.empty() ? "probes" : c.args.front();
     if (!c.args.empty()) c.args.erase(c.args.begin());
-    if (what == "--lua" && c.args.empty()) return list_as_script();
+    if (what == "--lua" && c.args.empty()) return list_as_script(c);
     if (what == "probes") return list_probes(c);
     if (what == "blacklist") return list_blacklist(c);
     if (what == "functions") return list_functions(c);
@@ -151,7 +151,7 @@ Result<int> info(Context&) { return kpl::info(); }
 
 Result<int> knobs(Context& c) {
     if (c.args.empty()) {
-        put(c.json() ? json_knobs() : print_knobs());
+        c.sink.write(c.json() ? json_knobs() : print_knobs());
         return 0;
     }
     const Knob* const knob = find_knob(c.args[0]);
@@ -162,7 +162,7 @@ Result<int> knobs(Context& c) {
                                               did_you_mean(nearest.names()))};
     }
     if (c.args.size() == 2) TRY(set_knob(*knob, c.args[1]));
-    put(c.json() ? json_knob(*knob) : print_knob(*knob));
+    c.sink.write(c.json() ? json_knob(*knob) : print_knob(*knob));
     return 0;
 }
 
@@ -170,7 +170,7 @@ Result<int> knobs(Context& c) {
 Result<int> events(Context& c) {
     if (c.args == Words{"--remove"}) {
         const size_t count = TRY(remove_trace_events());
-        put(fmt::format("{} events of the group {} removed\n", count, trace_group));
+        c.sink.write(fmt::format("{} events of the group {} removed\n", count, trace_group));
         return 0;
     }
     const bool installs = c.args.size() == 2 && c.args[1] == "--install";
@@ -181,7 +181,7 @@ Result<int> events(Context& c) {
     TRY(session->run_file(c.args[0], {}));
     const auto found = TRY(session->trace_events());
     if (installs) TRY(install(found));
-    put(print(found));
+    c.sink.write(print(found));
     const auto whole = [](const TraceEvent& event) { return !event.definition.empty(); };
     return std::all_of(found.begin(), found.end(), whole) ? 0 : 1;
 }
@@ -194,7 +194,7 @@ Result<int> help(Context& c) {
     Help help(session->host(), session->kernel());
     const std::string name = c.args.empty() ? "" : c.args.front();
     if (!name.empty() && !help.find(name, columns)) return Error{Errc::system, help.about(name, columns)};
-    put(help.about(name, columns) + "\n");
+    c.sink.write(help.about(name, columns) + "\n");
     return 0;
 }
 
@@ -239,13 +239,17 @@ Result<int> run_command(const CommandLine& line) {
     const std::string& name = line.inspect.front();
     const auto row =
         std::find_if(std::begin(commands), std::end(commands), [&](const auto& r) { return r.name == name; });
-    Context context{line, Words(line.inspect.begin() + 1, line.inspect.end())};
+    Context context{line, Words(line.inspect.begin() + 1, line.inspect.end()), TRY(Sink::open("", Buffering::Full))};
     for (const std::string& arg : context.args)
         if (arg.starts_with('-') && arg != "--install" && arg != "--remove" && arg != "--lua")
             return Error{Errc::usage, fmt::format("options stand before the command: kprobe-lua {} {} …", arg, name)};
     if (context.args.size() > row->most_args)
         return Error{Errc::usage, fmt::format("{}: one argument too many: '{}'", name, context.args.back())};
-    return row->run(context);
+    auto status = row->run(context);
+    context.sink.flush_all();
+    if (status && !context.sink.failure().empty())
+        return Error{Errc::system, "writing output: " + context.sink.failure()};
+    return status;
 }
 
 }  // namespace kpl

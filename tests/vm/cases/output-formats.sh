@@ -51,6 +51,14 @@ line '@by[dd]: 2'
 run kprobe-lua -o /dev/full -c "$workload" data.lua
 status 1
 err 'writing output: No space left on device'
+for asked in '--check data.lua' '-l data.lua' '-l vfs_read' 'knobs' 'doctor' 'help count'; do
+    run sh -c "exec kprobe-lua $asked > /dev/full"
+    status 1
+    err 'writing output: No space left on device'
+done
+run sh -c 'kprobe-lua -l "*" | head -n 1'
+status 0
+quiet_err
 script forever.lua <<'LUA'
 kprobe("read_zero", function() printf("a line\n") end)
 LUA
