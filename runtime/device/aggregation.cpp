@@ -27,16 +27,6 @@ AggValue decode(const kpl_agg_desc& agg, const std::vector<uint64_t>& words) {
     return v;
 }
 
-void merge(AggValue& into, const AggValue& from) {
-    const bool first = into.n == 0;
-    into.min = first ? from.min : from.n ? std::min(into.min, from.min) : into.min;
-    into.max = first ? from.max : from.n ? std::max(into.max, from.max) : into.max;
-    into.n += from.n;
-    into.sum = static_cast<int64_t>(static_cast<uint64_t>(into.sum) + static_cast<uint64_t>(from.sum));
-    into.slots.resize(std::max(into.slots.size(), from.slots.size()));
-    for (size_t i = 0; i < from.slots.size(); i++) into.slots[i] += from.slots[i];
-}
-
 // Copies the value between two equal, even sequence counts.
 std::vector<uint64_t> read_value(const kpl_agg_cell* cell, const uint8_t* value, uint32_t size) {
     std::vector<uint64_t> words(size / 8);
@@ -49,6 +39,16 @@ std::vector<uint64_t> read_value(const kpl_agg_cell* cell, const uint8_t* value,
 }
 
 }  // namespace
+
+void AggValue::merge(const AggValue& other) {
+    const bool first = n == 0;
+    min = first ? other.min : other.n ? std::min(min, other.min) : min;
+    max = first ? other.max : other.n ? std::max(max, other.max) : max;
+    n += other.n;
+    sum = static_cast<int64_t>(static_cast<uint64_t>(sum) + static_cast<uint64_t>(other.sum));
+    slots.resize(std::max(slots.size(), other.slots.size()));
+    for (size_t i = 0; i < other.slots.size(); i++) slots[i] += other.slots[i];
+}
 
 std::optional<AggValue::Number> AggValue::number(const kpl_agg_desc& agg) const {
     switch (agg.shows) {
@@ -96,7 +96,7 @@ std::vector<AggRow> Aggregation::read_bank(uint32_t bank) const {
         if (fresh)
             rows.push_back({at->first, std::move(one)});
         else
-            merge(rows[at->second].value, one);
+            rows[at->second].value.merge(one);
     });
     return rows;
 }
@@ -114,7 +114,7 @@ Result<AggValue> Aggregation::value(const Device& device, std::string_view key) 
         if (other != key) return;
         AggValue one = decode(kpl_agg_descs[made_.kind], read_value(cell, value, made_.value_size));
         if (found)
-            merge(sum, one);
+            sum.merge(one);
         else
             sum = std::move(one);
         found = true;

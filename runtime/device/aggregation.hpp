@@ -27,6 +27,9 @@ struct AggValue {
     int64_t average() const { return n ? sum / static_cast<int64_t>(n) : 0; }
     double exact_average() const { return n ? static_cast<double>(sum) / static_cast<double>(n) : 0; }
 
+    // With that of another CPU, or of a key that looks the same.
+    void merge(const AggValue& other);
+
     // The one number that stands for it (a count is unsigned); none for all words and for histograms.
     using Number = std::variant<int64_t, uint64_t>;
     std::optional<Number> number(const kpl_agg_desc& agg) const;

@@ -4,8 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
-#include <utility>
 #include <vector>
 
 #include "output/format.hpp"
@@ -44,33 +42,19 @@ std::string folded_element(const Datum& datum) {
     return text;
 }
 
-// All but the slots of histograms.
-void add(AggValue& into, const AggValue& from) {
-    into.min = into.n && (!from.n || into.min < from.min) ? into.min : from.min;
-    into.max = into.n && (!from.n || into.max > from.max) ? into.max : from.max;
-    into.n += from.n;
-    into.sum += from.sum;
-}
-
 class Folded final : public Format {
   public:
     std::string map(const MapDecl& map, const std::vector<KeyedValue>& rows) const override {
-        std::map<std::string, size_t> places;  // of lines: stacks that differ in offsets alone are one by name
-        std::vector<std::pair<std::string, AggValue>> lines;
-        for (const KeyedValue& row : rows) {
-            std::string line = row.key.empty() ? map.name : "";
-            for (const Datum& element : row.key) {
+        const auto line_of = [&](const std::vector<Datum>& key) {
+            std::string line = key.empty() ? map.name : "";
+            for (const Datum& element : key) {
                 const std::string one = folded_element(element);
                 line += (line.empty() || one.empty() ? "" : ";") + one;
             }
-            const auto [place, fresh] = places.try_emplace(line, lines.size());
-            if (fresh)
-                lines.emplace_back(line, row.value);
-            else
-                add(lines[place->second].second, row.value);
-        }
+            return line;
+        };
         std::string text;
-        for (const auto& [line, value] : lines) {
+        for (const auto& [line, value] : by_name(rows, line_of)) {  // stacks that differ in offsets alone are one
             const bool one_number = value.number(kpl_agg_descs[map.kind]).has_value();
             text += fmt::format("{} {}\n", line, one_number ? value_text(map, value) : std::to_string(value.n));
         }

@@ -67,9 +67,9 @@ std::string key_name(const std::vector<Datum>& key) {
     return name;
 }
 
-// As the rows come, without a search for the name: two keys may look alike once they are text, and both count.
-void append(Json& object, const std::vector<Datum>& key, Json value) {
-    object.get_ref<Json::object_t&>().push_back({key_name(key), std::move(value)});
+// Without a search for the name.
+void append(Json& object, std::string name, Json value) {
+    object.get_ref<Json::object_t&>().push_back({std::move(name), std::move(value)});
 }
 
 Json value_of(const Datum& datum) {
@@ -121,22 +121,23 @@ class JsonFormat final : public Format {
 
     std::string command(int status) const override { return json_line("command", {{"status", status}}); }
 
-    // A tuple key is joined by commas.
+    // A tuple key is joined by commas. Readers take the last of two members of one name.
     std::string map(const MapDecl& map, const std::vector<KeyedValue>& rows) const override {
         Json values = Json::object();
-        for (const KeyedValue& row : rows) {
+        for (const auto& [name, value] : by_name(rows, key_name)) {
             if (map.keyed)
-                append(values, row.key, value_of(map, row.value));
+                append(values, name, value_of(map, value));
             else
-                values = value_of(map, row.value);
+                values = value_of(map, value);
         }
         return json_line(type_of(map), {{"@" + map.name, std::move(values)}});
     }
 
-    // Keys and values by their layouts: {"@last": {"cat": {"pid": 5}}}.
+    // Keys and values by their layouts: {"@last": {"cat": {"pid": 5}}}. What handlers stored can't be added up: two
+    // keys that look alike are two members.
     std::optional<std::string> entries(const MapDecl& map, const std::vector<Entry>& entries) const override {
         Json values = Json::object();
-        for (const auto& [key, value] : entries) append(values, key, value_of(map, value));
+        for (const auto& [key, value] : entries) append(values, key_name(key), value_of(map, value));
         return json_line("map", {{"@" + map.name, std::move(values)}});
     }
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <unordered_map>
 
 namespace kpl {
 namespace {
@@ -95,6 +96,20 @@ void sort_rows(const MapDecl& map, std::vector<KeyedValue>& rows) {
     std::stable_sort(rows.begin(), rows.end(), [&](const KeyedValue& a, const KeyedValue& b) {
         return weight(map, a.value) < weight(map, b.value);
     });
+}
+
+std::vector<std::pair<std::string, AggValue>> by_name(
+    const std::vector<KeyedValue>& rows, const std::function<std::string(const std::vector<Datum>&)>& name) {
+    std::unordered_map<std::string, size_t> places;
+    std::vector<std::pair<std::string, AggValue>> named;
+    for (const KeyedValue& row : rows) {
+        const auto [place, fresh] = places.try_emplace(name(row.key), named.size());
+        if (fresh)
+            named.emplace_back(place->first, row.value);
+        else
+            named[place->second].second.merge(row.value);
+    }
+    return named;
 }
 
 bool untouched(const AggValue& v) {

@@ -2,6 +2,7 @@
 // Aggregations as text, as bpftrace's users know them.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -40,6 +41,10 @@ std::string key_text(const std::vector<Datum>& key);
 
 // Smallest weight first, as bpftrace prints them.
 void sort_rows(const MapDecl& map, std::vector<KeyedValue>& rows);
+
+// Rows whose keys have one name are one, where the first of them is.
+std::vector<std::pair<std::string, AggValue>> by_name(
+    const std::vector<KeyedValue>& rows, const std::function<std::string(const std::vector<Datum>&)>& name);
 
 // Nothing was ever added (but zeros): not worth a line at the end.
 bool untouched(const AggValue& value);
