@@ -340,18 +340,21 @@ end
 local function flush()
   for i = 1, #collecting do
     local one = collecting[i]
+    if one.handed then one.batch.size, one.handed = 0, false end -- to a callback that raised an error
     if one.batch.size ~= 0 and current.stop == 0 then
+      one.handed = true
       if one.counts then current.delivered = current.delivered + one.batch.size end
       one.fn(one.batch)
+      one.batch.size, one.handed = 0, false
     end
   end
   forget_collected()
 end
 
--- The records [from, to) of the session's batch. The record that raises an error counts as delivered.
+-- The records [from, to) of the session's batch. The record that raises an error counts as delivered. What is collected for
+-- other callbacks then waits for the next call: none of new records, which delivers that alone.
 function registry.consume(from, to)
   local batch = current
-  if collecting[1] then forget_collected() end -- of a delivery that an error ended
   for i = from, to - 1 do
     local record = batch.record[i]
     batch.delivered, batch.next = batch.delivered + 1, i + 1

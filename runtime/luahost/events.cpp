@@ -143,10 +143,17 @@ void LuaHost::unsubscribe(size_t keep) {
 
 Result<void> LuaHost::consume(uint32_t from, uint32_t to) {
     lua_State* L = impl_->L;
-    impl_->push(L, reg::consume);
-    lua_pushnumber(L, from);
-    lua_pushnumber(L, to);
-    return protected_call(L, 2, 0, traceback_handler);
+    const auto call = [&](uint32_t begin) {
+        impl_->push(L, reg::consume);
+        lua_pushnumber(L, begin);
+        lua_pushnumber(L, to);
+        return protected_call(L, 2, 0, traceback_handler);
+    };
+    Result<void> first = call(from);
+    // Each call ends with one error at most, of another callback; the first one is told.
+    bool done = first.ok();
+    for (size_t left = done ? 0 : subscriptions(); left && !done; left--) done = call(to).ok();
+    return first;
 }
 
 }  // namespace kpl
