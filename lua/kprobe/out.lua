@@ -99,8 +99,11 @@ end
 
 -- A block: a header, and the records; the last N (--top) of them, as the largest come last.
 function Out:table(records)
-  if self.options.top then
-    for _ = 1, #records - self.options.top do table.remove(records, 1) end
+  local first = self.options.top and math.max(#records - self.options.top, 0) or 0
+  if first > 0 then
+    local last = {}
+    for i = first + 1, #records do last[#last + 1] = records[i] end
+    records = last
   end
   local columns = self.columns
   local widths = widths_of(self, records)
