@@ -154,6 +154,9 @@ TEST_CASE("how long many statements take", "[.]") {
         {"counts by key", "m[{{ pid(), {0} }}]:add(count)\n"},
         {"conditions", "if count > {0} then s = s + {0} end\n"},
         {"strings compared", "if comm() == 'x{0}' then s = s + 1 end\n"},
+        {"early returns", "e {{ n = {0} }} if count == {0} then return end\n"},
+        {"quotients of reads", "s = s + ffi.cast('struct inode *', b + {0}).i_ino / (count + {0})\n"},
+        {"values of keys", "k[{0}] = (k[{0}] or 0) + 1\n"},
         {"arithmetic", "a, b, c, d = b + {0}, c * 3, bit.bxor(d, a), a - count\n"},
     };
     const std::string kernel = kernels().front();
@@ -163,7 +166,7 @@ TEST_CASE("how long many statements take", "[.]") {
         for (const int many : {100, 200, 400, 800}) {
             Lab lab(kernel);
             std::string script =
-                "local n, m, last = count(), sum(), sum()\nkprobe { 'vfs_read', budget = 1000000, pre = function(p, file, buf, count, pos)\n"
+                "local n, m, last, e, k = count(), sum(), sum(), event(), map()\nkprobe { 'vfs_read', budget = 1000000, pre = function(p, file, buf, count, pos)\n"
                 "local s, a, b, c, d = 0, 1, count, 3, pid()\n";
             for (int i = 0; i < many; i++) script += fmt::format(fmt::runtime(statement), i);
             script += "last:add(s + a + b + c + d)\nend }\n";
