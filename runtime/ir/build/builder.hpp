@@ -109,6 +109,7 @@ class Builder {
     static std::set<std::string> on_every_path(const std::vector<Edge>& edges, std::set<std::string> State::*names);
     void merge_records(Frame& frame, const std::vector<Edge>& edges, ir::BlockId into, State& merged);
     void go_to(uint32_t pc, ir::BlockId from, State state);
+    static void drop_records(const Frame& frame, State& state);
     void close_loop(Frame& frame, uint32_t block, ir::BlockId from, State state);
     void save_strings(const LoopHead& head, ir::BlockId from, State& state);
     bool fits_loop(const Frame& frame, uint32_t block, const LoopVar& var, const Value& v);

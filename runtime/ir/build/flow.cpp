@@ -24,6 +24,24 @@ void find_tables(const Value& v, std::set<uint32_t>& into) {
 
 }  // namespace
 
+// Tables of this frame that nothing leads to any more are not carried along; one that another holds is kept with it.
+void Builder::drop_records(const Frame& frame, State& state) {
+    if (state.records.empty() || state.records.rbegin()->first < frame.first_record) return;
+    std::set<uint32_t> live, next;
+    for (const Value& v : state.slots) find_tables(v, next);
+    for (const auto& [id, record] : state.records)
+        if (id < frame.first_record) next.insert(id);
+    while (!next.empty()) {
+        const uint32_t id = *next.begin();
+        next.erase(next.begin());
+        const auto it = state.records.find(id);
+        if (!live.insert(id).second || it == state.records.end()) continue;
+        for (const auto& [name, v] : it->second.fields) find_tables(v, next);
+        for (const auto& [number, v] : it->second.elements) find_tables(v, next);
+    }
+    std::erase_if(state.records, [&](const auto& record) { return !live.contains(record.first); });
+}
+
 void Builder::run_frame(Frame& frame, State entry) {
     const Cfg& cfg = *frame.cfg;
     frame.incoming.assign(cfg.blocks.size(), {});
@@ -159,6 +177,7 @@ void Builder::go_to(uint32_t pc, BlockId from, State state) {
     for (uint32_t slot = 0; slot < state.slots.size(); slot++)
         if (!live.test(slot)) state.slots[slot] = {};
     state.open.clear();
+    drop_records(frame, state);
     if (!frame.entered[block]) {
         frame.incoming[block].push_back({from, std::move(state), w_.line()});
         return;
