@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <tuple>
 
@@ -254,6 +255,25 @@ bool keeps_memory(const Inst& inst) {
     }
 }
 
+// A block that begins with what is known at another's end, and has or leads to something that it may be used for.
+bool inherits(const Function& f, BlockId at) {
+    const Block& b = f.blocks[at];
+    if (b.preds.size() != 1 || b.preds[0] >= at) return false;
+    bool leads_on = false;
+    for_each_successor(b.end, [&](BlockId) { leads_on = true; });
+    return leads_on ||
+           std::any_of(b.insts.begin(), b.insts.end(), [&](ValueId id) { return f.insts[id].op == Opcode::Read; });
+}
+
+// By block: the last one that inherits from it; none: itself.
+std::vector<BlockId> last_heirs(const Function& f) {
+    std::vector<BlockId> heirs(f.blocks.size());
+    std::iota(heirs.begin(), heirs.end(), BlockId{0});
+    for (BlockId at = 0; at < f.blocks.size(); at++)
+        if (inherits(f, at)) heirs[f.blocks[at].preds[0]] = at;
+    return heirs;
+}
+
 using Key = std::tuple<Opcode, Cmp, kpl_helper, int64_t, std::vector<ValueId>>;
 
 // Removable when nothing uses the result. A Read may stop the handler, so it stays.
@@ -278,11 +298,13 @@ void remove_common_subexpressions(Function& f) {
     const DominatorTree tree(f);
     Renames renames(f.insts.size());
     std::map<Key, std::vector<ValueId>> pure;
-    // Reads that are still good at a block's end; a block with one predecessor begins with its.
+    // Reads that are still good at a block's end; a block with one predecessor begins with its: those that need them
+    // get copies, and the last one the map itself.
     std::vector<std::map<Key, ValueId>> reads(f.blocks.size());
+    const std::vector<BlockId> heirs = last_heirs(f);
     for (BlockId at = 0; at < f.blocks.size(); at++) {
         Block& b = f.blocks[at];
-        if (b.preds.size() == 1 && b.preds[0] < at) reads[at] = reads[b.preds[0]];
+        if (inherits(f, at)) reads[at] = heirs[b.preds[0]] == at ? std::move(reads[b.preds[0]]) : reads[b.preds[0]];
         std::vector<ValueId> kept;
         for (ValueId id : b.insts) {
             Inst& inst = f.insts[id];
