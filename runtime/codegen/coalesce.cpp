@@ -43,10 +43,10 @@ class Coalescer {
         });
     }
 
-    // The index of the register that `reg` became.
-    uint32_t find(Reg reg) const {
+    // The index of the register that `reg` became. Long chains get shorter by each search.
+    uint32_t find(Reg reg) {
         uint32_t index = reg - mir::first_virtual;
-        while (name_[index] != index) index = name_[index];
+        for (; name_[index] != index; index = name_[index]) name_[index] = name_[name_[index]];
         return index;
     }
 

@@ -36,8 +36,9 @@ Result<HandlerProgram> generate(const ir::Function& function) {
     mir::Function machine = lower(prepared);
     TRY(check_limit(function, machine.scratch_size, KPL_MAX_SCRATCH, "bytes of memory for strings and keys"));
     remove_dead(machine);
-    coalesce(machine);
+    // First: what follows takes memory by blocks times registers.
     TRY(check_limit(function, least_instructions(machine), KPL_MAX_INSNS, "instructions and more"));
+    coalesce(machine);
     TRY(allocate(machine));
     TRY(check_limit(function, machine.areas + 8 * machine.spill_slots, KPL_MAX_STACK, "bytes of stack"));
     remove_redundant_copies(machine);
