@@ -415,6 +415,7 @@ class Builder {
     };
     std::map<uint32_t, RecordMade> records_made_;
     std::set<uint32_t> records_used_;
+    std::map<ir::SlotId, uint32_t> maps_read_;  // by the slot that a value of map() was copied to
     struct Waiting {
         SourceLoc at;
         std::map<int64_t, Value> constants;

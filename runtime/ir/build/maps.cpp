@@ -76,6 +76,7 @@ Value Builder::map_get(const Value& map, const Value& key) {
     if (shape.value.fields().empty() || !shape.structure.table) return fail(Err::MAP_NEVER_SET, map_name(id));
     const Layout& layout = shape.value_layout;
     const SlotId slot = w_.new_slot(std::max(layout.size, 8u));
+    maps_read_[slot] = id;
     for (const FieldLayout& f : layout.fields)
         if (is_bytes(f.kind)) w_.store_slot_in(w_.block(), slot, f.offset, w_.constant(0));
     const ValueId there = w_.append({.op = Opcode::MapGet,
@@ -137,9 +138,8 @@ bool Builder::reads_map(ValueId value, uint32_t map, int depth) const {
     if (value == no_value || depth > 4) return false;
     const Inst& inst = fn_.insts[value];
     if (inst.op == Opcode::LoadSlot) {
-        for (const Inst& other : fn_.insts)
-            if (other.op == Opcode::MapGet && other.slot == inst.slot && other.imm == map) return true;
-        return false;
+        const auto read = maps_read_.find(inst.slot);
+        return read != maps_read_.end() && read->second == map;
     }
     if (inst.op != Opcode::Phi && inst.op != Opcode::Add && inst.op != Opcode::Sub) return false;
     for (ValueId arg : inst.args)
