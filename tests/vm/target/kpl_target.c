@@ -510,12 +510,14 @@ static int run_opener(char *path)
 
 /* ------------------------------------------------------------------- control */
 
-static void on_bug(struct timer_list *t)
+/* A hard interrupt's: a soft one may wait for a thread, which the calls give no CPU. */
+static enum hrtimer_restart on_bug(struct hrtimer *t)
 {
 	WRITE_ONCE(*(long *)NULL, 0);
+	return HRTIMER_NORESTART;
 }
 
-static DEFINE_TIMER(bug_timer, on_bug);
+static struct hrtimer bug_timer;
 
 static int run_set(const char *text, const struct kernel_param *kp)
 {
@@ -547,7 +549,7 @@ static int run_set(const char *text, const struct kernel_param *kp)
 		       a == 1 ? foreign_on(&foreign[0], kpl_t_plain) :
 				foreign_on(&foreign[1], kpl_t_outer);
 	if (!strcmp(what, "bug"))
-		mod_timer(&bug_timer, jiffies + HZ / 10);
+		hrtimer_start(&bug_timer, ms_to_ktime(100), HRTIMER_MODE_REL_HARD);
 	if (!strcmp(what, "many"))
 		sum = kpl_t_many(101, -102, 103, 104, 105, 106, 107, -108, 109);
 	else if (!strcmp(what, "recurse"))
@@ -598,6 +600,8 @@ static int __init kpl_target_init(void)
 	timer_setup(&timer, on_timer, 0);
 	hrtimer_init(&hrtimer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_HARD);
 	hrtimer.function = on_hrtimer;
+	hrtimer_init(&bug_timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_HARD);
+	bug_timer.function = on_bug;
 	return 0;
 }
 
