@@ -65,6 +65,30 @@ end
 local Words = ffi.typeof "const uint32_t *"
 local Bytes = ffi.typeof "const char *"
 
+-- Names of commands and the like come again and again: to find one takes a tenth of what it takes to make it. What differs is
+-- found in another place or made, and takes this one.
+local most_short = 64 -- a power of two
+local short = 16  -- bytes
+local known, strings = ffi.new("struct { int64_t first, second; uint32_t size; } [?]", most_short), {}
+for i = 0, most_short - 1 do strings[i] = "" end
+local Halves, Longs = ffi.typeof "const int32_t *", ffi.typeof "const int64_t *"
+local function text(at, size)
+  if size > short or size == 0 then return ffi.string(at, size) end
+  local halves, longs = ffi.cast(Halves, at), ffi.cast(Longs, at)
+  local hash = bit.bxor(halves[0], bit.rshift(halves[0], 9), halves[1], bit.rshift(halves[1], 3))
+  local first, second = longs[0], 0LL
+  if size > 8 then
+    hash, second = bit.bxor(hash, halves[2], bit.rshift(halves[2], 5)), longs[1]
+  end
+  local i = bit.band(hash, most_short - 1)
+  local place = known[i]
+  if place.size ~= size or place.first ~= first or place.second ~= second then
+    place.first, place.second, place.size = first, second, size
+    strings[i] = ffi.string(at, size)
+  end
+  return strings[i]
+end
+
 local function stack(record, offset, size)
   local words = ffi.cast(Words, ffi.cast(Bytes, record) + offset)
   local frames = {}
@@ -192,13 +216,13 @@ local function fields_of(layout)
 end
 
 local prelude = [[
-local cast, u64, Bytes, symbol, stack, elements_of, inet, user_stack, user_name, named, Record, Printed = ...
-local tonumber, text, format, band, setmetatable = tonumber, require("ffi").string, string.format, require("bit").band, setmetatable
+local cast, u64, Bytes, text, symbol, stack, elements_of, inet, user_stack, user_name, named, Record, Printed = ...
+local tonumber, format, band, setmetatable = tonumber, string.format, require("bit").band, setmetatable
 ]]
 
 local function compile(layout, code, record, printed)
-  return assert(loadstring(prelude .. code, "=kprobe"))(ffi.cast, ffi.typeof "uint64_t", Bytes, symbol, stack, elements_of, inet,
-    user_stack, user_name, layout.named, record, printed)
+  return assert(loadstring(prelude .. code, "=kprobe"))(ffi.cast, ffi.typeof "uint64_t", Bytes, text, symbol, stack, elements_of,
+    inet, user_stack, user_name, layout.named, record, printed)
 end
 
 -- An event's layout, with the names of the numbers that print as such, by field.

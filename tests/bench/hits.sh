@@ -38,7 +38,7 @@ for script in "$@"; do
         other=$!
         until grep -q armed /tmp/other; do sleep 0.1; done ;;
     esac
-    job "$(basename "$script" .lua)" "$kprobe_lua" -v --buffer 32M "$script" || exit 1
+    job "$(basename "$script" .lua)" "$kprobe_lua" -v "$script" || exit 1
     [ -z "$other" ] || { kill -INT $other && wait $other; }
     # A figure that was had by losing events is none.
     if grep -E '^events:.* [1-9][0-9]* lost|[1-9][0-9]* (stopped|missed)' /tmp/err; then exit 1; fi
