@@ -83,8 +83,8 @@ local function text(at, size)
   local i = bit.band(hash, most_short - 1)
   local place = known[i]
   if place.size ~= size or place.first ~= first or place.second ~= second then
-    place.first, place.second, place.size = first, second, size
     strings[i] = ffi.string(at, size)
+    place.first, place.second, place.size = first, second, size
   end
   return strings[i]
 end
