@@ -60,12 +60,8 @@ std::vector<std::string> some_functions(const Declared& declared, size_t first) 
 }  // namespace
 
 Result<Plan> plan_pending(const Planning& planning, Declared& declared) {
-    return plan_from(declared.first_pending(), planning, declared);
-}
-
-Result<Plan> plan_from(size_t first, const Planning& planning, Declared& declared) {
     Plan plan;
-    plan.first = first;
+    plan.first = declared.first_pending();
     plan.left_out.resize(declared.probes().size() - plan.first);
     ErrorRound errors;
     planning.kernel.symbols.refresh();

@@ -30,9 +30,7 @@ struct Planning {
     size_t armed;                 // probes that are armed already
 };
 
-// Of the declarations from `first` on; their handlers join the unit. The error has a line for each that can't be armed.
-Result<Plan> plan_from(size_t first, const Planning& planning, Declared& declared);
-// Of those that are to be armed.
+// Of the declarations that are to be armed; their handlers join the unit. The error has a line for each that can't be.
 Result<Plan> plan_pending(const Planning& planning, Declared& declared);
 
 }  // namespace kpl

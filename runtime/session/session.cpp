@@ -96,7 +96,6 @@ size_t Session::asked() const {
 }
 
 void Session::forget(const Mark& mark) {
-    looked_.reset();
     declared_.forget(mark.declared);
     for (const CallbackId callback : timers_.cut(mark.timers)) host_->forget(callback);
     for (size_t i = mark.at_exit; i < at_exit_.size(); i++) host_->forget(at_exit_[i]);
@@ -110,7 +109,7 @@ Result<uint32_t> Session::declare_probe(ProbeDecl probe) {
     waiting_ |= !in_callback_;
     if (waiting_) return number;
     auto opened = open_module();  // it knows which ways there are to probe
-    const auto looked = opened ? look_at_last() : opened;
+    const auto looked = opened ? look_ahead(options_.check) : opened.error();
     if (looked) return number;
     declared_.fail_last();
     return looked.error();
@@ -134,7 +133,6 @@ Result<void> Session::arm() {
 }
 
 Result<void> Session::arm_all() {
-    looked_.reset();
     if (!declared_.pending()) return {};
     Unit before = declared_.unit();
     const auto outcome = arm_pending();
@@ -235,44 +233,8 @@ Result<std::vector<CompiledHandler>> Session::try_pending(const Options& options
     silent.check = silent.cost = false;  // what is asked for is given, not shown
     auto handlers = compile(silent, client, plan);
     if (handlers) declared_.keep_names(before);
-    looked_.reset();
-    if (handlers && in_callback_) looked_ = {declared_.unit(), declared_.probes().size(), plan->probes.size()};
     declared_.undo_compile(std::move(before));
     return handlers;
-}
-
-// All that wait together, for each that comes, would be their number squared.
-Result<void> Session::look_at_last() {
-    if (look_behind_others()) return {};
-    if (const auto all = look_ahead(options_.check); !all) return all.error();
-    return {};
-}
-
-// It may well not fit what those before it have settled: compiled with them, it has a say.
-bool Session::look_behind_others() {
-    if (!looked_) return false;
-    Unit now = std::move(declared_.unit());
-    Unit& unit = declared_.unit() = std::move(looked_->unit);
-    unit.maps.insert(unit.maps.end(), now.maps.begin() + static_cast<ptrdiff_t>(unit.maps.size()), now.maps.end());
-    unit.events.insert(unit.events.end(), now.events.begin() + static_cast<ptrdiff_t>(unit.events.size()),
-                       now.events.end());
-    for (size_t i = 0; i < now.maps.size(); i++) unit.maps[i].name = now.maps[i].name;
-    for (size_t i = 0; i < now.events.size(); i++) unit.events[i].name = now.events[i].name;
-    SilentClient silent;
-    Options options = options_;
-    const std::optional<uint32_t> pid = armed_ ? armed_->pid() : std::nullopt;
-    const size_t others = (armed_ ? armed_->attached() : 0) + looked_->places;
-    const auto plan = plan_from(looked_->probes, {options_, silent, kernel_, paths_, pid, others}, declared_);
-    options.check = options.cost = false;
-    const bool good = plan && compile(options, silent).ok();
-    if (good) {
-        declared_.keep_names(now);
-        looked_ = {std::move(unit), declared_.probes().size(), looked_->places + plan->probes.size()};
-    } else {
-        looked_.reset();
-    }
-    declared_.unit() = std::move(now);
-    return good;
 }
 
 Result<std::vector<TraceEvent>> Session::trace_events() {

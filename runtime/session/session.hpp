@@ -158,9 +158,6 @@ class Session final : public ScriptApi {
     // Plans and compiles what is pending, and leaves it as it was.
     Result<std::vector<CompiledHandler>> try_pending(const Options& options, Client& client);
     Result<std::vector<CompiledHandler>> look_ahead(bool check);  // the same, without a word
-    // Plans and compiles the last declaration, likewise.
-    Result<void> look_at_last();
-    bool look_behind_others();
     Result<std::vector<CompiledHandler>> compile(const Options& options, Client& client, const Result<Plan>& plan);
     Result<std::vector<CompiledHandler>> compile(const Options& options, Client& client);
     // Calls what calls the script's callbacks: what is wrong with a probe that they declare is an error of its
@@ -193,12 +190,6 @@ class Session final : public ScriptApi {
     std::optional<Delivery> delivery_;  // from the first arming with events on
     Timers timers_;
     std::vector<CallbackId> at_exit_;
-    // What compiling the declarations below `probes`, which have `places`, has made of the unit; none are armed.
-    struct Looked {
-        Unit unit;
-        size_t probes = 0, places = 0;
-    };
-    std::optional<Looked> looked_;
     Mark armed_mark_;           // what was declared when last all was armed
     std::set<uint32_t> shown_;  // maps that the script has read or printed
     uint64_t report_due_ = 0;

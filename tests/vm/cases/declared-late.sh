@@ -59,35 +59,6 @@ line 'refused	failed	0'
 line 'good	ftrace	5	5'
 err '^none of the probes that were declared with it is armed$'
 
-# Several in one callback: each is looked at behind those before it, or with them.
-script several.lua <<'LUA'
-local e, kept, seen, c = event(), map(), map(), count()
-local function read(f) return { "read_zero", pre = f } end
-every(0.02, function()
-  print("settled", pcall(kprobe, read(function() e { a = 1 } end)))
-  print("conflict", pcall(kprobe, read(function() e { a = comm() } end)))
-  print("stores", pcall(kprobe, read(function() kept[1] = { n = 1 } end)))
-  print("reads", pcall(kprobe, read(function() local k = kept[1] if k then c:add(k.n) end end)))
-  print("one", pcall(kprobe, read(function() seen[1] = { n = 1 } end)))
-  print("more", pcall(kprobe, read(function() seen[1] = { n = 1, by = comm() } end)))
-  local function many(n)
-    local began = os.clock()
-    for _ = 1, n do kprobe(read(function() c:add() end)) end
-    return os.clock() - began
-  end
-  many(20)
-  local first = many(40)
-  many(300)
-  print("grows", many(40) < 4 * first)
-  exit()
-end)
-LUA
-run kprobe-lua several.lua
-status 0
-for good in settled stores reads one more; do out "^$good	true"; done
-out '^conflict	false	several.lua:5: e.a is a string here'
-line 'grows	true'
-
 # the first probe of all, by a way that the module must have
 run kprobe-lua -e 'every(0.02, function() if #probes() > 0 then exit() end local p = kprobe { "vfs_read", via = "ftrace", pre = function() end } print(p.state) end)'
 status 0
