@@ -26,7 +26,9 @@
  * call; and each has a page of the modules' memory.  More functions that are
  * probed by calls of their own are kprobes, which share one.
  */
-#define KPL_MAX_TRACES	512
+#define KPL_MAX_TRACES		512
+#define KPL_MAX_TRACES_MANY	64	/* beyond these, for so many functions at least: */
+#define KPL_TRACE_MANY		16
 
 /* Nothing under it waits for user space. */
 static DEFINE_MUTEX(kpl_traces_lock);
@@ -144,11 +146,13 @@ static u32 kpl_trace_join(struct kpl_probe **prs, u32 nr, bool full_regs, bool m
 	return several ? left : !!left;
 }
 
+/* One that is for many functions is worth its place. */
 static struct kpl_trace *kpl_trace_new(u32 nr, bool full_regs, bool moves)
 {
+	u32 most = KPL_MAX_TRACES + (nr >= KPL_TRACE_MANY ? KPL_MAX_TRACES_MANY : 0);
 	struct kpl_trace *t;
 
-	if (kpl_traces_nr == KPL_MAX_TRACES)
+	if (kpl_traces_nr >= most)
 		return ERR_PTR(-E2BIG);
 	t = kpl_trace_alloc(nr, full_regs, moves);
 	if (IS_ERR(t))
@@ -193,19 +197,24 @@ static void kpl_trace_make(struct kpl_probe **prs, u32 nr, bool full_regs, bool 
 
 static void kpl_ftrace_add(struct kpl_probe **prs, u32 nr)
 {
-	u32 i;
-
 	mutex_lock(&kpl_traces_lock);
 	kpl_sites_find(prs, nr);
 	kpl_sites_leave(prs, nr);
 	kpl_trace_make(prs, nr, false, false);
 	kpl_trace_make(prs, nr, true, false);
-	/* Of one function each: ftrace asks about direct calls only when it registers. */
-	for (i = 0; i < nr; i++) {
-		kpl_trace_make(&prs[i], 1, false, true);
-		kpl_trace_make(&prs[i], 1, true, true);
-	}
+	kpl_trace_make(prs, nr, false, true);
+	kpl_trace_make(prs, nr, true, true);
 	mutex_unlock(&kpl_traces_lock);
+}
+
+/* What was unregistered to take these in, and could not, goes on with the others. */
+static void kpl_traces_restore(struct kpl_probe **prs, u32 nr)
+{
+	u32 i;
+
+	for (i = 0; i < nr; i++)
+		if (prs[i]->error && prs[i]->trace->moves && !prs[i]->trace->registered)
+			kpl_trace_update(prs[i]->trace);
 }
 
 static void kpl_ftrace_switch(struct kpl_probe **prs, u32 nr, bool armed)
@@ -225,6 +234,8 @@ static void kpl_ftrace_switch(struct kpl_probe **prs, u32 nr, bool armed)
 		if (prs[i]->error)
 			kpl_trace_switch(prs[i], false);
 	}
+	if (armed)
+		kpl_traces_restore(prs, nr);
 }
 
 static void kpl_ftrace_arm(struct kpl_probe **prs, u32 nr)

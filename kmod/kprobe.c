@@ -126,7 +126,8 @@ static int kpl_kprobe_on(struct kpl_probe *pr)
 		err = enable_kprobe(&pr->rp.kp);
 	else
 		WRITE_ONCE(pr->rp.kp.pre_handler, pr->hook);
-	pr->armed = !err;
+	if (!err)
+		pr->armed = true;
 	return err;
 }
 

@@ -166,6 +166,7 @@ void kpl_trace_switch(struct kpl_probe *pr, bool armed)
 	}
 	kpl_trace_shorten(t, slot);
 	t->changed |= wanted != !!slot->first;
+	t->grows |= !wanted && slot->first;
 }
 
 /* -------------------------------------------------------------- what is traced */
@@ -223,6 +224,12 @@ static int kpl_trace_filter(struct kpl_trace *t)
 			t->sites[nr++] = t->slots[i].site;
 	if (!nr)
 		return kpl_trace_unregister(t);
+	/* ftrace asks about direct calls only when it registers. */
+	if (t->moves && t->grows) {
+		err = kpl_trace_unregister(t);
+		if (err)
+			return err;
+	}
 	err = ftrace_set_filter_ips(&t->ops, t->sites, nr, 0, 1);
 	if (!err && !t->registered) {
 		err = kpl_trace_register(t);
@@ -243,6 +250,7 @@ int kpl_trace_update(struct kpl_trace *t)
 		err = kpl_trace_filter(t);
 	}
 	t->changed = false;
+	t->grows = false;
 	return err;
 }
 

@@ -358,7 +358,7 @@ local consumers = setmetatable({}, { __index = function(consumers, event)
 end })
 
 local function forget_collected()
-  for i = 1, #collecting do collecting[i].batch.size = 0 end
+  for i = 1, #collecting do collecting[i].batch.size, collecting[i].handed = 0, false end
 end
 
 local function flush()
@@ -379,6 +379,7 @@ end
 -- other callbacks then waits for the next call: none of new records, which delivers that alone.
 function registry.consume(from, to)
   local batch = current
+  if from < to and collecting[1] then forget_collected() end
   for i = from, to - 1 do
     local record = batch.record[i]
     batch.delivered, batch.next = batch.delivered + 1, i + 1

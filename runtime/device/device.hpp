@@ -50,7 +50,7 @@ class Device {
     // KPL_RIGHT_*: to change what the kernel runs.
     Result<void> set_rights(uint32_t rights) const;
     Result<kpl_ring_setup> setup_rings(uint32_t bytes_per_cpu) const;
-    // A larger one, which is empty until it is switched to.
+    // A larger one, of no CPU, which stays empty until it is offered.
     Result<kpl_ring_spare> spare_ring(uint32_t bytes) const;
     Result<void> offer_ring(uint32_t nr) const;
     Result<kpl_map_create> create_map(kpl_map_create request) const;

@@ -134,7 +134,9 @@ Result<void> Rings::make_spare(const Device& device, Made& made, uint32_t bytes)
         const std::lock_guard held(made.lock);
         made.rings.push_back({std::move(memory), KPL_NO_CPU, bytes});
     }
-    return device.offer_ring(spare.nr);
+    auto offered = device.offer_ring(spare.nr);
+    if (!offered) made.refused = true;
+    return offered;
 }
 
 void Rings::ask(uint32_t bytes) {
@@ -193,8 +195,8 @@ void Rings::grow_crowded() {
     if (!device_ || pending_) return;
     std::optional<uint32_t> crowded;
     for (const Ring& ring : rings_) {
-        if (ring.cpu == KPL_NO_CPU) return;
-        if (ring.last && ring.size < most_ && load_acquire(ring.head().head) - ring.tail > ring.size / 8 * 3)
+        if (ring.cpu == KPL_NO_CPU && !made_->refused) return;
+        if (ring.last && ring.cpu != KPL_NO_CPU && ring.size < most_ && load_acquire(ring.head().head) - ring.tail > ring.size / 8 * 3)
             crowded = ring.cpu;
     }
     if (!crowded) return;

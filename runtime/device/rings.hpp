@@ -2,6 +2,7 @@
 // Rings: the consumer's side of the per-CPU rings, as one stream in time order.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <future>
 #include <memory>
@@ -104,6 +105,7 @@ class Rings {
     struct Made {
         std::mutex lock;
         std::vector<Ring> rings;
+        std::atomic<bool> refused = false;  // the last one can't be offered: it stays empty
     };
     static Result<void> make_spare(const Device& device, Made& made, uint32_t bytes);
     void ask(uint32_t bytes);

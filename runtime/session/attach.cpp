@@ -182,6 +182,8 @@ std::string attach_reason(const kpl_attach& request, const Paths& paths) {
             return request.kind == KPL_PROBE_TRACEPOINT ? "no such tracepoint any more" : "no such function any more";
         case EOPNOTSUPP: return "this kernel can't place this kind of probe";
         case E2BIG:
+            if (request.kind == KPL_PROBE_FTRACE)
+                return "all sessions have too many declarations by ftrace: declare more functions at once, in a list or a glob";
             return "more than the module allows (maxactive, data=, the number of probes, or what all handlers there take together)";
         case ENOMEM: return "not enough kernel memory (a smaller maxactive or data= helps)";
         case EDQUOT:

@@ -167,10 +167,8 @@ Result<Armed::Outcome> Session::arm_pending() {
                             [this](uint32_t printf) { return declared_.is_dead_printf(printf); },
                             client_.record_taker()});
     const Armed::Outcome outcome = TRY(armed_->arm(std::move(*plan), std::move(handlers)));
-    if (delivery_) {
-        const kpl_info info = TRY(device_info());
-        delivery_->rings().make_ahead(info.memory_limit - std::min(info.memory_all, info.memory_limit));
-    }
+    if (const auto info = device_info(); delivery_ && info)
+        delivery_->rings().make_ahead(info->memory_limit - std::min(info->memory_all, info->memory_limit));
     return outcome;
 }
 

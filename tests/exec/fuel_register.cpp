@@ -42,7 +42,7 @@ bool is_free_below(const Graph& graph, const std::vector<std::optional<State>>& 
 }
 
 std::optional<uint8_t> stand_in(const State& state, const bpf_insn& insn) {
-    for (uint8_t reg = fuel_register; reg-- > 0;)
+    for (uint8_t reg = fuel_register; reg-- > 1;)
         if (state.regs[reg].type == KPL_T_NUM && !names(insn, reg)) return reg;
     return std::nullopt;
 }

@@ -16,7 +16,7 @@ void fold(Step& step, const State& state) {
     if (insn.code == (BPF_ALU64 | BPF_ADD | BPF_X) && to.type != KPL_T_NUM && from.type == KPL_T_NUM && from.known &&
         from.number == static_cast<int32_t>(from.number)) {
         insn = make(BPF_ALU64 | BPF_ADD | BPF_K, insn.dst_reg, 0, insn.off, static_cast<int32_t>(from.number));
-    } else if (is_condition(insn)) {
+    } else if (is_condition(insn) && !(BPF_SRC(insn.code) == BPF_X ? insn.imm : insn.src_reg)) {
         const auto taken = is_taken(state, insn);
         if (!taken) return;
         if (*taken) step.next = step.target;

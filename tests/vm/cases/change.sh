@@ -52,12 +52,17 @@ script later.lua <<'LUA'
 local target = require "target"
 kprobe { "kpl_t_plain", pre = function() override(-5) end }
 local p = kprobe { "kpl_t_many", enabled = false, pre = function() override(-5) end }
-target.steps { function() print(pcall(p.enable, p)) end, function() print(p.state) end }
+target.steps {
+  function() print(pcall(p.enable, p)) end,
+  function() print(p.state) target.call "plain 1" end,
+  function() print("1 of 1 there: " .. tostring(target.value() == "-5")) end,
+}
 LUA
 start kprobe-lua -e 'kretprobe { "kpl_t_many", via = "direct", ret = function() end }'
 armed
 kprobe-lua --unsafe later.lua > late 2>&1
 grep -q '^disabled$' late || { cat late; fail "an override was armed where a direct call is"; }
+grep -q '^1 of 1 there: true$' late || { cat late; fail "the other override is gone"; }
 kill -TERM "$pid"
 finish
 for via in auto direct; do
