@@ -91,7 +91,7 @@ static void kpl_opener_gone(struct pid *opener)
 			continue;
 		WRITE_ONCE(s->live, NULL);
 		WRITE_ONCE(s->closing, true);
-		queue_work(system_unbound_wq, &s->orphaned);
+		queue_work(kpl_waiters, &s->orphaned);
 	}
 	raw_spin_unlock_irqrestore(&kpl_sessions_lock, flags);
 }
@@ -287,7 +287,7 @@ static void kpl_reader_look(struct work_struct *work)
 	s->read_seen = read;
 	s->lost_seen = lost;
 	if (!(dead && kpl_reader_dead(s)) && !READ_ONCE(s->closing))
-		queue_delayed_work(system_unbound_wq, &s->reader, kpl_reader_period(s));
+		queue_delayed_work(kpl_waiters, &s->reader, kpl_reader_period(s));
 }
 
 /* Locked.  The first call counts as the opener's word. */
@@ -300,7 +300,7 @@ int kpl_title(struct kpl_session *s, struct kpl_title *arg)
 	kpl_log_name(s, arg->name);
 	WRITE_ONCE(s->heard, jiffies);
 	WRITE_ONCE(s->dead_man, arg->dead_man);
-	mod_delayed_work(system_unbound_wq, &s->reader, kpl_reader_period(s));
+	mod_delayed_work(kpl_waiters, &s->reader, kpl_reader_period(s));
 	return 0;
 }
 

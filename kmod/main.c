@@ -188,9 +188,12 @@ static int __init kpl_module_init(void)
 	kpl_memory_init();
 	kpl_guard_init();
 	kpl_native_init();
-	err = kpl_area_init();
+	err = kpl_session_init();
 	if (err)
 		return err;
+	err = kpl_area_init();
+	if (err)
+		goto fail_area;
 	err = kpl_grow_init();
 	if (err)
 		goto fail_grow;
@@ -229,6 +232,8 @@ fail_ftrace:
 	kpl_grow_exit();
 fail_grow:
 	kpl_area_exit();
+fail_area:
+	kpl_session_exit();
 	return err;
 }
 
@@ -244,6 +249,7 @@ static void __exit kpl_module_exit(void)
 	kpl_grow_exit();
 	kpl_change_exit();
 	kpl_area_exit();
+	kpl_session_exit();
 }
 
 module_init(kpl_module_init);

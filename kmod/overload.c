@@ -190,7 +190,7 @@ u64 kpl_run_fault(struct kpl_hit *hit, const struct kpl_handler *handler)
 void kpl_overload_woken(struct kpl_session *s)
 {
 	if (atomic_read(&s->overloads) != READ_ONCE(s->overloads_done))
-		queue_work(system_long_wq, &s->overloaded);
+		queue_work(kpl_waiters, &s->overloaded);
 }
 
 void kpl_overload_forgive(struct kpl_origin *origin)

@@ -115,6 +115,30 @@ void kpl_uncharge(struct kpl_session *s, u64 bytes)
 	kpl_uncharge_shared(bytes);
 }
 
+/* ------------------------------------------------------------------ workers */
+
+struct workqueue_struct *kpl_jobs, *kpl_waiters;
+
+/* Process context. */
+int kpl_session_init(void)
+{
+	kpl_jobs = alloc_workqueue("kprobe_lua", WQ_UNBOUND, 0);
+	if (!kpl_jobs)
+		return -ENOMEM;
+	kpl_waiters = alloc_workqueue("kprobe_lua_waits", WQ_UNBOUND, 0);
+	if (kpl_waiters)
+		return 0;
+	destroy_workqueue(kpl_jobs);
+	return -ENOMEM;
+}
+
+/* Process context; waits for what runs. */
+void kpl_session_exit(void)
+{
+	destroy_workqueue(kpl_waiters);
+	destroy_workqueue(kpl_jobs);
+}
+
 /* ------------------------------------------------------------------- others */
 
 /*

@@ -130,6 +130,16 @@ void kpl_uncharge_shared(u64 bytes);
 u64 kpl_memory_held(void);	/* by all sessions */
 u64 kpl_memory_limit(void);
 
+/*
+ * Workers of ours, in two queues: a queue runs so many at once, and those that
+ * wait for a session's lock must leave room for those that its holder waits for.
+ */
+extern struct workqueue_struct *kpl_jobs;	/* that wait for no session */
+extern struct workqueue_struct *kpl_waiters;	/* that may wait for a session's lock */
+
+int kpl_session_init(void);
+void kpl_session_exit(void);	/* there is no session any more */
+
 /* Wakes pollers.  Any context. */
 void kpl_session_wake(struct kpl_session *s);
 

@@ -71,7 +71,7 @@ static void kpl_uprobes_wait(void)
  * The kernel writes breakpoints by get_user_pages_remote(), which fails in a
  * task that is being killed: those of a session that dies while it attaches
  * would stay in what runs.  So a worker writes them, which nobody kills; who
- * is one already does not wait for another, of which there may be none.
+ * is one already does not wait for another.
  */
 struct kpl_uprobe_switch {
 	struct work_struct work;
@@ -98,7 +98,7 @@ static int kpl_uprobe_switch(struct kpl_uprobe *u, bool on)
 	if (current->flags & PF_KTHREAD) {
 		kpl_uprobe_switched(&job.work);
 	} else {
-		queue_work(system_unbound_wq, &job.work);
+		queue_work(kpl_jobs, &job.work);
 		flush_work(&job.work);
 	}
 	destroy_work_on_stack(&job.work);

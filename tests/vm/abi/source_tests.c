@@ -7,6 +7,7 @@
 #include <linux/perf_event.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define ENTRY	"__bpf_trace_tp_map_signal_generate"
@@ -215,6 +216,52 @@ static void in_files(void)
 	come_by();
 }
 
+/* More than a queue of the kernel's runs workers at once; each has several probes to take out. */
+#define MANY	900
+#define PROBES_OF_MANY	4
+
+/* Tells when it is armed, and is killed. */
+static void one_of_many(int file, int armed)
+{
+	int fd = session(), prog = load(fd, KPL_PROG_PRE, PROG(RETURN(0)));
+	struct kpl_attach list[PROBES_OF_MANY];
+	unsigned i;
+
+	for (i = 0; i < PROBES_OF_MANY; i++)
+		list[i] = uprobe_in(prog, file, 64 * i);
+	if (attach(fd, list, PROBES_OF_MANY) || write(armed, "", 1) != 1)
+		_exit(1);
+	for (;;)
+		pause();
+}
+
+static void many_end_at_once(void)
+{
+	char path[] = "/tmp/uprobesXXXXXX", byte;
+	int file = mkstemp(path), armed[2], i, left = 0;
+	pid_t group = 0, child;
+
+	OK(file >= 0 && !ftruncate(file, 4096) && !pipe(armed));
+	fflush(stdout);
+	for (i = 0; i < MANY; i++) {
+		child = fork();
+		if (!child)
+			one_of_many(file, armed[1]);
+		group = group ?: child;
+		setpgid(child, group);
+		left += child > 0;
+	}
+	EQ(left, MANY);
+	for (i = 0; i < left && read(armed[0], &byte, 1) == 1; i++)
+		continue;
+	kill(-group, SIGKILL);
+	WAIT((left -= waitpid(-group, NULL, WNOHANG) > 0) == 0);
+	close(armed[0]);
+	close(armed[1]);
+	close(file);
+	unlink(path);
+}
+
 /* What the fields of these mean nothing for. */
 static void others_take_none(void)
 {
@@ -244,6 +291,7 @@ const struct test source_tests[] = {
 	{ "clocks and counters", clocks_and_counters },
 	{ "watchpoints", watched },
 	{ "probes in files", in_files },
+	{ "many end at once", many_end_at_once },
 	{ "fields of other kinds", others_take_none },
 	{}
 };
