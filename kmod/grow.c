@@ -71,15 +71,14 @@ int kpl_grow_begin(struct kpl_grower *g)
 		return err;
 	g->ahead = nr;
 	err = kpl_grow_all(g);
-	if (!err) {
-		mutex_lock(&kpl_grow_lock);
-		/* Those that have come since. */
-		err = kpl_grow_all(g);
-		if (!err)
-			list_add(&g->list, &kpl_growers);
-		mutex_unlock(&kpl_grow_lock);
-	}
+	mutex_lock(&kpl_grow_lock);
+	/* Those that have come since. */
+	err = err ?: kpl_grow_all(g);
+	/* A CPU that comes once the list has it takes of what is ahead, too. */
 	kpl_grow_pay_back(g);
+	if (!err)
+		list_add(&g->list, &kpl_growers);
+	mutex_unlock(&kpl_grow_lock);
 	return err;
 }
 
