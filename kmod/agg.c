@@ -365,7 +365,7 @@ static int kpl_agg_make(struct kpl_grower *g, u32 cpu)
 	if (err)
 		return err;
 	if (agg->index_size) {
-		index = __vmalloc(kpl_index_memory(agg), KPL_GFP | __GFP_ZERO);
+		index = __vmalloc(kpl_index_memory(agg), kpl_area_gfp(cpu) | __GFP_ZERO);
 		if (!index) {
 			kpl_area_free(&area);
 			return -ENOMEM;

@@ -54,14 +54,15 @@ static u32 kpl_area_pages(const struct kpl_area_plan *plan)
 	return plan->pages + (plan->pages > plan->twice_from ? plan->pages - plan->twice_from : 0);
 }
 
+/* A CPU that comes has it whatever becomes of the task that switches it on. */
 static int kpl_area_fill(struct kpl_area *area, const struct kpl_area_plan *plan, u32 cpu)
 {
 	for (; area->nr_pages < plan->pages; area->nr_pages++) {
 		area->pages[area->nr_pages] =
-			alloc_pages_node(cpu_to_node(cpu), KPL_GFP | __GFP_ZERO, 0);
+			alloc_pages_node(cpu_to_node(cpu), kpl_area_gfp(cpu) | __GFP_ZERO, 0);
 		if (!area->pages[area->nr_pages])
 			return -ENOMEM;
-		if (fatal_signal_pending(current))
+		if (cpu_online(cpu) && fatal_signal_pending(current))
 			return -EINTR;
 		cond_resched();
 	}
@@ -74,7 +75,7 @@ int kpl_area_alloc(struct kpl_area *area, const struct kpl_area_plan *plan, u32 
 	int err;
 
 	memset(area, 0, sizeof(*area));
-	area->pages = kvmalloc_array(total, sizeof(*area->pages), KPL_GFP);
+	area->pages = kvmalloc_array(total, sizeof(*area->pages), kpl_area_gfp(cpu));
 	if (!area->pages)
 		return -ENOMEM;
 

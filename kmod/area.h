@@ -3,12 +3,15 @@
 #ifndef KPL_AREA_H
 #define KPL_AREA_H
 
+#include <linux/cpumask.h>
+#include <linux/gfp.h>
 #include <linux/mutex.h>
 #include <linux/refcount.h>
 #include <linux/types.h>
 
+#include "session.h"
+
 struct address_space;
-struct kpl_session;
 struct vm_area_struct;
 struct page;
 
@@ -44,6 +47,12 @@ struct kpl_areas {
 	u64 first;			/* page of it where they begin */
 	struct kpl_area of[];		/* nr_cpu_ids */
 };
+
+/* For a CPU that comes, with the hotplug lock held: what is not there at once is not waited for. */
+static inline gfp_t kpl_area_gfp(u32 cpu)
+{
+	return cpu_online(cpu) ? KPL_GFP : (KPL_GFP & ~__GFP_RETRY_MAYFAIL) | __GFP_NORETRY;
+}
 
 int kpl_area_alloc(struct kpl_area *area, const struct kpl_area_plan *plan, u32 cpu);
 void kpl_area_free(struct kpl_area *area);
