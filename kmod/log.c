@@ -63,6 +63,7 @@ void kpl_log_ended(struct kpl_session *s)
 		}
 		hits += max(side[KPL_SIDE_FIRST].hits, side[KPL_SIDE_SECOND].hits);
 		missed += max(side[KPL_SIDE_FIRST].missed, side[KPL_SIDE_SECOND].missed);
+		cond_resched();
 	}
 	kpl_rings_sums(s, &read, &lost);
 	kpl_log(s, KERN_INFO,
