@@ -313,6 +313,12 @@ u64 kpl_agg_memory(struct kpl_agg *agg)
 	return kpl_areas_memory();
 }
 
+u64 kpl_agg_rest(const struct kpl_agg *agg)
+{
+	return (u64)num_possible_cpus() * sizeof(struct kpl_agg_cpu) +
+	       (agg->shape.key_size ? 0 : agg->cell_size);
+}
+
 static void kpl_bank_empty(const struct kpl_agg *agg, const struct kpl_agg_view *view, u64 epoch)
 {
 	memset(view->bank, 0, agg->bank_size);

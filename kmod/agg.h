@@ -46,7 +46,8 @@ struct kpl_agg {
 };
 
 /* Process context. */
-u64 kpl_agg_memory(struct kpl_agg *agg);	/* with no CPU's; also plans the layout */
+u64 kpl_agg_memory(struct kpl_agg *agg);	/* areas, without any CPU's; also plans the layout */
+u64 kpl_agg_rest(const struct kpl_agg *agg);	/* what goes with the map, whoever maps its cells */
 int kpl_agg_alloc(struct kpl_agg *agg, struct kpl_session *s);
 void kpl_agg_free(struct kpl_agg *agg);
 u64 kpl_agg_lost(const struct kpl_agg *agg);	/* updates of CPUs without memory */

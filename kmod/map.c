@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /* Maps as user space sees them: created, mapped, cleared, accessed.  Process context. */
 #include <linux/mm.h>
+#include <linux/overflow.h>
 #include <linux/random.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
@@ -55,13 +56,15 @@ static void kpl_map_free(struct kpl_session *s, struct kpl_map *map)
 static struct kpl_map *kpl_map_alloc(struct kpl_session *s, const struct kpl_map_create *arg)
 {
 	struct kpl_map *map = kzalloc(sizeof(*map), KPL_GFP);
-	u64 memory;
+	u64 memory, rest = sizeof(*map);
 	int err;
 
 	if (!map)
 		return ERR_PTR(-ENOMEM);
 	kpl_map_init(map, arg);
 	memory = kpl_map_is_agg(map) ? kpl_agg_memory(&map->agg) : kpl_hash_memory(&map->hash);
+	rest += kpl_map_is_agg(map) ? kpl_agg_rest(&map->agg) : 0;
+	memory = size_add(memory, rest);	/* U64_MAX stays so: too much */
 	err = kpl_charge(s, memory);
 	if (err) {
 		kfree(map);
@@ -70,7 +73,7 @@ static struct kpl_map *kpl_map_alloc(struct kpl_session *s, const struct kpl_map
 	map->charged = memory;
 	err = kpl_map_is_agg(map) ? kpl_agg_alloc(&map->agg, s) : kpl_hash_alloc(&map->hash);
 	if (kpl_map_is_agg(map) && map->agg.areas)
-		map->charged = 0;	/* to its areas */
+		map->charged = rest;	/* the others to its areas */
 	if (err) {
 		kpl_map_free(s, map);
 		return ERR_PTR(err);

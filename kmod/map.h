@@ -14,7 +14,7 @@ struct kpl_map {
 		struct kpl_agg agg;
 		struct kpl_hash hash;
 	};
-	u64 charged;		/* without what aggregations have for each CPU */
+	u64 charged;		/* without what aggregations have in their areas */
 };
 
 static_assert(!offsetof(struct kpl_agg, shape) && !offsetof(struct kpl_hash, shape));

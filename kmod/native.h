@@ -10,6 +10,7 @@ struct bpf_prog;
 
 void kpl_native_init(void);
 u64 kpl_native_feature(void);	/* KPL_FEATURE_JIT or 0 */
+u64 kpl_native_memory(u32 nr);	/* bytes, of so many instructions */
 
 /* NULL where there is no native code to be had. */
 struct bpf_prog *kpl_native_make(const struct bpf_insn *insns, u32 nr, u32 stack_depth, bool starts);

@@ -244,8 +244,8 @@ static void kpl_prog_free(struct kpl_session *s, struct kpl_prog *prog)
 
 static struct kpl_prog *kpl_prog_make(struct kpl_session *s, struct kpl_loading *l)
 {
-	/* Native code takes several bytes for each of 8: an upper bound to account. */
-	u64 memory = 4ull * l->nr_code * sizeof(*l->code) + kpl_sites_memory(l->arg->nr_insns) +
+	u64 memory = sizeof(struct kpl_prog) + kpl_native_memory(l->nr_code) +
+		     kpl_sites_memory(l->arg->nr_insns) +
 		     (l->out_pc ? l->arg->nr_insns * sizeof(*l->out_pc) : 0);
 	int err = kpl_charge(s, memory);
 	struct kpl_prog *prog;

@@ -96,7 +96,23 @@ static void again_and_again(void)
 	close(fd);
 }
 
+/* What a program and a map take beside their instructions and cells: pages of the kernel's, and something for each CPU. */
+static void all_is_counted(void)
+{
+	int fd = session();
+	uint64_t before = info(fd).memory, cpus = sysconf(_SC_NPROCESSORS_CONF);
+
+	load(fd, KPL_PROG_PRE, PROG(RETURN(0)));
+	OK(info(fd).memory >= before + 4096 + 4 * cpus);
+	before = info(fd).memory;
+	map_simple(fd, KPL_MAP_COUNT, 0);
+	/* A page of cells for each, and where they lie. */
+	OK(info(fd).memory >= before + cpus * (4096 + 160));
+	close(fd);
+}
+
 const struct test free_tests[] = {
+	{ "all is counted", all_is_counted },
 	{ "freed in order", freed_in_order },
 	{ "numbers of what was freed", numbers_again },
 	{ "made and freed again and again", again_and_again },
