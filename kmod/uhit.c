@@ -128,8 +128,13 @@ static bool kpl_comes_by_itself(struct vm_area_struct *vma)
 
 	if (userfaultfd_missing(vma) || userfaultfd_minor(vma))
 		return false;
+	/* A driver's memory comes as the driver has it. */
+	if (vma->vm_flags & (VM_IO | VM_PFNMAP | VM_MIXEDMAP))
+		return false;
 	if (!vma->vm_file)
 		return true;
+	if (!S_ISREG(file_inode(vma->vm_file)->i_mode))
+		return false;
 	sb = file_inode(vma->vm_file)->i_sb;
 	switch (sb->s_magic) {
 	case FUSE_SUPER_MAGIC:

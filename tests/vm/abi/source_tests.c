@@ -7,6 +7,7 @@
 #include <linux/perf_event.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -216,6 +217,42 @@ static void in_files(void)
 	come_by();
 }
 
+/* How a hit ends whose handler reads a page that nobody has touched. */
+static struct kpl_counts come_by_reading(int fd, const void *page)
+{
+	extern char __executable_start;
+	int self = open("/proc/self/exe", O_RDONLY);
+	int prog = load(fd, KPL_PROG_PRE, PROG(MOV(6, 1), IMM64(2, (uintptr_t)page), MOVI(3, 8), CALL(uread),
+					       LDW(0, 6, HIT(status)), JEQI(0, 0, 2),
+					       MOVI(0, KPL_RET_STOP(KPL_STOP_USER_READ, 4)), EXIT, RETURN(0)));
+	unsigned id = attach_one(fd, uprobe_in(prog, self, (uintptr_t)come_by - (uintptr_t)&__executable_start));
+
+	close(self);
+	come_by();
+	EQ(control(fd, KPL_CTL_DETACH, id), 0);
+	return stats(fd, id).entry;
+}
+
+/* What the process has is brought in; what a driver would have to provide is not waited for. */
+static void pages_that_lack(void)
+{
+	int fd = session();
+	struct kpl_map_create map = { .kind = KPL_MAP_COUNT };
+	void *own = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *shared = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0), *drivers;
+
+	map_create(fd, &map);
+	drivers = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, map.mmap_off);
+	OK(own != MAP_FAILED && shared != MAP_FAILED && drivers != MAP_FAILED);
+	EQ(come_by_reading(fd, own).handled, 1);
+	EQ(come_by_reading(fd, shared).handled, 1);
+	EQ(come_by_reading(fd, drivers).faults, 1);
+	munmap(own, 4096);
+	munmap(shared, 4096);
+	munmap(drivers, 4096);
+	close(fd);
+}
+
 /* More than a queue of the kernel's runs workers at once; each has several probes to take out. */
 #define MANY	900
 #define PROBES_OF_MANY	4
@@ -291,6 +328,7 @@ const struct test source_tests[] = {
 	{ "clocks and counters", clocks_and_counters },
 	{ "watchpoints", watched },
 	{ "probes in files", in_files },
+	{ "pages that lack", pages_that_lack },
 	{ "many end at once", many_end_at_once },
 	{ "fields of other kinds", others_take_none },
 	{}
