@@ -34,9 +34,40 @@
 #include "session.h"
 #include "ucall.h"
 
-/* Raw: it is taken where a task exits, with preemption off. */
+/*
+ * The end of any process walks the list.  The lock is raw: it is taken where a
+ * task exits, with preemption off.
+ */
 static LIST_HEAD(kpl_sessions);
+static u32 kpl_sessions_nr;
 static DEFINE_RAW_SPINLOCK(kpl_sessions_lock);
+
+/* Process context.  False: there are as many as there may be. */
+static bool kpl_sessions_add(struct kpl_session *s)
+{
+	unsigned long flags;
+	bool room;
+
+	raw_spin_lock_irqsave(&kpl_sessions_lock, flags);
+	room = kpl_sessions_nr < KPL_MAX_SESSIONS;
+	if (room) {
+		list_add(&s->list, &kpl_sessions);
+		kpl_sessions_nr++;
+	}
+	raw_spin_unlock_irqrestore(&kpl_sessions_lock, flags);
+	return room;
+}
+
+/* Process context. */
+static void kpl_sessions_remove(struct kpl_session *s)
+{
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&kpl_sessions_lock, flags);
+	list_del(&s->list);
+	kpl_sessions_nr--;
+	raw_spin_unlock_irqrestore(&kpl_sessions_lock, flags);
+}
 
 /* ----------------------------------------------------------- wake-ups that are late */
 
@@ -218,11 +249,7 @@ static void kpl_session_free(struct kpl_session *s)
 
 void kpl_session_release(struct kpl_session *s)
 {
-	unsigned long flags;
-
-	raw_spin_lock_irqsave(&kpl_sessions_lock, flags);
-	list_del(&s->list);
-	raw_spin_unlock_irqrestore(&kpl_sessions_lock, flags);
+	kpl_sessions_remove(s);
 	cancel_work_sync(&s->orphaned);
 	kpl_session_close(s);
 	cancel_delayed_work_sync(&s->reader);
@@ -327,7 +354,6 @@ static int kpl_session_fill(struct kpl_session *s)
 struct kpl_session *kpl_session_open(void)
 {
 	struct kpl_session *s;
-	unsigned long flags;
 	int err;
 
 	/* There must be a process whose end can be seen. */
@@ -356,13 +382,12 @@ struct kpl_session *kpl_session_open(void)
 	s->memcg = get_mem_cgroup_from_mm(current->mm);
 	kpl_log_name(s, current->comm);
 	err = kpl_session_fill(s);
+	if (!err && !kpl_sessions_add(s))
+		err = -EUSERS;
 	if (err) {
 		kpl_session_free(s);
 		return ERR_PTR(err);
 	}
-	raw_spin_lock_irqsave(&kpl_sessions_lock, flags);
-	list_add(&s->list, &kpl_sessions);
-	raw_spin_unlock_irqrestore(&kpl_sessions_lock, flags);
 	return s;
 }
 

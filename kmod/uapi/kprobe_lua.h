@@ -39,6 +39,7 @@
 #define KPL_DEVICE		"/dev/kprobe-lua"
 
 /* Limits. */
+#define KPL_MAX_SESSIONS	1024	/* open at once; one more: EUSERS */
 #define KPL_MAX_INSNS		4096	/* of a program, as loaded */
 #define KPL_MAX_LABELS		256	/* targets of backward jumps */
 #define KPL_MAX_STACK		512	/* bytes below r10 */
@@ -533,7 +534,7 @@ enum kpl_event {
 	KPL_EVENT_NONE = 0,	/* other kinds */
 	KPL_EVENT_PROFILE = 1,	/* `period` times a second on each CPU, up to KPL_MAX_HZ */
 	KPL_EVENT_INTERVAL = 2,	/* each `period` ns on one CPU, KPL_MIN_INTERVAL at least */
-	KPL_EVENT_SOFTWARE = 3,	/* each `period`-th PERF_COUNT_SW_* of a CPU: `addr` */
+	KPL_EVENT_SOFTWARE = 3,	/* each `period`-th PERF_COUNT_SW_* of a CPU: `addr`; of clocks as INTERVAL */
 	KPL_EVENT_HARDWARE = 4,	/* of PERF_COUNT_HW_* */
 	KPL_EVENT_WRITE = 5,	/* WATCH: the `len` bytes at `addr` are written */
 	KPL_EVENT_ACCESS = 6,	/* or read */

@@ -94,6 +94,9 @@ Error open_error(int error) {
                 Errc::system,
                 "all sessions of kprobe-lua together hold as much memory as they may: end another one, or allow more "
                 "(echo PERCENT > /sys/module/kprobe_lua/parameters/memory_percent)"};
+        case EUSERS:
+            return {Errc::system, "there are " + std::to_string(KPL_MAX_SESSIONS) +
+                                      " sessions of kprobe-lua, as many as there may be: end another one"};
         default: return errno_error(KPL_DEVICE, error);
     }
 }

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -42,6 +43,26 @@ static void info_tells(void)
 	EQ(i.stops, 0);
 	OK(i.memory > 0);
 	close(fd);
+}
+
+/* So many at once, of all processes, and no more; one that ends makes room. */
+static void so_many(void)
+{
+	struct rlimit before, files = { KPL_MAX_SESSIONS + 64, KPL_MAX_SESSIONS + 64 };
+	int fds[KPL_MAX_SESSIONS], nr = 0, i;
+
+	EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+	EQ(setrlimit(RLIMIT_NOFILE, &files), 0);
+	while (nr < KPL_MAX_SESSIONS && (fds[nr] = open(KPL_DEVICE, O_RDWR | O_CLOEXEC)) >= 0)
+		nr++;
+	FAILS(EUSERS, open(KPL_DEVICE, O_RDWR | O_CLOEXEC));
+	OK(nr > KPL_MAX_SESSIONS / 2);	/* others may have some */
+	close(fds[--nr]);
+	fds[nr] = open(KPL_DEVICE, O_RDWR | O_CLOEXEC);
+	OK(fds[nr] >= 0);
+	for (i = 0; i <= nr; i++)
+		close(fds[i]);
+	EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
 }
 
 static void unknown_calls(void)
@@ -455,6 +476,7 @@ static void many_sessions(void)
 
 const struct test session_tests[] = {
 	{ "info", info_tells },
+	{ "so many sessions", so_many },
 	{ "unknown calls", unknown_calls },
 	{ "functions to probe", bench },
 	{ "bad maps", bad_maps },
