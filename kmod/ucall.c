@@ -18,6 +18,19 @@
 static LIST_HEAD(kpl_ucalls_all);
 static DEFINE_RAW_SPINLOCK(kpl_ucalls_lock);
 
+/*
+ * Calls under way in all tables, by a hash of their task: the end of a task
+ * that has none looks at no table.
+ */
+#define KPL_UCALLERS_BITS	10
+
+static atomic_t kpl_ucallers[1 << KPL_UCALLERS_BITS];
+
+static atomic_t *kpl_ucalls_by(const struct task_struct *task)
+{
+	return &kpl_ucallers[hash_ptr((void *)task, KPL_UCALLERS_BITS)];
+}
+
 static u32 kpl_ucall_size(u32 data_size)
 {
 	return sizeof(struct kpl_ucall) + 2 * data_size;
@@ -79,6 +92,7 @@ static void kpl_ucall_drop(struct kpl_ucalls *calls, struct kpl_ucall *call)
 	hlist_del_init(&call->node);
 	hlist_add_head(&call->node, &calls->free);
 	calls->under_way--;
+	atomic_dec(kpl_ucalls_by(call->task));
 }
 
 /* Under the lock.  NULL: all are under way. */
@@ -95,6 +109,7 @@ static struct kpl_ucall *kpl_ucall_take(struct kpl_ucalls *calls, const struct t
 	call->task = task;
 	call->sp = sp;
 	calls->under_way++;
+	atomic_inc(kpl_ucalls_by(task));
 	return call;
 }
 
@@ -199,14 +214,14 @@ static void kpl_ucalls_each(const struct task_struct *task, const struct task_st
 
 void kpl_user_calls_end(const struct task_struct *task)
 {
-	if (!list_empty(&kpl_ucalls_all))
+	if (atomic_read(kpl_ucalls_by(task)))
 		kpl_ucalls_each(task, NULL, kpl_ucalls_end);
 }
 
 void kpl_user_calls_fork(const struct task_struct *parent, const struct task_struct *child)
 {
 	/* The kernel follows the returns of a process, not those of a new thread. */
-	if (!list_empty(&kpl_ucalls_all) && child->utask && child->utask->return_instances)
+	if (atomic_read(kpl_ucalls_by(parent)) && child->utask && child->utask->return_instances)
 		kpl_ucalls_each(parent, child, kpl_ucalls_fork);
 }
 
