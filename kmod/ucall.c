@@ -113,15 +113,43 @@ static struct kpl_ucall *kpl_ucall_take(struct kpl_ucalls *calls, const struct t
 	return call;
 }
 
-/* Under the lock: those of the task that lie no higher than `sp`. */
-static void kpl_ucalls_leave_up_to(struct kpl_ucalls *calls, const struct task_struct *task,
-				   unsigned long sp)
+/* Under the lock: those of the task that lie no higher than `sp`.  How many it has left. */
+static u32 kpl_ucalls_leave_up_to(struct kpl_ucalls *calls, const struct task_struct *task,
+				  unsigned long sp)
+{
+	struct hlist_node *next;
+	struct kpl_ucall *call;
+	u32 left = 0;
+
+	hlist_for_each_entry_safe(call, next, kpl_ucall_bucket(calls, task), node) {
+		if (call->task != task)
+			continue;
+		if (call->sp <= sp)
+			kpl_ucall_drop(calls, call);
+		else
+			left++;
+	}
+	return left;
+}
+
+/* Whether the kernel waits for a return of the current task to that place. */
+static bool kpl_ucall_is_followed(const struct kpl_ucall *call)
+{
+	const struct return_instance *ri = current->utask ? current->utask->return_instances : NULL;
+
+	while (ri && ri->stack != call->sp)
+		ri = ri->next;
+	return ri;
+}
+
+/* Under the lock: those of the current task that have been left on other stacks, or higher up. */
+static void kpl_ucalls_leave_lost(struct kpl_ucalls *calls)
 {
 	struct hlist_node *next;
 	struct kpl_ucall *call;
 
-	hlist_for_each_entry_safe(call, next, kpl_ucall_bucket(calls, task), node)
-		if (call->task == task && call->sp <= sp)
+	hlist_for_each_entry_safe(call, next, kpl_ucall_bucket(calls, current), node)
+		if (call->task == current && !kpl_ucall_is_followed(call))
 			kpl_ucall_drop(calls, call);
 }
 
@@ -130,7 +158,9 @@ struct kpl_ucall *kpl_ucall_enter(struct kpl_ucalls *calls, unsigned long sp)
 	struct kpl_ucall *call;
 
 	raw_spin_lock(&calls->lock);
-	kpl_ucalls_leave_up_to(calls, current, sp);
+	/* The kernel follows fewer at this moment: the search above stays short. */
+	if (kpl_ucalls_leave_up_to(calls, current, sp) >= MAX_URETPROBE_DEPTH)
+		kpl_ucalls_leave_lost(calls);
 	call = kpl_ucall_take(calls, current, sp);
 	raw_spin_unlock(&calls->lock);
 	return call;

@@ -3,8 +3,10 @@
 #define _GNU_SOURCE
 #include "kit.h"
 
+#include <alloca.h>
 #include <fcntl.h>
 #include <linux/perf_event.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -217,6 +219,47 @@ static void in_files(void)
 	come_by();
 }
 
+static jmp_buf outside;
+
+static __attribute__((noinline, noclone)) void leave(void)
+{
+	passed++;
+	longjmp(outside, 1);
+}
+
+static __attribute__((noinline, noclone)) void leave_from(unsigned depth)
+{
+	volatile char *room = alloca(64 * depth + 64);
+
+	room[0] = 1;
+	leave();
+}
+
+/* Each lies deeper than those before: no later call of the function shows that they have been left, but the kernel knows. */
+static void left_by_jumps(void)
+{
+	extern char __executable_start;
+	int fd = session(), self = open("/proc/self/exe", O_RDONLY);
+	int entry = load(fd, KPL_PROG_ENTRY, PROG(RETURN(0))), ret = load(fd, KPL_PROG_RET, PROG(RETURN(0)));
+	struct kpl_attach left = uprobe_in(entry, self, (uintptr_t)leave - (uintptr_t)&__executable_start);
+	struct kpl_attach other = uprobe_in(entry, self, (uintptr_t)come_by - (uintptr_t)&__executable_start);
+	static unsigned i;
+
+	left.kind = other.kind = KPL_PROBE_URETPROBE;
+	left.prog[1] = other.prog[1] = ret;
+	attach_one(fd, left), attach_one(fd, other);
+	for (i = 0; i < 200; i++) {
+		if (!setjmp(outside))
+			leave_from(i);
+		come_by();
+	}
+	EQ(stats(fd, 0).entry.handled, 200);
+	OK(stats(fd, 0).outstanding <= 64);
+	EQ(stats(fd, 1).ret.handled, 200);
+	close(self);
+	close(fd);
+}
+
 /* How a hit ends whose handler reads a page that nobody has touched. */
 static struct kpl_counts come_by_reading(int fd, const void *page)
 {
@@ -328,6 +371,7 @@ const struct test source_tests[] = {
 	{ "clocks and counters", clocks_and_counters },
 	{ "watchpoints", watched },
 	{ "probes in files", in_files },
+	{ "left by jumps", left_by_jumps },
 	{ "pages that lack", pages_that_lack },
 	{ "many end at once", many_end_at_once },
 	{ "fields of other kinds", others_take_none },
