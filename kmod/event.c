@@ -11,6 +11,7 @@
 #include <linux/cpu.h>
 #include <linux/cpuhotplug.h>
 #include <linux/hw_breakpoint.h>
+#include <linux/math64.h>
 #include <linux/module.h>
 #include <linux/notifier.h>
 #include <linux/percpu.h>
@@ -304,6 +305,32 @@ static void kpl_hit_event(struct perf_event *event, struct perf_sample_data *dat
 		kpl_handle(pr, KPL_SIDE_FIRST, regs);
 }
 
+/* The kernel has a clock for each of these, whatever else they count. */
+static bool kpl_is_clock(const struct kpl_probe *pr)
+{
+	return pr->event == KPL_EVENT_PROFILE || pr->event == KPL_EVENT_INTERVAL ||
+	       (pr->event == KPL_EVENT_SOFTWARE &&
+		(pr->origin.addr == PERF_COUNT_SW_CPU_CLOCK ||
+		 pr->origin.addr == PERF_COUNT_SW_TASK_CLOCK));
+}
+
+u64 kpl_event_place(const struct kpl_probe *pr)
+{
+	u64 one = kpl_is_clock(pr) ? 0 : (u64)pr->event << 32 | (u32)pr->origin.addr;
+
+	return (unsigned long)&kpl_event_ops + one;
+}
+
+/* What it was declared with may be refused later. */
+u32 kpl_event_ticks(const struct kpl_probe *pr)
+{
+	if (!kpl_is_clock(pr))
+		return 0;
+	if (pr->event == KPL_EVENT_PROFILE)
+		return min_t(u64, pr->period, KPL_MAX_HZ);
+	return div64_u64(NSEC_PER_SEC, max_t(u64, pr->period, KPL_MIN_INTERVAL));
+}
+
 /* False: there is no such event. */
 static bool kpl_event_attr(const struct kpl_probe *pr, struct perf_event_attr *attr)
 {
@@ -314,7 +341,7 @@ static bool kpl_event_attr(const struct kpl_probe *pr, struct perf_event_attr *a
 		bool freq;
 	} kinds[KPL_EVENTS] = {
 		[KPL_EVENT_PROFILE] = { PERF_TYPE_SOFTWARE, 1, KPL_MAX_HZ, 1, true },
-		[KPL_EVENT_INTERVAL] = { PERF_TYPE_SOFTWARE, KPL_MIN_INTERVAL, S64_MAX, 1 },
+		[KPL_EVENT_INTERVAL] = { PERF_TYPE_SOFTWARE, 1, S64_MAX, 1 },
 		[KPL_EVENT_SOFTWARE] = { PERF_TYPE_SOFTWARE, 1, S64_MAX, PERF_COUNT_SW_MAX },
 		[KPL_EVENT_HARDWARE] = { PERF_TYPE_HARDWARE, 1, S64_MAX, PERF_COUNT_HW_MAX },
 	};
@@ -323,6 +350,8 @@ static bool kpl_event_attr(const struct kpl_probe *pr, struct perf_event_attr *a
 		return false;
 	if (pr->period < kinds[pr->event].least || pr->period > kinds[pr->event].most ||
 	    pr->origin.addr >= kinds[pr->event].configs)
+		return false;
+	if (kpl_is_clock(pr) && !kinds[pr->event].freq && pr->period < KPL_MIN_INTERVAL)
 		return false;
 	*attr = (struct perf_event_attr) {
 		.type = kinds[pr->event].type,

@@ -12,6 +12,11 @@
 
 extern const struct kpl_probe_ops kpl_event_ops;
 
+/* As a number of the probe's place: clocks tick together, and so do counters of one thing. */
+u64 kpl_event_place(const struct kpl_probe *pr);
+/* Of a clock: how often a second it ticks on a CPU, at most.  Others: 0. */
+u32 kpl_event_ticks(const struct kpl_probe *pr);
+
 int kpl_event_init(void);
 void kpl_event_exit(void);
 

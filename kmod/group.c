@@ -96,32 +96,48 @@ void kpl_group_run(struct kpl_group *g, enum kpl_probe_op op,
 	}
 }
 
-/* Those of programs run where interrupts come, those of clocks have no place. */
+/* Whose hits come together. */
+static u64 kpl_crowd_place(const struct kpl_probe *pr)
+{
+	return pr->ops == &kpl_event_ops ? kpl_event_place(pr) : pr->origin.addr;
+}
+
+/* A clock takes its part of all ticks, too. */
+static u32 kpl_crowd_cost(const struct kpl_probe *pr)
+{
+	/* However short, each is a step of a hit, and of a switch. */
+	u32 i, most = 0, least = KPL_MAX_CROWD / 4096;
+
+	if (pr->ops == &kpl_event_ops)
+		least = max(least, kpl_event_ticks(pr) * (KPL_MAX_CROWD / KPL_MAX_TICKS));
+	for (i = 0; i < KPL_HANDLERS; i++)
+		most += pr->handler[i].prog ? pr->handler[i].prog->most : 0;
+	return max(most, least);
+}
+
+/* Those of programs run where interrupts come. */
 int kpl_probe_join_crowd(struct kpl_probe *pr)
 {
 	static const u32 crowded = BIT(KPL_PROBE_KPROBE) | BIT(KPL_PROBE_KRETPROBE) |
 				   BIT(KPL_PROBE_FTRACE) | BIT(KPL_PROBE_DIRECT) |
-				   BIT(KPL_PROBE_TRACEPOINT) | BIT(KPL_PROBE_WATCH);
-	/* However short, each is a step of a hit, and of a switch. */
-	static const u32 least = KPL_MAX_CROWD / 4096;
-	u32 i, most = 0;
+				   BIT(KPL_PROBE_TRACEPOINT) | BIT(KPL_PROBE_EVENT) |
+				   BIT(KPL_PROBE_WATCH);
+	u32 cost;
 	int err;
 
 	if (!(crowded & BIT(pr->ops->kind)))
 		return 0;
-	for (i = 0; i < KPL_HANDLERS; i++)
-		most += pr->handler[i].prog ? pr->handler[i].prog->most : 0;
-	most = max(most, least);
-	err = kpl_crowd_join(pr->origin.addr, most);
+	cost = kpl_crowd_cost(pr);
+	err = kpl_crowd_join(kpl_crowd_place(pr), cost);
 	if (!err)
-		pr->crowd = most;
+		pr->crowd = cost;
 	return err;
 }
 
 void kpl_probe_leave_crowd(struct kpl_probe *pr)
 {
 	if (pr->crowd)
-		kpl_crowd_leave(pr->origin.addr, pr->crowd);
+		kpl_crowd_leave(kpl_crowd_place(pr), pr->crowd);
 	pr->crowd = 0;
 }
 

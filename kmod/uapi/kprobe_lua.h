@@ -542,6 +542,7 @@ enum kpl_event {
 };
 #define KPL_MAX_HZ		10000
 #define KPL_MIN_INTERVAL	100000
+#define KPL_MAX_TICKS		100000	/* a second on a CPU, of all sessions' clocks together */
 
 /* One element of KPL_IOC_ATTACH. */
 struct kpl_attach {

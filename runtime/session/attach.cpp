@@ -148,6 +148,11 @@ std::string attach_reason(const kpl_attach& request, const Paths& paths) {
         return "at a function's entry, ftrace has it go on elsewhere; leave via = \"kprobe\" out";
     if (request.kind == KPL_PROBE_EVENT && is_about_place(request))
         return "this machine has no such counter, or lends it to nobody";
+    if (request.kind == KPL_PROBE_EVENT && request.error == -E2BIG)
+        return fmt::format(
+            "clocks of all sessions tick up to {} times a second on a CPU together, and what their handlers "
+            "may take at one tick is bounded, too",
+            KPL_MAX_TICKS);
     if (request.kind == KPL_PROBE_WATCH) switch (-request.error) {
             case EPERM: return "watching data takes CAP_SYS_ADMIN";
             case EFAULT: return "no memory of the kernel lies there";

@@ -121,9 +121,34 @@ static void clocks_and_counters(void)
 	EQ(attach_error(fd, event_of(prog, KPL_EVENT_PROFILE, KPL_MAX_HZ + 1, 0)), EINVAL);
 	EQ(attach_error(fd, event_of(prog, KPL_EVENT_INTERVAL, KPL_MIN_INTERVAL - 1, 0)), EINVAL);
 	EQ(attach_error(fd, event_of(prog, KPL_EVENT_SOFTWARE, 1, PERF_COUNT_SW_MAX)), EINVAL);
+	EQ(attach_error(fd, event_of(prog, KPL_EVENT_SOFTWARE, KPL_MIN_INTERVAL - 1, PERF_COUNT_SW_CPU_CLOCK)), EINVAL);
+	EQ(attach_error(fd, event_of(prog, KPL_EVENT_SOFTWARE, KPL_MIN_INTERVAL - 1, PERF_COUNT_SW_TASK_CLOCK)), EINVAL);
 	EQ(attach_error(fd, event_of(prog, KPL_EVENT_WRITE, 0, symbol("jiffies_64"))), EINVAL);
 	EQ(attach_error(fd, event_of(prog, KPL_EVENTS, 1, 0)), EINVAL);
 	EQ(attach_error(fd, event_of(prog, ~0u, 1, 0)), EINVAL);
+	close(fd);
+}
+
+/* Clocks of all sessions share a CPU's ticks, whatever they are declared as. */
+static void ticks_are_few(void)
+{
+	int fd = session(), other = session(), prog = load(fd, KPL_PROG_PRE, PROG(RETURN(0)));
+	int others = load(other, KPL_PROG_PRE, PROG(RETURN(0)));
+	struct kpl_attach list[KPL_MAX_TICKS / KPL_MAX_HZ];
+	unsigned i, most = sizeof(list) / sizeof(list[0]);
+
+	for (i = 0; i < most; i++) {
+		list[i] = i % 2 ? event_of(prog, KPL_EVENT_PROFILE, KPL_MAX_HZ, 0) :
+				  event_of(prog, KPL_EVENT_INTERVAL, KPL_MIN_INTERVAL, 0);
+		list[i].flags = KPL_ATTACH_F_DISABLED;
+	}
+	EQ(attach(fd, list, most), 0);
+	EQ(attach_error(other, event_of(others, KPL_EVENT_PROFILE, 1, 0)), E2BIG);
+	EQ(attach_error(other, event_of(others, KPL_EVENT_SOFTWARE, KPL_MIN_INTERVAL, PERF_COUNT_SW_CPU_CLOCK)), E2BIG);
+	attach_one(other, event_of(others, KPL_EVENT_SOFTWARE, 1, PERF_COUNT_SW_PAGE_FAULTS));
+	EQ(control(fd, KPL_CTL_DETACH, list[0].id), 0);
+	attach_one(other, event_of(others, KPL_EVENT_PROFILE, 1, 0));
+	close(other);
 	close(fd);
 }
 
@@ -369,6 +394,7 @@ const struct test source_tests[] = {
 	{ "tracepoints: values and counts", counted },
 	{ "tracepoints: only what the kernel calls one", not_a_tracepoint },
 	{ "clocks and counters", clocks_and_counters },
+	{ "ticks are few", ticks_are_few },
 	{ "watchpoints", watched },
 	{ "probes in files", in_files },
 	{ "left by jumps", left_by_jumps },
