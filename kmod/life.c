@@ -254,6 +254,7 @@ void kpl_session_release(struct kpl_session *s)
 	kpl_session_close(s);
 	cancel_delayed_work_sync(&s->reader);
 	irq_work_sync(&s->wake);
+	cancel_work_sync(&s->rouse);
 	cancel_work_sync(&s->overloaded);
 	kpl_session_free(s);
 }
@@ -333,12 +334,36 @@ int kpl_title(struct kpl_session *s, struct kpl_title *arg)
 
 /* ------------------------------------------------------------------- begins */
 
+/* A worker, with PREEMPT_RT. */
+static void kpl_session_rouse(struct work_struct *work)
+{
+	wake_up_poll(&container_of(work, struct kpl_session, rouse)->wait, EPOLLIN);
+}
+
+/* An interrupt. */
 static void kpl_session_woken(struct irq_work *work)
 {
 	struct kpl_session *s = container_of(work, struct kpl_session, wake);
 
 	kpl_overload_woken(s);
-	wake_up_poll(&s->wait, EPOLLIN);
+	if (IS_ENABLED(CONFIG_PREEMPT_RT))
+		queue_work(kpl_jobs, &s->rouse);
+	else
+		wake_up_poll(&s->wait, EPOLLIN);
+}
+
+/*
+ * With PREEMPT_RT, what is not for an interrupt is left to a thread of the CPU,
+ * which stops before the CPU does: it would stay pending, and be waited for, for
+ * ever.
+ */
+static void kpl_wake_init(struct kpl_session *s)
+{
+	if (IS_ENABLED(CONFIG_PREEMPT_RT))
+		s->wake = IRQ_WORK_INIT_HARD(kpl_session_woken);
+	else
+		init_irq_work(&s->wake, kpl_session_woken);
+	INIT_WORK(&s->rouse, kpl_session_rouse);
 }
 
 static int kpl_session_fill(struct kpl_session *s)
@@ -370,7 +395,7 @@ struct kpl_session *kpl_session_open(void)
 	mutex_init(&s->lock);
 	mutex_init(&s->maps_lock);
 	init_waitqueue_head(&s->wait);
-	init_irq_work(&s->wake, kpl_session_woken);
+	kpl_wake_init(s);
 	INIT_WORK(&s->orphaned, kpl_session_orphaned);
 	INIT_DELAYED_WORK(&s->reader, kpl_reader_look);
 	INIT_WORK(&s->overloaded, kpl_probes_overloaded);

@@ -53,6 +53,7 @@ struct kpl_session {
 	u64 stops_seen;			/* by user space */
 	struct irq_work wake;		/* hits can't wake a task themselves */
 	bool wake_late;			/* asked for on a CPU that takes no interrupts */
+	struct work_struct rouse;	/* where interrupts can't wake a task, either */
 	wait_queue_head_t wait;
 
 	struct pid *opener;		/* a process; constant */
