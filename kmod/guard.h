@@ -145,7 +145,8 @@ void kpl_guard_put(struct kpl_ctx *ctx);
 
 /*
  * Waits until no handler runs that started before: preemption is off in all of
- * them, and those that RCU does not see, in the idle loop, have interrupts off.
+ * them, and those that RCU does not see, in the idle loop, have interrupts off
+ * (where they would be on, there are no probes: place.c).
  * Process context.
  */
 void kpl_hits_drain(void);

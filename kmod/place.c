@@ -18,6 +18,19 @@ static bool kpl_is_cold(const char *name)
 }
 
 /*
+ * What an idle CPU runs with interrupts on while RCU does not watch it, before
+ * 6.3: nobody could wait for a handler there (kpl_hits_drain).
+ */
+static bool kpl_is_idle(const char *name)
+{
+	static const char * const idle[] = {
+		"cpuidle_poll_time", "tick_check_broadcast_expired",
+	};
+
+	return match_string(idle, ARRAY_SIZE(idle), name) >= 0;
+}
+
+/*
  * Where the kernel registers probes and then dies of them.
  *
  * Code that it rewrites, or copies to run it elsewhere, without asking whether
@@ -60,11 +73,20 @@ noinline_for_stack int kpl_check_place(u64 addr, bool returns)
 	if (returns && kpl_is_cold(name))
 		return -EINVAL;
 	name[strcspn(name, ".")] = '\0';	/* also what the compiler made of it */
-	if (match_string(early, ARRAY_SIZE(early), name) >= 0)
+	if (match_string(early, ARRAY_SIZE(early), name) >= 0 || kpl_is_idle(name))
 		return -EINVAL;
 	if (returns && match_string(no_return, ARRAY_SIZE(no_return), name) >= 0)
 		return -EINVAL;
 	return 0;
+}
+
+noinline_for_stack int kpl_check_site(u64 addr)
+{
+	char name[KSYM_SYMBOL_LEN];
+
+	sprint_symbol_no_offset(name, addr);
+	name[strcspn(name, ".")] = '\0';
+	return kpl_is_idle(name) ? -EINVAL : 0;
 }
 
 /*

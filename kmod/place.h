@@ -6,7 +6,10 @@
 #include <linux/module.h>
 #include <linux/types.h>
 
+/* For a breakpoint, or what may become one; `returns`: also where the function returns. */
 int kpl_check_place(u64 addr, bool returns);
+/* For a call by ftrace, which does without most of those rules. */
+int kpl_check_site(u64 addr);
 
 /*
  * A hit runs the handlers of all probes at its place, often with interrupts off:

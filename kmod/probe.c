@@ -132,6 +132,7 @@ static struct kpl_probe *kpl_probe_create(struct kpl_session *s, const struct kp
 		.takes_file = ops->takes_file,
 	};
 	err = kpl_check_attach(a, &rules) ?:
+	      (a->kind == KPL_PROBE_FTRACE ? kpl_check_site(a->addr) : 0) ?:
 	      kpl_probe_progs(s, ops, a, progs) ?:
 	      kpl_probe_changes(s, ops, a, progs, &returns);
 	if (err)

@@ -177,9 +177,9 @@ std::string attach_reason(const kpl_attach& request, const Paths& paths) {
         case EACCES: return "the session may not change what runs there";
         case EINVAL:
             if (request.kind == KPL_PROBE_TRACEPOINT) return "it passes fewer arguments than the handler reads";
-            if (request.kind == KPL_PROBE_FTRACE)
+            if (request.kind == KPL_PROBE_FTRACE && !(request.flags & KPL_ATTACH_F_ELSE_KPROBE))
                 return "ftrace has no site there: the function is not in /sys/kernel/tracing/available_filter_functions; "
-                       "leave via = \"ftrace\" out for a kprobe";
+                       "leave via = \"ftrace\" out for a kprobe. Or it is code that no probe may stand in";
             return "the kernel allows no probe there: not the start of an instruction, one that the kernel itself rewrites "
                    "(jump labels, static calls), or code that no probe may stand in";
         case EILSEQ: return "the address is not the start of an instruction";

@@ -244,6 +244,12 @@ static void bad_attaches(void)
 	REFUSED(EINVAL, addr, symbol("kpl_attach"));
 	REFUSED(EINVAL, addr, symbol("__SCT__might_resched"));
 	REFUSED(EINVAL, addr, symbol("ftrace_caller") + 4);
+	/* An idle CPU polls by these: nobody could wait for a handler there. */
+	REFUSED(EINVAL, addr, symbol("cpuidle_poll_time"));
+	REFUSED(EINVAL, addr, symbol("tick_check_broadcast_expired"));
+	good.kind = KPL_PROBE_FTRACE;
+	REFUSED(EINVAL, addr, symbol("cpuidle_poll_time"));
+	REFUSED(EINVAL, addr, symbol("tick_check_broadcast_expired"));
 #undef REFUSED
 	EQ(kprobes_listed(), 0);
 	FAILS(EINVAL, control(fd, KPL_CTL_ENABLE, 0));
