@@ -58,6 +58,9 @@ struct kpl_probe {
 	u64 semaphore;		/* these two: as in struct kpl_attach */
 	u32 fd;
 
+	/* A kretprobe's. */
+	struct kpl_pool *pool;	/* of its instances: kretprobe.c */
+
 	/* A kprobe's or return probe's; it has `armed`, too. */
 	kprobe_pre_handler_t hook;	/* what the kernel calls while it is armed */
 	bool stuck;		/* the kernel can't disarm it, and keeps it for good */

@@ -8,6 +8,10 @@
  * gone by then.
  */
 #include <linux/build_bug.h>
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <linux/slab.h>
+#include <linux/workqueue.h>
 
 #include "call.h"
 #include "common.h"
@@ -19,27 +23,168 @@
 static_assert(KPL_MAX_DATA <= KRETPROBE_MAX_DATA_SIZE);
 static_assert(offsetof(struct kretprobe_instance, data) % 8 == 0);
 
+#ifdef KPL_HAVE_RETHOOK_OBJPOOL
+/*
+ * The kernel frees all instances of a probe together, with the last call that
+ * returns.  Until then they count: we hold the pool as each of them does, and
+ * look from time to time whether we are the last.
+ */
+struct kpl_pool {
+	struct objpool_head *objs;	/* the kernel's; NULL: the probe was not registered */
+	u64 charged;
+	struct list_head list;		/* of those whose probes are gone */
+};
+#endif
+
 static u32 kpl_data_size(const struct kpl_prog *prog)
 {
 	return prog ? prog->data_size : 0;
 }
 
+static u32 kpl_probe_data_size(const struct kpl_probe *pr)
+{
+	return max(kpl_data_size(pr->handler[KPL_SIDE_FIRST].prog),
+		   kpl_data_size(pr->handler[KPL_SIDE_SECOND].prog));
+}
+
+static u64 kpl_instances_memory(u32 maxactive, u32 data_size)
+{
+	u32 nr = maxactive ?: max(10u, 2 * num_possible_cpus());
+	u64 size = sizeof(struct kretprobe_instance) + data_size;
+
+#ifdef KPL_HAVE_RETHOOK_OBJPOOL
+	/* In pages for each CPU: its share, and room for the addresses of all. */
+	return sizeof(struct kpl_pool) + num_possible_cpus() *
+	       PAGE_ALIGN(sizeof(struct objpool_slot) + roundup_pow_of_two(nr) * sizeof(void *) +
+			  DIV_ROUND_UP(nr, num_possible_cpus()) * size);
+#else
+	return nr * size;
+#endif
+}
+
+/* ------------------------------------------------------------------- instances */
+
+#ifdef KPL_HAVE_RETHOOK_OBJPOOL
+
+static DEFINE_MUTEX(kpl_pools_lock);
+static LIST_HEAD(kpl_pools);
+
+/* The kernel's own functions free it, also when we are gone. */
+static void kpl_pool_put(struct kpl_pool *pool)
+{
+	if (pool->objs)
+		objpool_drop(pool, pool->objs);
+	kfree(pool);
+}
+
+static bool kpl_pool_is_last(const struct kpl_pool *pool)
+{
+	return !pool->objs || refcount_read(&pool->objs->ref) == 1;
+}
+
+static void kpl_pools_look(struct work_struct *work);
+static DECLARE_DELAYED_WORK(kpl_pools_work, kpl_pools_look);
+
+static void kpl_pools_look(struct work_struct *work)
+{
+	struct kpl_pool *pool, *next;
+
+	mutex_lock(&kpl_pools_lock);
+	list_for_each_entry_safe(pool, next, &kpl_pools, list) {
+		if (!kpl_pool_is_last(pool))
+			continue;
+		list_del(&pool->list);
+		kpl_uncharge_shared(pool->charged);
+		kpl_pool_put(pool);
+		cond_resched();
+	}
+	if (!list_empty(&kpl_pools))
+		queue_delayed_work(kpl_jobs, &kpl_pools_work, HZ);
+	mutex_unlock(&kpl_pools_lock);
+}
+
+static int kpl_pool_alloc(struct kpl_probe *pr)
+{
+	pr->pool = kzalloc(sizeof(*pr->pool), KPL_GFP);
+	return pr->pool ? 0 : -ENOMEM;
+}
+
+/* The probe is registered. */
+static void kpl_pool_hold(struct kpl_probe *pr)
+{
+	pr->pool->objs = &pr->rp.rh->pool;
+	pr->pool->charged = kpl_instances_memory(pr->maxactive, kpl_probe_data_size(pr));
+	refcount_inc(&pr->pool->objs->ref);
+}
+
+static void kpl_kretprobe_free(struct kpl_probe *pr)
+{
+	struct kpl_pool *pool = pr->pool;
+
+	if (!pool)
+		return;
+	pr->pool = NULL;
+	if (kpl_pool_is_last(pool)) {
+		kpl_pool_put(pool);
+		return;
+	}
+	pr->charged -= pool->charged;
+	kpl_charge_leave(pr->origin.session, pool->charged);
+	mutex_lock(&kpl_pools_lock);
+	list_add(&pool->list, &kpl_pools);
+	/* Most wait for no call, but for a grace period. */
+	queue_delayed_work(kpl_jobs, &kpl_pools_work, HZ / 10);
+	mutex_unlock(&kpl_pools_lock);
+}
+
+/* Calls under way are waited for by nobody. */
+void kpl_kretprobe_exit(void)
+{
+	struct kpl_pool *pool, *next;
+
+	cancel_delayed_work_sync(&kpl_pools_work);
+	list_for_each_entry_safe(pool, next, &kpl_pools, list)
+		kpl_pool_put(pool);
+}
+
+#else
+
+/* Here an instance is freed with its call. */
+static int kpl_pool_alloc(struct kpl_probe *pr)
+{
+	return 0;
+}
+
+static void kpl_pool_hold(struct kpl_probe *pr)
+{
+}
+
+#define kpl_kretprobe_free	NULL
+
+void kpl_kretprobe_exit(void)
+{
+}
+
+#endif
+
+/* ------------------------------------------------------------------ operations */
+
 static int kpl_kretprobe_add_one(struct kpl_probe *pr)
 {
 	struct kretprobe *rp = &pr->rp;
-	int err = kpl_check_place(pr->origin.addr, true);
+	int err = kpl_check_place(pr->origin.addr, true) ?: kpl_pool_alloc(pr);
 
 	if (err)
 		return err;
 	rp->kp.addr = (kprobe_opcode_t *)pr->origin.addr;
 	rp->kp.flags = KPROBE_FLAG_DISABLED;
 	rp->maxactive = pr->maxactive;
-	rp->data_size = max(kpl_data_size(pr->handler[KPL_SIDE_FIRST].prog),
-			    kpl_data_size(pr->handler[KPL_SIDE_SECOND].prog));
+	rp->data_size = kpl_probe_data_size(pr);
 	kpl_hit_handlers(pr);
 	err = register_kretprobe(rp);
 	if (err)
 		return err;
+	kpl_pool_hold(pr);
 	/* Not armed yet: nothing runs while our handler takes the place of the kernel's. */
 	kpl_hook_return_set(rp->kp.pre_handler);
 	if (pr->when.mask)
@@ -90,21 +235,6 @@ void kpl_kretprobe_stats(struct kpl_probe *pr, struct kpl_probe_stats *out)
 	out->outstanding = hooked > out->ret.hits ? hooked - out->ret.hits : 0;
 }
 
-static u64 kpl_instances_memory(u32 maxactive, u32 data_size)
-{
-	u32 nr = maxactive ?: max(10u, 2 * num_possible_cpus());
-	u64 size = sizeof(struct kretprobe_instance) + data_size;
-
-#ifdef KPL_HAVE_RETHOOK_OBJPOOL
-	/* In pages for each CPU: its share, and room for the addresses of all. */
-	return num_possible_cpus() *
-	       PAGE_ALIGN(sizeof(struct objpool_slot) + roundup_pow_of_two(nr) * sizeof(void *) +
-			  DIV_ROUND_UP(nr, num_possible_cpus()) * size);
-#else
-	return nr * size;
-#endif
-}
-
 static u64 kpl_kretprobe_memory(const struct kpl_attach *a, const struct kpl_prog **progs)
 {
 	return kpl_instances_memory(a->maxactive, max(kpl_data_size(progs[KPL_SIDE_FIRST]),
@@ -113,10 +243,7 @@ static u64 kpl_kretprobe_memory(const struct kpl_attach *a, const struct kpl_pro
 
 int kpl_kretprobe_take(struct kpl_probe *pr)
 {
-	const struct kpl_handler *handler = pr->handler;
-	u64 memory = kpl_instances_memory(pr->maxactive,
-					  max(kpl_data_size(handler[KPL_SIDE_FIRST].prog),
-					      kpl_data_size(handler[KPL_SIDE_SECOND].prog)));
+	u64 memory = kpl_instances_memory(pr->maxactive, kpl_probe_data_size(pr));
 	int err = kpl_charge(pr->origin.session, memory);
 
 	if (err)
@@ -136,6 +263,7 @@ const struct kpl_probe_ops kpl_kretprobe_ops = {
 	.run[KPL_OP_ARM] = kpl_kprobe_arm,
 	.run[KPL_OP_DISARM] = kpl_kprobe_disarm,
 	.run[KPL_OP_REMOVE] = kpl_kretprobe_remove,
+	.free = kpl_kretprobe_free,
 	.state = kpl_kprobe_state,
 	.stats = kpl_kretprobe_stats,
 };

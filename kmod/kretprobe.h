@@ -7,6 +7,8 @@
 
 extern const struct kpl_probe_ops kpl_kretprobe_ops;
 
+void kpl_kretprobe_exit(void);	/* there is no session any more */
+
 /* Makes a return probe of another kind one of this kind, not added yet; an error leaves it as it is. */
 int kpl_kretprobe_take(struct kpl_probe *pr);
 

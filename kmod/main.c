@@ -14,6 +14,7 @@
 #include "ftrace.h"
 #include "grow.h"
 #include "guard.h"
+#include "kretprobe.h"
 #include "life.h"
 #include "map.h"
 #include "memory.h"
@@ -248,6 +249,7 @@ static void __exit kpl_module_exit(void)
 	kpl_ftrace_exit();
 	kpl_grow_exit();
 	kpl_change_exit();
+	kpl_kretprobe_exit();
 	kpl_area_exit();
 	kpl_session_exit();
 }

@@ -115,6 +115,11 @@ void kpl_uncharge(struct kpl_session *s, u64 bytes)
 	kpl_uncharge_shared(bytes);
 }
 
+void kpl_charge_leave(struct kpl_session *s, u64 bytes)
+{
+	atomic64_sub(bytes, &s->memory);
+}
+
 /* ------------------------------------------------------------------ workers */
 
 struct workqueue_struct *kpl_jobs, *kpl_waiters;

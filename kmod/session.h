@@ -125,6 +125,8 @@ void *kpl_copy_in(u64 user, u32 nr, size_t size);
  */
 int kpl_charge(struct kpl_session *s, u64 bytes);
 void kpl_uncharge(struct kpl_session *s, u64 bytes);
+/* What outlives the session that it was charged to: all hold it from now on. */
+void kpl_charge_leave(struct kpl_session *s, u64 bytes);
 /* What may outlive the session that it was made for is not put to any. */
 int kpl_charge_shared(u64 bytes);
 void kpl_uncharge_shared(u64 bytes);

@@ -121,6 +121,38 @@ static void freed_and_mapped(void)
 	close(watch);
 }
 
+/* Instances of a kretprobe go with the last call, or each with its own: they count until they do. */
+static void calls_under_way(void)
+{
+	int watch = session(), fd = session(), together = symbol("objpool_drop") != 0;
+	struct kpl_prog_load ret = { .kind = KPL_PROG_RET, .data_size = 4096 };
+	int prog = load_with(fd, &ret, PROG(RETURN(0)));
+	struct kpl_attach a = probe_at("__x64_sys_pause", KPL_PROBE_KRETPROBE, KPL_NO_PROG, prog);
+	uint64_t before, held;
+	pid_t child;
+
+	a.maxactive = 512;
+	before = info(watch).memory_all;
+	a.id = attach_one(fd, a);
+	held = info(watch).memory_all - before;
+	OK(held > 2 * MB);
+	fflush(stdout);
+	child = fork();
+	if (!child) {
+		close(fd);
+		pause();
+		_exit(1);
+	}
+	WAIT(stats(fd, a.id).outstanding == 1);
+	close(fd);
+	before -= 65536;	/* the session itself */
+	OK(!together || info(watch).memory_all > before + 2 * MB);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	WAIT(info(watch).memory_all < before + MB);
+	close(watch);
+}
+
 static pid_t bystander(size_t bytes)
 {
 	pid_t child;
@@ -483,6 +515,7 @@ int locked_down(void)
 const struct test together_tests[] = {
 	{ "all sessions share", all_sessions_share },
 	{ "freed and mapped", freed_and_mapped },
+	{ "calls under way", calls_under_way },
 	{ "the machine lives", the_machine_lives },
 	{ "groups are charged", groups_are_charged },
 	{ "copies hold no lock", copies_hold_no_lock },
