@@ -196,7 +196,8 @@ void Rings::grow_crowded() {
     std::optional<uint32_t> crowded;
     for (const Ring& ring : rings_) {
         if (ring.cpu == KPL_NO_CPU && !made_->refused) return;
-        if (ring.last && ring.cpu != KPL_NO_CPU && ring.size < most_ && load_acquire(ring.head().head) - ring.tail > ring.size / 8 * 3)
+        if (ring.last && ring.cpu != KPL_NO_CPU && ring.size < most_ &&
+            load_acquire(ring.head().head) - ring.tail > ring.size / 8 * 3)
             crowded = ring.cpu;
     }
     if (!crowded) return;
