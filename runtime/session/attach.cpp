@@ -187,9 +187,8 @@ std::string attach_reason(const kpl_attach& request, const Paths& paths) {
             return request.kind == KPL_PROBE_TRACEPOINT ? "no such tracepoint any more" : "no such function any more";
         case EOPNOTSUPP: return "this kernel can't place this kind of probe";
         case E2BIG:
-            if (request.kind == KPL_PROBE_FTRACE)
-                return "all sessions have too many declarations by ftrace: declare more functions at once, in a list or a glob";
-            return "more than the module allows (maxactive, data=, the number of probes, or what all handlers there take together)";
+            return "more than the module allows (maxactive, data=, the number of probes, what all handlers there take together, "
+                   "or functions that are overridden one by one: a list or a glob counts once)";
         case ENOMEM: return "not enough kernel memory (a smaller maxactive or data= helps)";
         case EDQUOT:
             return "all sessions of kprobe-lua together may hold no more memory: a smaller maxactive or data= helps, or allow "
