@@ -266,7 +266,7 @@ TEST_CASE("what programs need") {
 std::string program_with_loader(const TempDir& dir) {
     dir.write("l", "#!/bin/sh\ntouch " + (dir / "ran") + "\n");
     std::ostringstream bytes;
-    bytes << std::ifstream(fs::read_symlink("/proc/self/exe"), std::ios::binary).rdbuf();
+    bytes << std::ifstream("/usr/bin/env", std::ios::binary).rdbuf();
     std::string program = bytes.str();
     const std::string usual = "/lib64/ld-linux-x86-64.so.2";
     std::string own = dir / "l";
