@@ -17,7 +17,7 @@ kprobe("read_zero", function() seen { pid = pid(), comm = comm() } end)
 seen:each(function(e) by[e.comm] = (by[e.comm] or 0) + 1 end)
 LUA
 burst() { # WHAT SCRIPT
-    kprobe-lua -q -v -c "$reads 79999 > /dev/null" "$2" 2> err
+    kprobe-lua -q -v --cpu-share 100 -c "$reads 79999 > /dev/null" "$2" 2> err
     sed -n "s/^events:/$1:/p" err >&2
 }
 for _ in 1 2; do
