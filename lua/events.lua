@@ -10,15 +10,16 @@ local bit = require "bit"
 local fail = registry.fail
 local Event = registry.Event
 
--- struct RecordBatch of runtime/device/rings.hpp.
+-- struct RecordBatch of runtime/device/rings.hpp. What is unsigned there, too, is int32_t here where it can't be that large:
+-- LuaJIT then computes with integers.
 local room = core.batch_room()
 if not pcall(ffi.typeof, "struct kpl_batch") then -- once in a state
 ffi.cdef(string.format([[
-  struct kpl_rec { uint32_t len, event; uint64_t seq, time; };
+  struct kpl_rec { int32_t len, event; uint64_t seq, time; };
   struct kpl_batch {
-    uint32_t size, delivered, stop, next;
+    int32_t size, delivered, stop, next, event;
     const struct kpl_rec *record[%d];
-    uint32_t cpu[%d];
+    int32_t cpu[%d];
   };
 ]], room, room))
 end
@@ -68,23 +69,24 @@ local Bytes = ffi.typeof "const char *"
 -- Names of commands and the like come again and again: to find one takes a tenth of what it takes to make it. What differs is
 -- found in another place or made, and takes this one.
 local most_short = 64 -- a power of two
-local short = 16  -- bytes
-local known, strings = ffi.new("struct { int64_t first, second; uint32_t size; } [?]", most_short), {}
+local known = ffi.typeof("struct { int64_t first[$], second[$]; int32_t size[$]; }", most_short, most_short, most_short)()
+local strings = {}
 for i = 0, most_short - 1 do strings[i] = "" end
 local Halves, Longs = ffi.typeof "const int32_t *", ffi.typeof "const int64_t *"
 local function text(at, size)
-  if size > short or size == 0 then return ffi.string(at, size) end
   local halves, longs = ffi.cast(Halves, at), ffi.cast(Longs, at)
-  local hash = bit.bxor(halves[0], bit.rshift(halves[0], 9), halves[1], bit.rshift(halves[1], 3))
-  local first, second = longs[0], 0LL
+  local third, second = 0, 0LL
   if size > 8 then
-    hash, second = bit.bxor(hash, halves[2], bit.rshift(halves[2], 5)), longs[1]
+    if size > 16 then return ffi.string(at, size) end
+    third, second = halves[2], longs[1]
+  elseif size == 0 then
+    return ""
   end
-  local i = bit.band(hash, most_short - 1)
-  local place = known[i]
-  if place.size ~= size or place.first ~= first or place.second ~= second then
+  local hash, first = bit.bxor(halves[0], halves[1], third), longs[0]
+  local i = bit.band(bit.bxor(hash, bit.rshift(hash, 11)), most_short - 1)
+  if known.size[i] ~= size or known.first[i] ~= first or known.second[i] ~= second then
     strings[i] = ffi.string(at, size)
-    place.first, place.second, place.size = first, second, size
+    known.first[i], known.second[i], known.size[i] = first, second, size
   end
   return strings[i]
 end
@@ -158,18 +160,18 @@ local kinds = {
   boolean = { "uint64_t _$;", "local f = r._$ ~= 0" },
   pointer = { "uint64_t _$;", "local f = format('0x%x', r._$)" },
   symbol = { "uint32_t _$l, _$h;", "local f = symbol(r._$h, r._$l)" },
-  string = { "uint32_t _$o, _$s;", "local f if r._$o ~= 0 then f = text(cast(Bytes, r) + r._$o, r._$s) end" },
-  stack = { "uint32_t _$o, _$s;", "local f if r._$o ~= 0 then f = stack(r, r._$o, r._$s) end" },
-  ustack = { "uint32_t _$o, _$s;", "local f if r._$o ~= 0 then f = user_stack(r, r._$o, r._$s) end" },
-  usym = { "uint32_t _$o, _$s;", "local f if r._$o ~= 0 then f = user_name(text(cast(Bytes, r) + r._$o, r._$s)) end" },
-  list = { "uint32_t _$o, _$s;", "local f if r._$o ~= 0 then f = elements_of(r, r._$o, r._$s, '@', named[$]) end" },
+  string = { "int32_t _$o, _$s;", "local f if r._$o ~= 0 then f = text(cast(Bytes, r) + r._$o, r._$s) end" },
+  stack = { "int32_t _$o, _$s;", "local f if r._$o ~= 0 then f = stack(r, r._$o, r._$s) end" },
+  ustack = { "int32_t _$o, _$s;", "local f if r._$o ~= 0 then f = user_stack(r, r._$o, r._$s) end" },
+  usym = { "int32_t _$o, _$s;", "local f if r._$o ~= 0 then f = user_name(text(cast(Bytes, r) + r._$o, r._$s)) end" },
+  list = { "int32_t _$o, _$s;", "local f if r._$o ~= 0 then f = elements_of(r, r._$o, r._$s, '@', named[$]) end" },
   named = { "uint32_t _$l, _$h;", "local f = named[$](r._$h, r._$l)" },
-  inet = { "uint32_t _$o, _$s;", "local f if r._$o ~= 0 then f = inet(text(cast(Bytes, r) + r._$o, r._$s)) end" },
+  inet = { "int32_t _$o, _$s;", "local f if r._$o ~= 0 then f = inet(text(cast(Bytes, r) + r._$o, r._$s)) end" },
 }
 
 -- The record as a C struct: gaps and all.
 local function struct_of(layout)
-  local parts, at = { "struct __attribute__((packed)) { uint32_t _len, _event; uint64_t _seq; int64_t _time; " }, 0
+  local parts, at = { "struct __attribute__((packed)) { int32_t _len, _event; uint64_t _seq; int64_t _time; " }, 0
   local places = {}
   for i, field in ipairs(layout.fields) do
     places[#places + 1] = { field.offset, (kinds[field.kind][1]:gsub("%$", tostring(i))) }
@@ -196,7 +198,7 @@ local function field_code(layout, i, name)
 end
 
 local own_fields = {
-  time = "local f = tonumber(r._time) " .. number_limits:gsub("_%$", "_time"),
+  time = "local f = tonumber(r._time) if not (f < 0x1p53) then f = r._time end",
   cpu = "local f = cpu",
 }
 
@@ -276,7 +278,7 @@ local function view_of(layout, record)
   end
   code[#code + 1] = "}"
   local getters = compile(layout, table.concat(code, "\n"), record)
-  local view = ffi.typeof("struct { $ _record; uint32_t _cpu; }", record)
+  local view = ffi.typeof("struct { $ _record; int32_t _cpu; }", record)
   return ffi.metatype(view, { __tostring = text_of_fields(layout), __index = function(v, name)
     local get = getters[name]
     if get then return get(v) end
@@ -294,7 +296,7 @@ local function batch_type(layout, record, decode)
   function methods.copy(batch, i)
     if i >= 1 and i <= batch.size then return decode(batch.record[i - 1], batch.cpu[i - 1]) end
   end
-  local batch = ffi.typeof("struct { uint32_t size; const struct kpl_rec *record[$]; uint32_t cpu[$]; }", room, room)
+  local batch = ffi.typeof("struct { int32_t size; const struct kpl_rec *record[$]; int32_t cpu[$]; }", room, room)
   return ffi.metatype(batch, {
     __len = function(b) return b.size end,
     __index = function(b, i)
@@ -309,6 +311,7 @@ local subscribers = {} -- by event: a list of { fn=, batch= }
 local subscribed = {}  -- every subscription, in order: { event=, subscriber= }
 local collecting = {}  -- batches that the records of the current delivery are put into
 local current          -- struct kpl_batch *
+local none = -1        -- no event's number
 
 local function ignore() end
 
@@ -375,15 +378,21 @@ local function flush()
   forget_collected()
 end
 
--- The records [from, to) of the session's batch. The record that raises an error counts as delivered. What is collected for
--- other callbacks then waits for the next call: none of new records, which delivers that alone.
+-- The records [from, to) of the session's batch; batch.next is behind the last that was handed on, also if that raised an
+-- error. What is collected for other callbacks then waits for the next call: none of new records, which delivers that alone.
 function registry.consume(from, to)
   local batch = current
   if from < to and collecting[1] then forget_collected() end
+  local consumer
+  batch.event = none
   for i = from, to - 1 do
     local record = batch.record[i]
-    batch.delivered, batch.next = batch.delivered + 1, i + 1
-    consumers[record.event](record, batch.cpu[i])
+    batch.next = i + 1
+    if record.event ~= batch.event then
+      batch.event = record.event
+      consumer = consumers[record.event]
+    end
+    consumer(record, batch.cpu[i])
     if batch.stop ~= 0 then break end
   end
   if collecting[1] then flush() end
@@ -391,13 +400,19 @@ end
 
 function registry.attach(pointer) current = ffi.cast(Batch, pointer) end
 
+-- Who takes an event has changed: its next record asks again.
+local function renew(event)
+  consumers[event] = nil
+  if current then current.event = none end
+end
+
 local function subscribe(event, what, subscriber)
   if type(subscriber.fn) ~= "function" then fail("%s takes a function", what) end
   local list = subscribers[event.id] or {}
   subscribers[event.id] = list
   list[#list + 1] = subscriber
   subscribed[#subscribed + 1] = { event = event.id, subscriber = subscriber }
-  consumers[event.id] = nil
+  renew(event.id)
   return event
 end
 
@@ -410,7 +425,8 @@ function registry.unsubscribe(keep)
       subscriber.consumer = nil -- which one counts may change
       if subscriber ~= ended then list[#list + 1] = subscriber end
     end
-    subscribers[event], consumers[event], subscribed[i] = list, nil, nil
+    subscribers[event], subscribed[i] = list, nil
+    renew(event)
   end
   return #subscribed
 end

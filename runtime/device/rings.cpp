@@ -98,17 +98,21 @@ void Rings::take_run(RecordBatch& batch, uint64_t& bytes) {
     heap_.pop_back();
     Ring& ring = rings_[number];
     const uint64_t until = heap_.empty() ? horizon_ : std::min(horizon_, heap_.front().time);
+    const uint64_t from = ring.tail, stop = std::min(ring.limit, from + bytes);
     const kpl_rec* record = nullptr;
-    while (ring.tail < ring.limit) {
-        record = at(ring, ring.tail);
-        if (record->time > until || batch.size == RecordBatch::room || bytes == 0) break;
-        batch.record[batch.size] = record;
-        batch.cpu[batch.size++] = ring.cpu;
-        ring.tail += record->len;
-        bytes -= std::min<uint64_t>(bytes, record->len);
+    uint64_t tail = from;
+    uint32_t size = batch.size;
+    for (; tail < stop && size < RecordBatch::room; tail += record->len) {
+        record = at(ring, tail);
+        if (record->time > until) break;
+        batch.record[size] = record;
+        batch.cpu[size++] = ring.cpu;
     }
-    if (ring.tail == ring.limit) return;
-    heap_.push_back({record->time, number});
+    batch.size = size;
+    ring.tail = tail;
+    bytes -= std::min(bytes, tail - from);
+    if (tail == ring.limit) return;
+    heap_.push_back({at(ring, tail)->time, number});
     std::push_heap(heap_.begin(), heap_.end());
 }
 

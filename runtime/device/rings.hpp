@@ -29,7 +29,8 @@ struct RecordBatch {
     uint32_t size = 0;
     uint32_t delivered = 0;  // of them, so far: counted by whoever hands them on
     uint32_t stop = 0;       // not 0: no more of them are wanted
-    uint32_t next = 0;       // behind the one that is being handed on: where to go on after an error
+    uint32_t next = 0;       // behind the one that is being handed on to Lua: where to go on after an error
+    uint32_t event = 0;      // that of the records that Lua is handing on
     const kpl_rec* record[room];
     uint32_t cpu[room];
 };

@@ -55,7 +55,8 @@ class LuaHost {
 
     // Records of events: `batch`, which must stay where it is, is what consume() delivers from.
     void attach(RecordBatch& batch);
-    // Hands the records [from, to) to the callbacks of their events, until batch.stop is set; counts batch.delivered.
+    // Hands the records [from, to) to the callbacks of their events, until batch.stop is set, and sets batch.next
+    // behind each of them; takes those off batch.delivered that wait for a callback of many.
     Result<void> consume(uint32_t from, uint32_t to);
 
     // A prompt's inputs (prompt.cpp). `api` outlives the host.

@@ -35,7 +35,9 @@ Result<void> Delivery::deliver_events(uint32_t to) {
         batch_->delivered += at_ - from;
         return {};
     }
+    batch_->next = from;
     auto ok = parts_.host.consume(from, at_);
+    batch_->delivered += batch_->next - from;
     if (!ok) at_ = batch_->next;
     return ok;
 }
@@ -46,7 +48,7 @@ Result<void> Delivery::deliver_batch() {
             deliver_print(*batch_->record[at_++]);
             continue;
         }
-        uint32_t to = at_;
+        uint32_t to = parts_.unit.printfs.empty() ? batch_->size : at_;
         while (to < batch_->size && batch_->record[to]->event < kpl_printf_event) to++;
         TRY(deliver_events(to));
     }
