@@ -35,9 +35,10 @@ Result<int> Run::list() {
         }
         count += found.places.size();
     }
-    const auto status = written(count ? 0 : 1);
+    const auto written = sink_.end();
     if (!errors.empty()) return errors.error();
-    return status;
+    if (!written) return written.error();
+    return count ? 0 : 1;
 }
 
 }  // namespace kpl

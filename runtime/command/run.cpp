@@ -34,7 +34,10 @@ Result<int> Run::main() {
         const std::string silent = options_.check || options_.dry_run ? "" : silencing_knobs();
         TRY(session_->arm());
         sink_.flush();
-        if (options_.check) return written(0);
+        if (options_.check) {
+            TRY(sink_.end());
+            return 0;
+        }
         running_ = true;
         sink_.write(options_.format->attached(session_->probes()));
         if (session_->probes() && !silent.empty()) note(Note::Warning, "warning: " + silent);
@@ -44,12 +47,6 @@ Result<int> Run::main() {
     if (failure_) return *failure_;
     if (session_->exit_code()) return *session_->exit_code();
     return options_.strict && lost_ ? 1 : 0;
-}
-
-Result<int> Run::written(int status) {
-    sink_.flush_all();
-    if (sink_.failure().empty()) return status;
-    return Error{Errc::system, "writing output: " + sink_.failure()};
 }
 
 Result<void> Run::declare() {
@@ -133,7 +130,7 @@ Result<void> Run::finish() {
         TRY(session_->report(true));
         TRY(account());
     }
-    const auto written = this->written(0);
+    const auto written = sink_.end();
     child_.reset();
     if (!written && !failure_) failure_ = written.error();
     return {};

@@ -60,8 +60,6 @@ class Run : public Client {
     Result<int> main();
     Result<void> declare();
     Result<int> list();  // list.cpp
-    // The end of the output: `status`, or why not all of it could be written. The reader may go.
-    Result<int> written(int status);
     Result<void> events();
     Result<void> start_child();
     Result<void> print_unshown();

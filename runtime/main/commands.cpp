@@ -246,10 +246,8 @@ Result<int> run_command(const CommandLine& line) {
     if (context.args.size() > row->most_args)
         return Error{Errc::usage, fmt::format("{}: one argument too many: '{}'", name, context.args.back())};
     auto status = row->run(context);
-    context.sink.flush_all();
-    if (status && !context.sink.failure().empty())
-        return Error{Errc::system, "writing output: " + context.sink.failure()};
-    return status;
+    const auto written = context.sink.end();
+    return status && !written ? written.error() : status;
 }
 
 }  // namespace kpl

@@ -102,4 +102,10 @@ bool Sink::flush_all() {
     return check(std::fflush(file_) == 0);
 }
 
+Result<void> Sink::end() {
+    flush_all();
+    if (failure_.empty()) return {};
+    return Error{Errc::system, "writing output: " + failure_};
+}
+
 }  // namespace kpl

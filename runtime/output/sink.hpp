@@ -33,14 +33,13 @@ class Sink {
     // False once the reader has gone (a broken pipe): the
     // caller ends quietly.
     bool write(std::string_view text);
-    bool flush();      // the end of a batch
-    bool flush_all();  // the end of the run
+    bool flush();        // the end of a batch
+    Result<void> end();  // of the run: an error says why not all was written, but for a broken pipe
     bool broken() const { return broken_; }
-    // Set when writing failed for another reason (disk full); empty otherwise.
-    const std::string& failure() const { return failure_; }
 
   private:
     Sink(FILE* file, bool owned, int fd, Buffering buffering);
+    bool flush_all();
     bool check(bool ok);
 
     std::unique_ptr<char[]> block_;  // what is gathered for a write; none: a terminal's lines
@@ -49,7 +48,7 @@ class Sink {
     FILE* usual_ = nullptr;  // what stdout was before it became file_
     Buffering buffering_;
     bool broken_ = false;
-    std::string failure_;
+    std::string failure_;  // why writing failed, if not for a broken pipe
 };
 
 }  // namespace kpl
