@@ -246,9 +246,10 @@ struct Callbacks {
     std::function<void(uint64_t)> lost;
 };
 
+// It must not end in a callback of its own. If it does, it goes on unseen, with its probes, until the process ends.
 class Session {
   public:
-    explicit Session(Callbacks callbacks = {}) : state_(std::make_unique<State>()) {
+    explicit Session(Callbacks callbacks = {}) : state_(new State) {
         state_->callbacks = std::move(callbacks);
         klua_callbacks raw{};
         raw.size = sizeof raw;
@@ -394,7 +395,6 @@ class Session {
         std::vector<std::unique_ptr<Subscriber>> subscribers;
         std::exception_ptr thrown;
 
-        ~State() { klua_close(session); }
         // False: it has thrown.
         template <class Body>
         bool guarded(Body&& body) noexcept {
@@ -455,7 +455,14 @@ class Session {
         return Rows(made);
     }
 
-    std::unique_ptr<State> state_;
+    // The library still calls what a callback can't close.
+    struct Close {
+        void operator()(State* state) const {
+            if (klua_close(state->session) != KLUA_ERR_STATE) delete state;
+        }
+    };
+
+    std::unique_ptr<State, Close> state_;
     int opened_ = 0;
 };
 

@@ -96,7 +96,7 @@ void kpl_group_run(struct kpl_group *g, enum kpl_probe_op op,
 	}
 }
 
-/* Whose hits come together. */
+/* Whose hits come together.  A place in a program is its offset, in whichever file. */
 static u64 kpl_crowd_place(const struct kpl_probe *pr)
 {
 	return pr->ops == &kpl_event_ops ? kpl_event_place(pr) : pr->origin.addr;
@@ -115,20 +115,11 @@ static u32 kpl_crowd_cost(const struct kpl_probe *pr)
 	return max(most, least);
 }
 
-/* Those of programs run where interrupts come. */
 int kpl_probe_join_crowd(struct kpl_probe *pr)
 {
-	static const u32 crowded = BIT(KPL_PROBE_KPROBE) | BIT(KPL_PROBE_KRETPROBE) |
-				   BIT(KPL_PROBE_FTRACE) | BIT(KPL_PROBE_DIRECT) |
-				   BIT(KPL_PROBE_TRACEPOINT) | BIT(KPL_PROBE_EVENT) |
-				   BIT(KPL_PROBE_WATCH);
-	u32 cost;
-	int err;
+	u32 cost = kpl_crowd_cost(pr);
+	int err = kpl_crowd_join(kpl_crowd_place(pr), cost);
 
-	if (!(crowded & BIT(pr->ops->kind)))
-		return 0;
-	cost = kpl_crowd_cost(pr);
-	err = kpl_crowd_join(kpl_crowd_place(pr), cost);
 	if (!err)
 		pr->crowd = cost;
 	return err;

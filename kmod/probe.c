@@ -338,7 +338,7 @@ int kpl_attach(struct kpl_session *s, struct kpl_attach_batch *arg)
 	err = kpl_check_attach_batch(arg);
 	if (err)
 		return err;
-	list = kpl_copy_in(arg->probes, arg->nr, sizeof(*list));
+	list = kpl_copy_in(s, arg->probes, arg->nr, sizeof(*list));
 	if (IS_ERR(list))
 		return PTR_ERR(list);
 	err = kpl_session_lock(s);
@@ -349,7 +349,7 @@ int kpl_attach(struct kpl_session *s, struct kpl_attach_batch *arg)
 		if (copy_to_user(u64_to_user_ptr(arg->probes), list, arg->nr * sizeof(*list)))
 			err = -EFAULT;
 	}
-	kvfree(list);
+	kpl_copy_free(s, list, arg->nr, sizeof(*list));
 	return err;
 }
 
@@ -453,7 +453,8 @@ int kpl_control(struct kpl_session *s, struct kpl_control *arg)
 	err = arg->op == KPL_CTL_ENABLE ? kpl_probing_allowed() : 0;
 	if (err)
 		return err;
-	ids = kpl_copy_in(arg->ids, arg->nr, sizeof(*ids));
+	/* Over its account, too, a session can detach. */
+	ids = kpl_copy_in(NULL, arg->ids, arg->nr, sizeof(*ids));
 	if (IS_ERR(ids))
 		return PTR_ERR(ids);
 	err = kpl_session_lock(s);

@@ -43,10 +43,10 @@ struct kpl_loading {
 	u32 *out_pc;			/* where each instruction went, if that is asked for */
 };
 
-static void kpl_loading_free(struct kpl_loading *l)
+static void kpl_loading_free(struct kpl_session *s, struct kpl_loading *l)
 {
-	kvfree(l->insns);
-	kvfree(l->labels);
+	kpl_copy_free(s, l->insns, l->arg->nr_insns, sizeof(*l->insns));
+	kpl_copy_free(s, l->labels, l->arg->nr_labels, sizeof(*l->labels));
 	kvfree(l->maps);
 	kvfree(l->map_values);
 	kvfree(l->v.ws);
@@ -54,18 +54,18 @@ static void kpl_loading_free(struct kpl_loading *l)
 	kvfree(l->out_pc);
 }
 
-static int kpl_loading_copy(struct kpl_loading *l)
+static int kpl_loading_copy(struct kpl_session *s, struct kpl_loading *l)
 {
 	const struct kpl_prog_load *arg = l->arg;
 	const void *copy;
 
-	copy = kpl_copy_in(arg->insns, arg->nr_insns, sizeof(*l->insns));
+	copy = kpl_copy_in(s, arg->insns, arg->nr_insns, sizeof(*l->insns));
 	if (IS_ERR(copy))
 		return PTR_ERR(copy);
 	l->insns = copy;
 	if (!arg->nr_labels)
 		return 0;
-	copy = kpl_copy_in(arg->labels, arg->nr_labels, sizeof(*l->labels));
+	copy = kpl_copy_in(s, arg->labels, arg->nr_labels, sizeof(*l->labels));
 	if (IS_ERR(copy))
 		return PTR_ERR(copy);
 	l->labels = copy;
@@ -341,14 +341,14 @@ int kpl_prog_load(struct kpl_session *s, struct kpl_prog_load *arg)
 	err = kpl_check_prog_load(arg);
 	if (err)
 		return err;
-	err = kpl_loading_copy(&l);
+	err = kpl_loading_copy(s, &l);
 	if (!err)
 		err = kpl_session_lock(s);
 	if (!err) {
 		err = kpl_prog_load_copied(s, &l);
 		kpl_session_unlock(s);
 	}
-	kpl_loading_free(&l);
+	kpl_loading_free(s, &l);
 	return err;
 }
 

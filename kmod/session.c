@@ -35,18 +35,30 @@ int kpl_session_lock(struct kpl_session *s)
 	return -ESHUTDOWN;
 }
 
-void *kpl_copy_in(u64 user, u32 nr, size_t size)
+void *kpl_copy_in(struct kpl_session *s, u64 user, u32 nr, size_t size)
 {
 	size_t bytes = array_size(nr, size);
-	void *copy = kvmalloc(bytes, KPL_GFP);
+	void *copy;
+	int err = s ? kpl_charge(s, bytes) : 0;
 
+	if (err)
+		return ERR_PTR(err);
+	copy = kvmalloc(bytes, KPL_GFP);
+	if (copy && !copy_from_user(copy, u64_to_user_ptr(user), bytes))
+		return copy;
+	err = copy ? -EFAULT : -ENOMEM;
+	kvfree(copy);
+	if (s)
+		kpl_uncharge(s, bytes);
+	return ERR_PTR(err);
+}
+
+void kpl_copy_free(struct kpl_session *s, const void *copy, u32 nr, size_t size)
+{
 	if (!copy)
-		return ERR_PTR(-ENOMEM);
-	if (copy_from_user(copy, u64_to_user_ptr(user), bytes)) {
-		kvfree(copy);
-		return ERR_PTR(-EFAULT);
-	}
-	return copy;
+		return;
+	kvfree(copy);
+	kpl_uncharge(s, array_size(nr, size));
 }
 
 /* ------------------------------------------------------------------- memory */

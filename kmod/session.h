@@ -114,10 +114,12 @@ static inline bool kpl_session_interrupted(const struct kpl_session *s)
 }
 
 /*
- * A copy of an array of user space's, for kvfree(); an ERR_PTR on failure.
- * The caller holds no lock.
+ * A copy of an array of user space's; an ERR_PTR on failure.  The caller holds
+ * no lock: user space may keep it here for as long as it wants.  With a session
+ * it is accounted, for kpl_copy_free(); without one it is for kvfree().
  */
-void *kpl_copy_in(u64 user, u32 nr, size_t size);
+void *kpl_copy_in(struct kpl_session *s, u64 user, u32 nr, size_t size);
+void kpl_copy_free(struct kpl_session *s, const void *copy, u32 nr, size_t size);
 
 /*
  * Accounts memory before it is allocated; -EDQUOT over what all sessions may

@@ -16,6 +16,9 @@
 #ifdef KPL_UPROBES
 
 static LIST_HEAD(kpl_ucalls_all);
+static u32 kpl_ucalls_nr;	/* tasks that end or fork inside of calls go through all of them */
+
+#define KPL_MAX_UCALLS	65536
 static DEFINE_RAW_SPINLOCK(kpl_ucalls_lock);
 
 /*
@@ -44,14 +47,15 @@ u64 kpl_ucalls_memory(u32 nr, u32 data_size)
 struct kpl_ucalls *kpl_ucalls_alloc(const struct kpl_origin *origin, u32 nr, u32 data_size)
 {
 	struct kpl_ucalls *calls = kvzalloc(sizeof(*calls), KPL_GFP);
+	bool room;
 	u32 i;
 
 	if (!calls)
-		return NULL;
+		return ERR_PTR(-ENOMEM);
 	calls->memory = kvcalloc(nr, kpl_ucall_size(data_size), KPL_GFP);
 	if (!calls->memory) {
 		kvfree(calls);
-		return NULL;
+		return ERR_PTR(-ENOMEM);
 	}
 	raw_spin_lock_init(&calls->lock);
 	calls->origin = origin;
@@ -62,15 +66,23 @@ struct kpl_ucalls *kpl_ucalls_alloc(const struct kpl_origin *origin, u32 nr, u32
 		hlist_add_head(&call->node, &calls->free);
 	}
 	raw_spin_lock(&kpl_ucalls_lock);
-	list_add_rcu(&calls->list, &kpl_ucalls_all);
+	room = kpl_ucalls_nr < KPL_MAX_UCALLS;
+	if (room) {
+		list_add_rcu(&calls->list, &kpl_ucalls_all);
+		kpl_ucalls_nr++;
+	}
 	raw_spin_unlock(&kpl_ucalls_lock);
-	return calls;
+	if (room)
+		return calls;
+	kpl_ucalls_free(calls);
+	return ERR_PTR(-EDQUOT);
 }
 
 void kpl_ucalls_retire(struct kpl_ucalls *calls)
 {
 	raw_spin_lock(&kpl_ucalls_lock);
 	list_del_rcu(&calls->list);
+	kpl_ucalls_nr--;
 	raw_spin_unlock(&kpl_ucalls_lock);
 }
 

@@ -37,7 +37,7 @@ struct kpl_ucalls {
 
 #define KPL_UCALLS	1024		/* by default */
 
-/* Process context.  `nr` of them at once, each with so much data. */
+/* Process context.  `nr` of them at once, each with so much data; an ERR_PTR on failure. */
 struct kpl_ucalls *kpl_ucalls_alloc(const struct kpl_origin *origin, u32 nr, u32 data_size);
 u64 kpl_ucalls_memory(u32 nr, u32 data_size);
 /* No hit comes any more; between the two, a wait for all that run with preemption off. */

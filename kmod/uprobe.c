@@ -8,9 +8,11 @@
  */
 #include <linux/file.h>
 #include <linux/fs.h>
+#include <linux/magic.h>
 #include <linux/pid.h>
 #include <linux/pid_namespace.h>
 #include <linux/slab.h>
+#include <linux/string.h>
 #include <linux/uprobes.h>
 #include <linux/workqueue.h>
 
@@ -110,14 +112,17 @@ static u32 kpl_user_data_size(const struct kpl_prog *first, const struct kpl_pro
 	return max(first ? first->data_size : 0, second ? second->data_size : 0);
 }
 
+/* The kernel's own of a place, at most: struct uprobe, which it shows nobody. */
+#define KPL_KERNELS_UPROBE	512
+
 static u64 kpl_uprobe_memory(const struct kpl_attach *a, const struct kpl_prog **progs)
 {
-	return sizeof(struct kpl_uprobe);
+	return sizeof(struct kpl_uprobe) + KPL_KERNELS_UPROBE;
 }
 
 static u64 kpl_uretprobe_memory(const struct kpl_attach *a, const struct kpl_prog **progs)
 {
-	return sizeof(struct kpl_uprobe) +
+	return sizeof(struct kpl_uprobe) + KPL_KERNELS_UPROBE +
 	       kpl_ucalls_memory(a->maxactive ?: KPL_UCALLS,
 				 kpl_user_data_size(progs[KPL_SIDE_FIRST],
 						    progs[KPL_SIDE_SECOND]));
@@ -150,6 +155,18 @@ static struct pid *kpl_uprobe_pid(const struct kpl_when *when)
 	return pid;
 }
 
+/*
+ * The kernel reads the code where the breakpoint goes while no process of the
+ * machine can fork.  A server of FUSE, which may be anybody's, may never answer;
+ * that of virtiofs is the host.
+ */
+static bool kpl_inode_may_hang(const struct inode *inode)
+{
+	const struct super_block *sb = inode->i_sb;
+
+	return sb->s_magic == FUSE_SUPER_MAGIC && strcmp(sb->s_type->name, "virtiofs");
+}
+
 /* The file is held open: what it is on can't be unmounted meanwhile. */
 static int kpl_uprobe_open(struct kpl_uprobe *u)
 {
@@ -157,7 +174,7 @@ static int kpl_uprobe_open(struct kpl_uprobe *u)
 	if (!u->file)
 		return -EBADF;
 	u->inode = d_real_inode(u->file->f_path.dentry);
-	if (!S_ISREG(u->inode->i_mode))
+	if (!S_ISREG(u->inode->i_mode) || kpl_inode_may_hang(u->inode))
 		return -EIO;
 	return u->pr->origin.addr >> 63 || u->pr->semaphore >> 63 ? -EINVAL : 0;
 }
@@ -184,7 +201,11 @@ static int kpl_uprobe_add_one(struct kpl_probe *pr)
 	u->calls = kpl_ucalls_alloc(&pr->origin, pr->maxactive ?: KPL_UCALLS,
 				    kpl_user_data_size(handler[KPL_SIDE_FIRST].prog,
 						       handler[KPL_SIDE_SECOND].prog));
-	return u->calls ? 0 : -ENOMEM;
+	if (!IS_ERR(u->calls))
+		return 0;
+	err = PTR_ERR(u->calls);
+	u->calls = NULL;
+	return err;
 }
 
 static void kpl_uprobe_add(struct kpl_probe **prs, u32 nr)

@@ -85,6 +85,7 @@ local function text(at, size)
   local hash, first = bit.bxor(halves[0], halves[1], third), longs[0]
   local i = bit.band(bit.bxor(hash, bit.rshift(hash, 11)), most_short - 1)
   if known.size[i] ~= size or known.first[i] ~= first or known.second[i] ~= second then
+    known.size[i] = -1 -- ^C may come between the two
     strings[i] = ffi.string(at, size)
     known.first[i], known.second[i], known.size[i] = first, second, size
   end
@@ -223,7 +224,8 @@ local tonumber, format, band, setmetatable = tonumber, string.format, require("b
 ]]
 
 local function compile(layout, code, record, printed)
-  return assert(loadstring(prelude .. code, "=kprobe"))(ffi.cast, ffi.typeof "uint64_t", Bytes, text, symbol, stack, elements_of,
+  local chunk = setfenv(assert(loadstring(prelude .. code, "=kprobe")), getfenv(1))
+  return chunk(ffi.cast, ffi.typeof "uint64_t", Bytes, text, symbol, stack, elements_of,
     inet, user_stack, user_name, layout.named, record, printed)
 end
 
@@ -269,6 +271,9 @@ local function table_decoder(layout, record)
 end
 
 -- ---------------------------------------------------------------- batches
+-- Raised when each_batch's callback has returned: the views that it was given are then of no record.
+local turn = ffi.new "struct { int32_t now; }"
+
 -- A view of one record: its fields are read when they are named.
 local function view_of(layout, record)
   local code = { "return {" }
@@ -278,8 +283,11 @@ local function view_of(layout, record)
   end
   code[#code + 1] = "}"
   local getters = compile(layout, table.concat(code, "\n"), record)
-  local view = ffi.typeof("struct { $ _record; int32_t _cpu; }", record)
+  local view = ffi.typeof("struct { $ _record; int32_t _cpu, _turn; }", record)
   return ffi.metatype(view, { __tostring = text_of_fields(layout), __index = function(v, name)
+    if v._turn ~= turn.now then
+      fail("this record is gone: what each_batch's callback is given is valid until it returns; batch:copy(i) is to keep")
+    end
     local get = getters[name]
     if get then return get(v) end
   end })
@@ -290,7 +298,7 @@ local function batch_type(layout, record, decode)
   local view = view_of(layout, record)
   local methods = {}
   local function next_view(batch, i)
-    if i < batch.size then return i + 1, view(ffi.cast(record, batch.record[i]), batch.cpu[i]) end
+    if i < batch.size then return i + 1, view(ffi.cast(record, batch.record[i]), batch.cpu[i], turn.now) end
   end
   function methods.iter(batch) return next_view, batch, 0 end
   function methods.copy(batch, i)
@@ -301,7 +309,7 @@ local function batch_type(layout, record, decode)
     __len = function(b) return b.size end,
     __index = function(b, i)
       if type(i) ~= "number" then return methods[i] end
-      if i >= 1 and i <= b.size then return view(ffi.cast(record, b.record[i - 1]), b.cpu[i - 1]) end
+      if i >= 1 and i <= b.size then return view(ffi.cast(record, b.record[i - 1]), b.cpu[i - 1], turn.now) end
     end,
   })
 end
@@ -331,10 +339,12 @@ local function batch_consumer(layout, record, decode, fn, counts)
   end
 end
 
+-- An error of the first keeps no record from the second.
 local function both(first, second)
   return function(record, cpu)
-    first(record, cpu)
+    local well, problem = xpcall(first, core.traceback, record, cpu)
     if current.stop == 0 then second(record, cpu) end
+    if not well then error(problem, 0) end
   end
 end
 
@@ -370,8 +380,11 @@ local function flush()
     if one.handed then one.batch.size, one.handed = 0, false end -- to a callback that raised an error
     if one.batch.size ~= 0 and current.stop == 0 then
       one.handed = true
+      turn.now = turn.now + 1
       if one.counts then current.delivered = current.delivered + one.batch.size end
-      one.fn(one.batch)
+      local well, problem = xpcall(one.fn, core.traceback, one.batch)
+      turn.now = turn.now + 1
+      if not well then error(problem, 0) end
       one.batch.size, one.handed = 0, false
     end
   end
@@ -406,29 +419,38 @@ local function renew(event)
   if current then current.event = none end
 end
 
+-- The layouts of events have changed: no record that was sent with one of before is left.
+function registry.forget_layouts()
+  for event, list in next, subscribers do
+    for _, subscriber in ipairs(list) do subscriber.consumer = nil end
+    renew(event)
+  end
+end
+
 local function subscribe(event, what, subscriber)
   if type(subscriber.fn) ~= "function" then fail("%s takes a function", what) end
   local list = subscribers[event.id] or {}
   subscribers[event.id] = list
   list[#list + 1] = subscriber
   subscribed[#subscribed + 1] = { event = event.id, subscriber = subscriber }
+  core.subscriptions(#subscribed)
   renew(event.id)
   return event
 end
 
--- Ends the subscriptions behind the first `keep`; how many there are without it.
+-- Ends the subscriptions behind the first `keep`.
 function registry.unsubscribe(keep)
-  for i = #subscribed, (keep or #subscribed) + 1, -1 do
+  for i = #subscribed, keep + 1, -1 do
     local event, ended = subscribed[i].event, subscribed[i].subscriber
     local list = {}
     for _, subscriber in ipairs(subscribers[event]) do
       subscriber.consumer = nil -- which one counts may change
       if subscriber ~= ended then list[#list + 1] = subscriber end
     end
-    subscribers[event], subscribed[i] = list, nil
     renew(event)
+    subscribers[event], subscribed[i] = list, nil
+    core.subscriptions(i - 1)
   end
-  return #subscribed
 end
 
 -- fn(e) for each record: e is a table of its own, the script's to keep.

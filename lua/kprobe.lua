@@ -273,10 +273,12 @@ end
 function Map:pairs() return each_row(core.rows(self.id)) end
 
 local function top(rows, n)
+  n = n == nil and 10 or n
+  if type(n) ~= "number" or not (n >= 0) then fail("top takes how many rows, not %s", tostring(n)) end
   local sorted = {}
   for i, row in ipairs(rows) do sorted[i] = row end
   table.sort(sorted, function(a, b) return a.weight > b.weight end)
-  for i = #sorted, (n or 10) + 1, -1 do sorted[i] = nil end
+  for i = #sorted, math.floor(math.min(n, #sorted)) + 1, -1 do sorted[i] = nil end
   return sorted
 end
 -- The n rows with the largest values: a list of { key=, value= }.
@@ -445,7 +447,7 @@ Event.__call = function() fail "an event is sent by a handler; user space receiv
 kprobe.event = keeping(false, function(order)
   local takes = 'event takes nothing, or the order of its fields: event{ "pid", "comm" }'
   if order ~= nil and (type(order) ~= "table" or #order == 0 and next(order)) then fail(takes) end
-  for i, name in ipairs(order or {}) do if type(name) ~= "string" then fail("event: field %d must be a name", i) end end
+  for i = 1, order and #order or 0 do if type(order[i]) ~= "string" then fail("event: field %d must be a name", i) end end
   local file, line = caller()
   return setmetatable({ id = core.event { order = order or {}, file = file, line = line } }, Event)
 end)

@@ -245,37 +245,50 @@ function registry.prompt_run(chunk)
   results = values or returned -- an expression gives its values to the function, a chunk may return some
 end
 
-local function is_new(value) return first and is_probe(value) and value.id >= first end
+local declared_classes = { [Probe] = true, [Map] = true, [Shared] = true, [Event] = true }
+local function is_declared(value) return type(value) == "table" and declared_classes[getmetatable(value)] == true end
 
--- Probes that globals held before and do not any more: new ones took their place.
-local function replaced()
+-- Probes that globals held before and do not any more: new ones, from the number `from` on, took their place.
+local function replaced(held, from)
   local old = {}
-  for name, value in next, before do
+  for name, value in next, held do
     local now = rawget(_G, name)
-    if is_probe(value) and is_new(now) and not is_new(value) and is_live(value) then old[#old + 1] = { value, now } end
+    if is_probe(value) and value.id < from and is_probe(now) and now.id >= from and is_live(value) then
+      old[#old + 1] = { value, now }
+    end
   end
   return old
 end
 
+-- Nothing that the input declared is there: the globals that hold such things, or held others, are as they were.
+local function take_back(held, from)
+  local there = {}
+  for name, value in next, held do
+    if is_declared(value) then
+      there[value] = true
+      _G[name] = value
+    end
+  end
+  for name, value in next, _G do
+    if is_declared(value) and not there[value] then _G[name] = held[name] end
+  end
+  for id = from, core.declared() - 1 do objects[id + 1] = nil end
+end
+
 -- After the input: whether all went well. The text that it shows.
 function registry.prompt_done(well)
+  local held, from = before, first
+  before, first = nil, nil -- of this input alone: the next one may not get as far as to run
   if not well then
-    for name, value in next, before or {} do
-      if is_new(rawget(_G, name)) then _G[name] = value end
-    end
-    for name, value in next, _G do
-      if is_new(value) then _G[name] = nil end
-    end
-    for id = first or core.declared(), core.declared() - 1 do objects[id + 1] = nil end
-    first, before = nil, nil
+    if held then take_back(held, from) end
     return ""
   end
   local lines, told, instead = {}, {}, {}
-  for _, pair in ipairs(replaced()) do
+  for _, pair in ipairs(replaced(held, from)) do
     pair[1]:detach()
     instead[pair[2]] = (instead[pair[2]] or "") .. string.format(", replaces probe %d", pair[1].id + 1)
   end
-  for id = first, core.declared() - 1 do
+  for id = from, core.declared() - 1 do
     local probe = objects[id + 1]
     if probe then
       told[probe] = true

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "ir/builtins.hpp"
+#include "luahost/errors.hpp"
 #include "luahost/lua_impl.hpp"
 #include "output/cgroups.hpp"
 
@@ -353,6 +354,8 @@ constexpr luaL_Reg functions[] = {
     {"symbol", symbol_name},
     {"frame", frame_name},
     {"batch_room", batch_room},
+    {"subscriptions", count_subscriptions},
+    {"traceback", traceback_handler},
     {"named", named_number},
     {"inet", inet_name},
     {"user_name", user_name},

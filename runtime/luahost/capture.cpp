@@ -20,6 +20,15 @@ std::string dump_function(lua_State* L) {
     return dump;
 }
 
+bool reads_global_in(const Proto& f, std::span<const std::string_view> names) {
+    for (const Insn& insn : f.code)
+        if (insn.op == Op::GGET && std::ranges::count(names, std::get<std::string>(f.gc[insn.c]))) return true;
+    return std::ranges::any_of(f.gc, [&](const GcConst& constant) {
+        const auto* inner = std::get_if<std::shared_ptr<const Proto>>(&constant);
+        return inner && reads_global_in(**inner, names);
+    });
+}
+
 Result<std::shared_ptr<const Proto>> decode(const std::string& dump, const OpcodeMap& opcodes) {
     return read_dump({reinterpret_cast<const uint8_t*>(dump.data()), dump.size()}, opcodes);
 }
@@ -194,6 +203,11 @@ Captured capture_cdata(lua_State* L, int index) {
 }
 
 }  // namespace
+
+bool chunk_reads_global(const LuaHost::Impl& host, lua_State* L, std::span<const std::string_view> names) {
+    const auto proto = decode(dump_function(L), host.opcodes);
+    return proto && reads_global_in(**proto, names);
+}
 
 void remember_chunk(LuaHost::Impl& host, lua_State* L) { host.chunks.push_back({dump_function(L), nullptr}); }
 

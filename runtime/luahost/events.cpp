@@ -116,29 +116,51 @@ int inet_name(lua_State* L) {
     });
 }
 
+// (how many callbacks events have been given)
+int count_subscriptions(lua_State* L) {
+    return guarded(L, [&](LuaHost::Impl& host) -> Result<int> {
+        host.subscriptions = static_cast<size_t>(lua_tonumber(L, 1));
+        return 0;
+    });
+}
+
 int batch_room(lua_State* L) {
     lua_pushnumber(L, RecordBatch::room);
     return 1;
 }
 
-void LuaHost::attach(RecordBatch& batch) {
-    impl_->push(impl_->L, reg::attach);
-    lua_pushlightuserdata(impl_->L, &batch);
-    lua_call(impl_->L, 1, 0);
+// Calls a function of lua/events.lua that must come to its end, and can be called again if it has not: a hook, which ^C
+// sets at any moment to raise an error, waits.
+template <class Push>
+void call_whole(const LuaHost::Impl& impl, const char* function, Push&& push_argument) {
+    constexpr int most_tries = 3;
+    lua_State* L = impl.L;
+    lua_Hook hook = nullptr;
+    int mask = 0, count = 0;
+    bool done = false;
+    for (int i = 0; i < most_tries && !done; i++) {
+        if (lua_gethook(L)) hook = lua_gethook(L), mask = lua_gethookmask(L), count = lua_gethookcount(L);
+        lua_sethook(L, nullptr, 0, 0);
+        const StackGuard guard(L);
+        impl.push(L, function);
+        push_argument(L);
+        done = lua_pcall(L, 1, 0, 0) == 0;
+    }
+    if (hook) lua_sethook(L, hook, mask, count);
 }
 
-size_t LuaHost::subscriptions() const {
-    lua_State* L = impl_->L;
-    StackGuard guard(L);
-    impl_->push(L, reg::unsubscribe);
-    lua_call(L, 0, 1);
-    return static_cast<size_t>(lua_tonumber(L, -1));
+void LuaHost::attach(RecordBatch& batch) {
+    call_whole(*impl_, reg::attach, [&](lua_State* L) { lua_pushlightuserdata(L, &batch); });
 }
+
+size_t LuaHost::subscriptions() const { return impl_->subscriptions; }
 
 void LuaHost::unsubscribe(size_t keep) {
-    impl_->push(impl_->L, reg::unsubscribe);
-    lua_pushnumber(impl_->L, static_cast<lua_Number>(keep));
-    lua_call(impl_->L, 1, 0);
+    call_whole(*impl_, reg::unsubscribe, [&](lua_State* L) { lua_pushnumber(L, static_cast<lua_Number>(keep)); });
+}
+
+void LuaHost::forget_layouts() {
+    call_whole(*impl_, reg::forget_layouts, [](lua_State* L) { lua_pushnil(L); });
 }
 
 Result<void> LuaHost::consume(uint32_t from, uint32_t to) {

@@ -41,6 +41,17 @@ void add_joined(lua_State* L, LuaHost::Impl* host) {
     lua_pop(L, 1);
 }
 
+// Pushes a table with Lua's own functions: a script may give their names to something else.
+void copy_globals(lua_State* L) {
+    lua_newtable(L);
+    lua_pushnil(L);
+    while (lua_next(L, LUA_GLOBALSINDEX)) {
+        lua_pushvalue(L, -2);
+        lua_insert(L, -2);
+        lua_rawset(L, -4);
+    }
+}
+
 // Runs what all scripts need of lua/. `embedded`: the state is a program's, whose globals are left alone.
 Result<void> load_lua_side(LuaHost::Impl& impl, bool embedded) {
     lua_State* L = impl.L;
@@ -55,6 +66,8 @@ Result<void> load_lua_side(LuaHost::Impl& impl, bool embedded) {
     lua_pushnumber(L, api_version);
     lua_setfield(L, -2, "api_version");
     impl.core = impl.keep(L);
+    copy_globals(L);
+    impl.globals = impl.keep(L);
     lua_newtable(L);
     lua_pushvalue(L, -1);
     impl.names = impl.keep(L);
@@ -156,6 +169,8 @@ Result<void> run_side(LuaHost::Impl& impl, const LuaSide& side) {
     bool loaded = side.compiled_by == impl.running && load(side.bytecode);
     if (!loaded && side.compiled_by == impl.running) lua_pop(L, 1);
     if (!loaded && !load(side.source)) return pop_error(L);
+    impl.push_kept(L, impl.globals);
+    lua_setfenv(L, -2);
     impl.push_kept(L, impl.core);
     impl.push_kept(L, impl.names);
     return protected_call(L, 2, 0);
@@ -181,6 +196,7 @@ LuaHost::Impl::~Impl() {
     // In its own thread still: that is dropped last.
     drop(core);
     drop(names);
+    drop(globals);
     lua_getfield(L, LUA_REGISTRYINDEX, joined_hosts);
     lua_pushlightuserdata(L, this);
     lua_pushnil(L);

@@ -52,6 +52,8 @@ class LuaHost {
     // Callbacks that events were given so far; ends those behind the first `keep`.
     size_t subscriptions() const;
     void unsubscribe(size_t keep);
+    // Events may have other fields from now on.
+    void forget_layouts();
 
     // Records of events: `batch`, which must stay where it is, is what consume() delivers from.
     void attach(RecordBatch& batch);
@@ -71,6 +73,8 @@ class LuaHost {
     std::vector<std::string> names_behind(const std::string& path);
     std::string about_variable(const std::string& name);
     bool is_expression(const std::string& input);
+    // Whether its code reads one of these globals.
+    bool reads_global(const std::string& input, std::span<const std::string_view> names);
     // From a signal handler: what runs in Lua, or will next, ends with the error "interrupted", until calm().
     void interrupt() noexcept;
     void calm() noexcept;

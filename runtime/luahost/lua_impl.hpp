@@ -43,12 +43,14 @@ struct LuaHost::Impl {
     std::vector<Chunk> chunks;
     lua_State* L = nullptr;  // of its own, or a thread in the state of the program
     bool owns_state = false;
-    int thread = LUA_NOREF;  // of a thread
-    int names = LUA_NOREF;   // the table of what `reg` names
-    int core = LUA_NOREF;    // the table of native functions
-    Impl** box = nullptr;    // what native functions find it by; null in it: closed
-    bool in_chunk = false;   // a chunk's main part runs
-    std::string running;     // this LuaJIT, as LuaSide::compiled_by has it
+    int thread = LUA_NOREF;    // of a thread
+    int names = LUA_NOREF;     // the table of what `reg` names
+    int core = LUA_NOREF;      // the table of native functions
+    int globals = LUA_NOREF;   // what the chunks of lua/ have as their globals
+    Impl** box = nullptr;      // what native functions find it by; null in it: closed
+    bool in_chunk = false;     // a chunk's main part runs
+    size_t subscriptions = 0;  // as lua/events.lua counts them
+    std::string running;       // this LuaJIT, as LuaSide::compiled_by has it
     LuaHost::KeptErrors kept;
 
     Impl() = default;
@@ -103,6 +105,7 @@ inline constexpr const char* probe_class = "Probe";
 inline constexpr const char* attach = "attach";  // of lua/events.lua
 inline constexpr const char* consume = "consume";
 inline constexpr const char* unsubscribe = "unsubscribe";
+inline constexpr const char* forget_layouts = "forget_layouts";
 inline constexpr const char* prompt_run = "prompt_run";  // of lua/prompt.lua
 inline constexpr const char* prompt_done = "prompt_done";
 inline constexpr const char* prompt_names = "prompt_names";
@@ -127,12 +130,14 @@ std::string cdata_kind(lua_State* L, int index);
 Captured capture(LuaHost::Impl& host, lua_State* L, int index, const std::string& name);
 FunctionPtr function_ref(LuaHost::Impl& host, lua_State* L, int index);
 void remember_chunk(LuaHost::Impl& host, lua_State* L);  // the chunk on top of the stack
+bool chunk_reads_global(const LuaHost::Impl& host, lua_State* L, std::span<const std::string_view> names);  // that one
 
 // events.cpp: native functions for lua/events.lua
 int record_layout(lua_State* L);
 int symbol_name(lua_State* L);
 int frame_name(lua_State* L);
 int batch_room(lua_State* L);
+int count_subscriptions(lua_State* L);
 int named_number(lua_State* L);
 int inet_name(lua_State* L);
 int user_name(lua_State* L);

@@ -13,27 +13,31 @@ std::string text_argument(lua_State* L, int index) {
 }
 
 // Integers that a double can't hold are strings, as everywhere in JSON output.
-Json json_value(lua_State* L, int index) {
+constexpr int most_depth = 16;  // of lists in lists
+
+Result<Json> json_value(lua_State* L, int index, int depth = 0) {
+    if (depth > most_depth || !lua_checkstack(L, 2))
+        return Error{Errc::script, "emit_row: a list may stand in 16 others at most"};
     switch (lua_type(L, index)) {
-        case LUA_TBOOLEAN: return lua_toboolean(L, index) != 0;
-        case LUA_TSTRING: return text_argument(L, index);
+        case LUA_TBOOLEAN: return Json(lua_toboolean(L, index) != 0);
+        case LUA_TSTRING: return Json(text_argument(L, index));
         case LUA_TTABLE: {
             Json list = Json::array();
             for (int i = 1; i <= static_cast<int>(lua_objlen(L, index)); i++) {
                 lua_rawgeti(L, index, i);
-                list.push_back(json_value(L, lua_gettop(L)));
+                list.push_back(TRY(json_value(L, lua_gettop(L), depth + 1)));
                 lua_pop(L, 1);
             }
             return list;
         }
         case LUA_TNUMBER:
-            if (const auto n = to_int(L, index)) return *n;
-            return lua_tonumber(L, index);
+            if (const auto n = to_int(L, index)) return Json(*n);
+            return Json(lua_tonumber(L, index));
         default: break;
     }
     if (const auto n = to_int(L, index))
-        return cdata_kind(L, index) == "uint64" ? std::to_string(static_cast<uint64_t>(*n)) : std::to_string(*n);
-    return nullptr;
+        return Json(cdata_kind(L, index) == "uint64" ? std::to_string(static_cast<uint64_t>(*n)) : std::to_string(*n));
+    return Json(nullptr);
 }
 
 }  // namespace
@@ -62,7 +66,7 @@ int emit_row(lua_State* L) {
         for (int i = 1; i <= static_cast<int>(lua_objlen(L, 2)); i++) {
             lua_rawgeti(L, 2, i);
             lua_rawgeti(L, 3, i);
-            if (!lua_isnil(L, -1)) data[text_argument(L, lua_gettop(L) - 1)] = json_value(L, lua_gettop(L));
+            if (!lua_isnil(L, -1)) data[text_argument(L, lua_gettop(L) - 1)] = TRY(json_value(L, lua_gettop(L)));
             lua_pop(L, 2);
         }
         host.api->emit(json_line(text_argument(L, 1).c_str(), std::move(data)));

@@ -125,6 +125,11 @@ bool LuaHost::is_expression(const std::string& input) {
     return luaL_loadbuffer(impl_->L, expression.data(), expression.size(), "=") == 0;
 }
 
+bool LuaHost::reads_global(const std::string& input, std::span<const std::string_view> names) {
+    StackGuard guard(impl_->L);
+    return load_input(impl_->L, input, "=") == 0 && chunk_reads_global(*impl_, impl_->L, names);
+}
+
 // Asks a function of lua/prompt.lua; nothing after an error.
 static std::string answer_of(const LuaHost::Impl& impl, const char* function, const std::string& of) {
     lua_State* L = impl.L;

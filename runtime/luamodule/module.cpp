@@ -24,6 +24,7 @@ struct Box {
     klua_session* session;
     lua_State* thread;  // that the program's callbacks run in; its stack begins with them (nil: there is none), and the
                         // error of one
+    int callbacks;      // that run now, one within the other
 };
 
 Box* box_of(lua_State* L) { return static_cast<Box*>(lua_touserdata(L, lua_upvalueindex(1))); }
@@ -34,7 +35,9 @@ int call_back(Box* box, int which, int args) {
     lua_State* L = box->thread;
     lua_pushvalue(L, which);
     lua_insert(L, -1 - args);
+    box->callbacks++;
     const bool done = lua_pcall(L, args, 1, 0) == 0;
+    box->callbacks--;
     const bool no_more = !done || (lua_isboolean(L, -1) && !lua_toboolean(L, -1));
     if (done)
         lua_pop(L, 1);
@@ -157,6 +160,7 @@ int ended(lua_State* L) {
 int close_box(lua_State* L, Box* box) {
     klua_session* s = box->session;
     if (!s) return 0;
+    if (box->callbacks) return luaL_error(L, "this can't be called from a callback");
     const int result = klua_close(s);
     if (result < 0) return raise(L, s, result);  // from a callback of its own
     box->session = nullptr;

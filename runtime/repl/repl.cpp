@@ -70,7 +70,10 @@ Result<int> Repl::main() {
     run_script();
     read_inputs();
     editor_.reset();
-    TRY(finish());
+    {
+        const Signals::Running running(*signals_, 0);
+        TRY(finish());
+    }
     signals_.reset();
     if (failure_) return *failure_;
     if (session_->exit_code()) return *session_->exit_code();
@@ -129,7 +132,7 @@ Result<void> Repl::run_chunk(const std::string& input) {
     if (ran && !session_->ended()) ran = session_->arm();
     if (running.stopped()) dialogue("\n");  // behind the terminal's own ^C
     if (ran && (session_->asked() != asked || !session_->host().is_expression(input)))
-        saved_.add({input, first, declared() - first});
+        saved_.add({input, first, declared() - first, session_->host().reads_global(input, Saved::names_of_prompt())});
     return ran;
 }
 
@@ -144,10 +147,19 @@ void Repl::run_input(const std::string& input) {
     }
     const auto ran = run_chunk(input);
     std::fflush(stdout);  // what Lua's io library has written
-    auto shown = session_->host().input_done(ran.ok());
+    auto shown = shown_of(ran.ok());
     tell(ran);
     if (!shown) return tell(shown.error());
     if (!shown->empty()) dialogue(harmless(*shown) + "\n");
+}
+
+// What an input that went well shows, by code of the user's (__tostring); what others declared is taken back, whole.
+Result<std::string> Repl::shown_of(bool well) {
+    std::optional<Signals::Running> running;
+    if (well) running.emplace(*signals_, 0);
+    auto shown = session_->host().input_done(well);
+    if (running && running->stopped()) dialogue("\n");
+    return shown;
 }
 
 void Repl::tell(const Result<void>& done) {

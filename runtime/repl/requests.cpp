@@ -94,7 +94,9 @@ Result<std::string> Repl::save(const std::string& path) const {
         std::ofstream(outside, std::ios::app)
             << json_line("saved", {{"path", std::filesystem::absolute(path).string()}, {"text", text}});
     }
-    return fmt::format("{} inputs are in {}", saved_.size(), path);
+    const std::string own =
+        saved_.own() ? fmt::format(", {} of them as comments: they use the prompt's own names", saved_.own()) : "";
+    return fmt::format("{} inputs are in {}{}", saved_.size(), path, own);
 }
 
 }  // namespace kpl

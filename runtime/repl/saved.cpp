@@ -54,15 +54,20 @@ std::string commented(const std::string& text) {
 
 }  // namespace
 
+std::span<const std::string_view> Saved::names_of_prompt() {
+    static constexpr std::string_view names[] = {"probes", "pause", "resume", "help", "save", "detach_all", "_"};
+    return names;
+}
+
+size_t Saved::own() const { return static_cast<size_t>(std::ranges::count_if(inputs_, &Input::own)); }
+
 std::string Saved::script(const std::vector<State>& states) const {
     constexpr const char* names[] = {"on", "off", "gone"};
-    // What a script does not have.
-    const std::regex prompts_own(R"((^|[^\w.:"'])(probes|pause|resume|help|save|detach_all|_)\b)");
     const std::regex has_local(R"(\blocal\b)");
     std::string body;
     bool picks = false;
     for (const Input& input : inputs_) {
-        if (std::regex_search(input.text, prompts_own)) {
+        if (input.own) {
             body += commented(input.text);
             continue;
         }

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace kpl {
@@ -18,10 +20,13 @@ class Saved {
     struct Input {
         std::string text;
         size_t first_probe = 0, probes = 0;  // that it declared
+        bool own = false;                    // it reads a name that only the prompt has: a script can't
     };
+    static std::span<const std::string_view> names_of_prompt();
 
     void add(Input input) { inputs_.push_back(std::move(input)); }
     size_t size() const { return inputs_.size(); }
+    size_t own() const;  // of them, which become comments
     // `states`: of every probe that was declared.
     std::string script(const std::vector<State>& states) const;
 

@@ -34,6 +34,7 @@ bool has_kind(const Unit& unit, Kinds kinds) {
 
 constexpr uint64_t ms = 1000000;
 constexpr uint64_t report_period = 1000 * ms;
+constexpr uint64_t most_undone = 100 * ms;  // of delivery, behind probes that could not all be armed
 
 }  // namespace
 
@@ -140,7 +141,12 @@ Result<void> Session::arm_all() {
         declared_.commit();
         return {};
     }
+    // What handlers sent before they were detached again goes to its callbacks while it can be read.
+    if (delivery_)
+        if (const auto sent = in_callback([&] { return delivery_->drain(most_undone); }); !sent)
+            client_.note(Note::Warning, sent.error().message());
     declared_.undo_compile(std::move(before));
+    host_->forget_layouts();
     if (!outcome) return outcome.error();
     constexpr const char* text = "interrupted: none of these probes is armed";
     if (client_.goes_on()) return Error{Errc::script, text};

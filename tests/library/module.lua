@@ -48,6 +48,9 @@ function tests.check()
   fails("the session is closed", s.check)
   fails("the session is closed", s.count)
   s.close()
+  s = kprobe.session { text = function() s.close() end }
+  fails("callback", s.print, "x")
+  s.close()
 end
 
 -- Several sessions in one state, and their text.

@@ -256,6 +256,48 @@ TEST_CASE_METHOD(Fixture, "a subscriber that comes later") {
     CHECK(script.output == "one\t1\none\t2\ntwo\t2\n");
 }
 
+TEST_CASE_METHOD(Fixture, "an error of one callback keeps no record from the others") {
+    run("e = event(); e:each(function(r) if r.n == 2 then error('no ' .. r.n) end end)"
+        "e:each(function(r) print('second', r.n) end)");
+    for (uint64_t i = 1; i <= 3; i++) send(0, 0, i, i);
+    const auto drained = delivery->drain_all();
+    REQUIRE(!drained.ok());
+    CHECK(drained.error().message() == "script.lua:1: no 2\nstack traceback:\n    script.lua:1: in function 'fn'");
+    CHECK(delivery->drain_all().value() == 1);
+    CHECK(script.output == "second\t1\nsecond\t2\nsecond\t3\n");
+}
+
+TEST_CASE_METHOD(Fixture, "a view that is kept is of no record") {
+    run("e = event(); e:each_batch(function(b) kept = b[1]; print(kept.n); if kept.n == 2 then error 'x' end end)"
+        "function look() print(pcall(function() return kept.n end)) end");
+    for (uint64_t i = 1; i <= 2; i++) {
+        send(0, 0, i, i);
+        CHECK(delivery->drain_all().ok() == (i == 1));
+        run("look()");
+    }
+    CHECK(script.output.starts_with("1\nfalse\tscript.lua:1: this record is gone"));
+    CHECK(script.output.find("\n2\nfalse\tscript.lua:1: this record is gone") != std::string::npos);
+}
+
+TEST_CASE_METHOD(Fixture, "what a script gives the names of Lua's functions is its own matter") {
+    run("next, type, tostring, ipairs = 5, 'w', nil, nil; table, string, math = {}, nil, 7"
+        " e = event(); e:each(function(r) print(r.n) end); e:each_batch(function(b) print(#b, b[1].n) end)");
+    send(0, 0, 1, 1);
+    CHECK(delivery->drain_all().value() == 1);
+    CHECK(script.output == "1\n1\t1\n");
+}
+
+TEST_CASE_METHOD(Fixture, "subscriptions end whole while ^C stops the script") {
+    run("for i = 1, 300 do event():each(print) end");
+    host->interrupt();
+    host->unsubscribe(0);
+    CHECK(host->subscriptions() == 0);
+    const auto stopped = host->run_string("jit.off() while true do end", "=loop", {});
+    host->calm();
+    REQUIRE(!stopped);
+    CHECK(stopped.error().message().find("interrupted") != std::string::npos);
+}
+
 TEST_CASE_METHOD(Fixture, "an error ends the drain; the next one goes on behind its record") {
     run("e = event(); e:each(function(r) if r.n == 3 then error('no ' .. r.n) end end)");
     for (uint64_t i = 1; i <= 10; i++) send(0, 0, i, i);

@@ -224,7 +224,7 @@ TEST_CASE("what is saved declares what is armed") {
     Saved saved;
     saved.add({"n = count()", 0, 0});
     saved.add({"local f = function() end p = kprobe(\"a\", f)", 0, 1});
-    saved.add({"q = probes[1]", 1, 0});
+    saved.add({"q = probes[1]", 1, 0, true});
     CHECK(saved.script({State::On}) ==
           "-- Saved at the prompt of kprobe-lua.\nn = count()\ndo\nlocal f = function() end p = kprobe(\"a\", f)\nend\n"
           "-- the prompt's own: q = probes[1]\n");

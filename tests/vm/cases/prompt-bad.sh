@@ -82,8 +82,35 @@ see ^probe 1: kpl_t_plain, gone$
 leave
 end 0
 EOS
+echo "# a mistake takes nothing back but what is its own; names of Lua's functions; values that never end"
+script mistakes <<'EOS'
+> p = kprobe("kpl_t_plain", function() end)
+see ^probe 1
+> x = = 3
+see unexpected symbol near '='
+> p
+see ^probe 1: kpl_t_plain
+> h = hist() q = kprobe("kpl_t_many", function(p) h:add(1) end)
+see ^probe 2
+> h = count() kprobe("no_such_function", function() h:add() end)
+see no_such_function
+> h:pairs() q
+see ^probe 2
+> next = 5 type = "w" string = nil
+> "alive"
+see ^alive$
+> setmetatable({}, { __tostring = function() while true do pcall(error) end end })
+type \x03
+see interrupted
+> for _, v in next, {} do end printf("read help %d\n", 1)
+> save "saved.lua"
+see ^[0-9]+ inputs are in saved.lua$
+leave
+end 0
+EOS
 target > /dev/null
 ends noise
+ends mistakes
 ends long
 ends paste
 ends hangup
