@@ -48,9 +48,10 @@ function tests.check()
   fails("the session is closed", s.check)
   fails("the session is closed", s.count)
   s.close()
-  s = kprobe.session { text = function() s.close() end }
-  fails("callback", s.print, "x")
-  s.close()
+  local other
+  other = kprobe.session { text = function() other.close() end }
+  fails("callback", other.print, "x")
+  other.close()
 end
 
 -- Several sessions in one state, and their text.

@@ -90,12 +90,12 @@ see ^probe 1
 see unexpected symbol near '='
 > p
 see ^probe 1: kpl_t_plain
-> h = hist() q = kprobe("kpl_t_many", function(p) h:add(1) end)
+> h = hist() k = h q = kprobe("kpl_t_many", function(p) h:add(1) end)
 see ^probe 2
 > h = count() kprobe("no_such_function", function() h:add() end)
 see no_such_function
-> h:pairs() q
-see ^probe 2
+> h == k
+see ^true$
 > next = 5 type = "w" string = nil
 > "alive"
 see ^alive$
