@@ -42,19 +42,21 @@ line twice
 
 # One hit runs them all: what the handlers of one place may take together is bounded, whoever's they are.
 script crowd.lua << 'LUA'
-local kind, nr, at = arg[1], tonumber(arg[2]), 'read_zero'
+local kind, nr = arg[1], tonumber(arg[2])
+local function pre(p) local x = 0 while x < p.sp do x = x + 1 end end
 for _ = 1, nr do
-  kprobe { at, via = kind, budget = 1000000, pre = function(p) local x = 0 while x < p.sp do x = x + 1 end end }
+  if kind == "uprobe" then uprobe { arg[3] .. ":add", budget = 1000000, handler = pre }
+  else kprobe { "read_zero", via = kind, budget = 1000000, pre = pre } end
 end
 every(0.01, function() print "armed" exit() end)
 LUA
-for kind in ftrace kprobe; do
+for kind in ftrace kprobe uprobe; do
     for _ in 1 2; do # they leave as they came
-        run kprobe-lua crowd.lua "$kind" 16
+        run kprobe-lua crowd.lua "$kind" 16 "$(command -v uprobed)"
         status 0
         line armed
     done
-    run kprobe-lua crowd.lua "$kind" 17
+    run kprobe-lua crowd.lua "$kind" 17 "$(command -v uprobed)"
     status 1
     err 'what all handlers there take together'
     left_nothing
