@@ -5,11 +5,16 @@
 
 #include <alloca.h>
 #include <fcntl.h>
+#include <linux/fuse.h>
 #include <linux/perf_event.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -244,6 +249,67 @@ static void in_files(void)
 	come_by();
 }
 
+/* A server of FUSE whose one file can be opened; it answers nothing else. */
+static void *serve(void *device)
+{
+	const int fd = *(int *)device;
+	static char request[1 << 17];
+
+	while (read(fd, request, sizeof(request)) > 0) {
+		const struct fuse_in_header *in = (void *)request;
+		struct {
+			struct fuse_out_header head;
+			union {
+				struct fuse_init_out init;
+				struct fuse_open_out open;
+			};
+		} out = { .head.unique = in->unique };
+
+		if (in->opcode == FUSE_INIT) {
+			out.init = (struct fuse_init_out){ .major = FUSE_KERNEL_VERSION, .minor = FUSE_KERNEL_MINOR_VERSION,
+							   .max_write = 4096 };
+			out.head.len = sizeof(out.head) + sizeof(out.init);
+		} else if (in->opcode == FUSE_OPEN) {
+			out.head.len = sizeof(out.head) + sizeof(out.open);
+		} else {
+			continue;
+		}
+		(void)!write(fd, &out, out.head.len);
+	}
+	return NULL;
+}
+
+/* Its code would be read while no process can fork. */
+static void in_fuse(void)
+{
+	const char *place = "/tmp/abi-fuse", *device = "/tmp/abi-fuse-device";
+	char options[80];
+	int server, file, fd;
+	pthread_t thread;
+
+	mknod(device, S_IFCHR | 0600, makedev(10, 229));
+	server = open(device, O_RDWR);
+	unlink(device);
+	if (server < 0) {
+		printf("%s: this kernel has no FUSE\n", test_name);
+		return;
+	}
+	close(open(place, O_CREAT | O_WRONLY, 0755));
+	sprintf(options, "fd=%d,rootmode=100755,user_id=0,group_id=0", server);
+	EQ(mount("abi", place, "fuse", 0, options), 0);
+	OK(pthread_create(&thread, NULL, serve, &server) == 0);
+	file = open(place, O_RDONLY);
+	OK(file >= 0);
+	fd = session();
+	EQ(attach_error(fd, uprobe_in(load(fd, KPL_PROG_PRE, PROG(RETURN(0))), file, 0)), EIO);
+	close(fd);
+	umount2(place, MNT_FORCE | MNT_DETACH);
+	close(file);
+	pthread_join(thread, NULL);
+	close(server);
+	unlink(place);
+}
+
 static jmp_buf outside;
 
 static __attribute__((noinline, noclone)) void leave(void)
@@ -397,6 +463,7 @@ const struct test source_tests[] = {
 	{ "ticks are few", ticks_are_few },
 	{ "watchpoints", watched },
 	{ "probes in files", in_files },
+	{ "probes in a file of FUSE", in_fuse },
 	{ "left by jumps", left_by_jumps },
 	{ "pages that lack", pages_that_lack },
 	{ "many end at once", many_end_at_once },
