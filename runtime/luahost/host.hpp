@@ -67,7 +67,8 @@ class LuaHost {
     bool is_unfinished(const std::string& input);
     // "=x", a bare expression, or a chunk. Its values are kept until input_done().
     Result<void> run_input(const std::string& input, const std::string& name);
-    // Whether it ran and what it declared is armed. What it shows; without success, globals hold what they held.
+    // Whether it ran and what it declared is armed. What it shows; without success, globals hold nothing that it
+    // declared, and again what was declared before.
     Result<std::string> input_done(bool well);
     // The names behind "ffi" or "p.targets", or all globals and keywords; what a variable is, or nothing.
     std::vector<std::string> names_behind(const std::string& path);
