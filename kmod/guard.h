@@ -79,7 +79,7 @@ struct kpl_ctx {
 			u8 acted;	/* it has changed what others see */
 		};
 	};
-	s32 until;			/* hits to the next one that is timed: overload.c */
+	s32 until;			/* hits to the next one that is timed: kpl_countdown() */
 	bool entered;			/* this return instance's entry handler ran */
 	struct kpl_ring *ring;		/* that has the pending record */
 	u64 span;			/* how many kernel addresses are read: memory.c */

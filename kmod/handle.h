@@ -74,7 +74,7 @@ static __always_inline void kpl_add(const struct kpl_probe *pr, struct kpl_ctx *
 {
 	const struct kpl_adds *adds = &pr->handler[side].adds;
 
-	if (unlikely(--ctx->until < 0)) {
+	if (unlikely(kpl_countdown(ctx) < 0)) {
 		kpl_add_timed(pr, side);
 		return;
 	}

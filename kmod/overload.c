@@ -205,7 +205,6 @@ void kpl_overload_watch(void)
 {
 	u32 cpu;
 
-	/* A hit of that CPU may count down at the same time: either way one is timed soon. */
 	for_each_possible_cpu(cpu) {
 		WRITE_ONCE(per_cpu(kpl_load, cpu).every, 1);
 		WRITE_ONCE(per_cpu(kpl_ctx, cpu).until, 0);

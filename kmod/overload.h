@@ -18,9 +18,18 @@ u64 kpl_run_timed(struct kpl_hit *hit, const struct kpl_handler *handler);
 /* The same for a fault handler, which no countdown stands before. */
 u64 kpl_run_fault(struct kpl_hit *hit, const struct kpl_handler *handler);
 
+/*
+ * Below 0: this hit is timed.  kpl_overload_watch() on another CPU may write
+ * meanwhile: then it is this hit that is timed, or one of the next few.
+ */
+static __always_inline s32 kpl_countdown(struct kpl_ctx *ctx)
+{
+	return data_race(--ctx->until);
+}
+
 static __always_inline u64 kpl_run(struct kpl_ctx *ctx, const struct kpl_handler *handler)
 {
-	if (unlikely(--ctx->until < 0))
+	if (unlikely(kpl_countdown(ctx) < 0))
 		return kpl_run_timed(&ctx->hit, handler);
 	return kpl_handler_call(handler, &ctx->hit);
 }
