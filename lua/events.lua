@@ -339,12 +339,18 @@ local function batch_consumer(layout, record, decode, fn, counts)
   end
 end
 
--- An error of the first keeps no record from the second.
+-- An error of the first keeps no record from the second, and is the one that is told.
 local function both(first, second)
   return function(record, cpu)
     local well, problem = xpcall(first, core.traceback, record, cpu)
-    if current.stop == 0 then second(record, cpu) end
-    if not well then error(problem, 0) end
+    if current.stop ~= 0 then
+      if not well then error(problem, 0) end
+    elseif well then
+      second(record, cpu)
+    else
+      pcall(second, record, cpu)
+      error(problem, 0)
+    end
   end
 end
 
@@ -419,7 +425,7 @@ local function renew(event)
   if current then current.event = none end
 end
 
--- The layouts of events have changed: no record that was sent with one of before is left.
+-- The layouts of events have changed: what decoders were made for is gone.
 function registry.forget_layouts()
   for event, list in next, subscribers do
     for _, subscriber in ipairs(list) do subscriber.consumer = nil end

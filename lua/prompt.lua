@@ -238,8 +238,10 @@ local function pack(...) return { n = select("#", ...), ... } end
 -- A loop that the JIT has compiled looks for no ^C.
 function registry.prompt_run(chunk)
   jit.off(chunk, true)
-  results, first, before = nil, core.declared(), {}
-  for name, value in next, _G do before[name] = value end
+  results = nil
+  local held = {}
+  for name, value in next, _G do held[name] = value end
+  first, before = core.declared(), held
   local values
   local returned = pack(chunk(function(...) values = pack(...) end))
   results = values or returned -- an expression gives its values to the function, a chunk may return some

@@ -34,7 +34,6 @@ bool has_kind(const Unit& unit, Kinds kinds) {
 
 constexpr uint64_t ms = 1000000;
 constexpr uint64_t report_period = 1000 * ms;
-constexpr uint64_t most_undone = 100 * ms;  // of delivery, behind probes that could not all be armed
 
 }  // namespace
 
@@ -139,14 +138,12 @@ Result<void> Session::arm_all() {
     const auto outcome = arm_pending();
     if (outcome && *outcome == Armed::Outcome::Armed) {
         declared_.commit();
+        // What an earlier step's handlers sent before they were detached again was read without fields.
+        if (std::exchange(layouts_undone_, false)) host_->forget_layouts();
         return {};
     }
-    // What handlers sent before they were detached again goes to its callbacks while it can be read.
-    if (delivery_)
-        if (const auto sent = in_callback([&] { return delivery_->drain(most_undone); }); !sent)
-            client_.note(Note::Warning, sent.error().message());
     declared_.undo_compile(std::move(before));
-    host_->forget_layouts();
+    layouts_undone_ = true;
     if (!outcome) return outcome.error();
     constexpr const char* text = "interrupted: none of these probes is armed";
     if (client_.goes_on()) return Error{Errc::script, text};

@@ -197,8 +197,9 @@ class Session final : public ScriptApi {
     std::optional<int> exit_code_;     // of exit() in user space; after the end, of either
     std::optional<int> handler_exit_;  // of exit() in a handler
     bool in_callback_ = false;
-    bool waiting_ = false;  // probes that were declared outside of callbacks are still to be armed: arm() does
-    bool dead_ = false;     // the module has detached all
+    bool waiting_ = false;         // probes that were declared outside of callbacks are still to be armed: arm() does
+    bool layouts_undone_ = false;  // events may be delivered without fields, until the next arm()
+    bool dead_ = false;            // the module has detached all
     bool ended_ = false;
     bool stopped_ = false;                     // stop() has detached all
     bool drained_ = false, finished_ = false;  // and delivered the rest; and called what at_exit() was given
