@@ -427,6 +427,7 @@ end
 
 -- The layouts of events have changed: what decoders were made for is gone.
 function registry.forget_layouts()
+  for i = #collecting, 1, -1 do collecting[i] = nil end -- each_batch's are made anew, too
   for event, list in next, subscribers do
     for _, subscriber in ipairs(list) do subscriber.consumer = nil end
     renew(event)

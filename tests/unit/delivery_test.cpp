@@ -287,6 +287,20 @@ TEST_CASE_METHOD(Fixture, "what a script gives the names of Lua's functions is i
     CHECK(script.output == "1\n1\t1\n");
 }
 
+TEST_CASE_METHOD(Fixture, "fields that come with another layout are read by it") {
+    run("e = event(); e:each(function(r) print(r.n, r.m) end); e:each_batch(function(b) print(#b, b[1].n, b[1].m) end)");
+    script.unit.events[0].record = Layout();  // of a step that was undone
+    script.unit.events[0].record.size = 8;
+    REQUIRE(rings[0]->send(0, 1, std::vector<char>(8)));
+    CHECK(delivery->drain_all().value() == 1);
+    script.unit.events[0].record.fields = {field("n", FieldKind::I64, 0), field("m", FieldKind::I64, 8)};
+    script.unit.events[0].record.size = 16;
+    host->forget_layouts();
+    REQUIRE(rings[0]->send(0, 2, test::MadeRecord(script.unit.events[0].record).number(0, 5).number(1, 6).bytes()));
+    CHECK(delivery->drain_all().value() == 1);
+    CHECK(script.output == "nil\tnil\n1\tnil\tnil\n5\t6\n1\t5\t6\n");
+}
+
 TEST_CASE_METHOD(Fixture, "subscriptions end whole while ^C stops the script") {
     run("for i = 1, 300 do event():each(print) end");
     host->interrupt();
