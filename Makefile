@@ -6,7 +6,7 @@ KERNEL ?= newest
 
 workload = for file in /etc/hostname /nonexistent /etc/passwd /no/such/file; do cat $$file; sleep 0.3; done >/dev/null 2>&1
 
-.PHONY: all packages configure demo check lint sanitize threads bench soak fuzz mutate sweep kills neighbours install modules_install clean
+.PHONY: all packages configure demo check lint sanitize threads bench soak fuzz mutate sweep sweep-rt kills neighbours install modules_install clean
 
 all: configure
 	@echo "==> building kprobe-lua, its tests, and the module for each kernel whose headers are installed"
@@ -93,6 +93,14 @@ sweep: all
 	    for kind in $(SWEEP); do for how in all one; do tests/sweep/run $(BUILD) $$kernel $$kind $$how || exit 1; done; done; \
 	    tests/sweep/run $(BUILD) $$kernel offsets || exit 1; \
 	done
+
+# The same on Debian's PREEMPT_RT kernels, which setup/rt-kernels unpacks; KERNELS="6.1-rt 6.12-rt".
+rt = $(abspath $(BUILD))/rt-kernels
+
+sweep-rt: packages
+	@setup/rt-kernels $(rt)
+	@cmake -G Ninja -S . -B $(BUILD)/rt -DKPL_KERNELS=$(rt)/lib/modules > /dev/null
+	@KPROBE_LUA_BOOT_DIR=$(rt)/boot $(MAKE) --no-print-directory sweep BUILD=$(BUILD)/rt KERNELS="$(or $(KERNELS),6.1-rt 6.12-rt)"
 
 # Half an hour for each kernel: kprobe-lua is killed at random moments, and nothing is left.
 KILLS ?= 200

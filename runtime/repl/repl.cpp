@@ -125,12 +125,10 @@ void Repl::remember(const std::string& input) {
 
 // All or none of what it declares is armed.
 Result<void> Repl::run_chunk(const std::string& input) {
-    const Signals::Running running(*signals_, 0);
     if (signals_->interrupted()) return Error{Errc::script, "interrupted"};  // between its Enter and here
     const size_t asked = session_->asked(), first = declared();
     auto ran = session_->run_input(input, fmt::format("input {}", number_));
     if (ran && !session_->ended()) ran = session_->arm();
-    if (running.stopped()) dialogue("\n");  // behind the terminal's own ^C
     if (ran && (session_->asked() != asked || !session_->host().is_expression(input)))
         saved_.add({input, first, declared() - first, session_->host().reads_global(input, Saved::names_of_prompt())});
     return ran;
@@ -145,21 +143,18 @@ void Repl::run_input(const std::string& input) {
         return dialogue(
             help_->about(from < input.size() ? input.substr(from, to + 1 - from) : "", editor_->columns() - 1) + "\n");
     }
+    std::optional<Signals::Running> running(std::in_place, *signals_, 0);
     const auto ran = run_chunk(input);
     std::fflush(stdout);  // what Lua's io library has written
-    auto shown = shown_of(ran.ok());
+    bool stopped = running->stopped();
+    if (!ran) running.reset();  // what it declared is taken back, whole
+    auto shown = session_->host().input_done(ran.ok());
+    if (running) stopped = running->stopped();
+    running.reset();
+    if (stopped) dialogue("\n");  // behind the terminal's own ^C
     tell(ran);
     if (!shown) return tell(shown.error());
     if (!shown->empty()) dialogue(harmless(*shown) + "\n");
-}
-
-// What an input that went well shows, by code of the user's (__tostring); what others declared is taken back, whole.
-Result<std::string> Repl::shown_of(bool well) {
-    std::optional<Signals::Running> running;
-    if (well) running.emplace(*signals_, 0);
-    auto shown = session_->host().input_done(well);
-    if (running && running->stopped()) dialogue("\n");
-    return shown;
 }
 
 void Repl::tell(const Result<void>& done) {

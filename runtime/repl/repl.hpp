@@ -37,7 +37,6 @@ class Repl final : public Run, private PromptApi {
     void read_inputs();
     std::optional<std::string> read_input();
     void run_input(const std::string& input);
-    Result<std::string> shown_of(bool well);
     void run_script();
     void tell(const Result<void>& done);
     Result<void> run_chunk(const std::string& input);

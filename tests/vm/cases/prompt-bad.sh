@@ -99,8 +99,7 @@ see ^true$
 > next = 5 type = "w" string = nil
 > "alive"
 see ^alive$
-> setmetatable({}, { __tostring = function() io.open("shows", "w"):close() while true do pcall(error) end end })
-sh until [ -e shows ]; do sleep 0.1; done
+> setmetatable({}, { __tostring = function() while true do pcall(error) end end })
 type \x03
 see interrupted
 > for _, v in next, {} do end printf("read help %d\n", 1)
