@@ -6,7 +6,7 @@ KERNEL ?= newest
 
 workload = for file in /etc/hostname /nonexistent /etc/passwd /no/such/file; do cat $$file; sleep 0.3; done >/dev/null 2>&1
 
-.PHONY: all packages configure demo check lint sanitize threads bench soak fuzz mutate sweep sweep-rt kills neighbours install modules_install clean
+.PHONY: all packages configure demo check lint sanitize threads bench soak fuzz mutate sweep sweep-rt kills storm neighbours install modules_install clean
 
 all: configure
 	@echo "==> building kprobe-lua, its tests, and the module for each kernel whose headers are installed"
@@ -107,6 +107,12 @@ KILLS ?= 200
 
 kills: all
 	@for kernel in $(or $(KERNELS),6.1 6.12); do tests/kills/run $(BUILD) $$kernel $(KILLS) $(SEED) || exit 1; done
+
+# Five minutes for each kernel: processes call the module as nobody should, all at once, and are killed.
+STORM ?= 300
+
+storm: all
+	@for kernel in $(or $(KERNELS),6.1 6.12); do tests/storm/run $(BUILD) $$kernel $(STORM) $(SEED) || exit 1; done
 
 # Other tracers at the functions of our probes, in every order; perf and bpftrace, if they are installed.
 neighbours: all

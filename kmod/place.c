@@ -39,6 +39,9 @@ static bool kpl_is_idle(const char *name)
  *
  * Code that a CPU runs as it comes up, before breakpoints lead anywhere.
  *
+ * What the compiler of a kernel that checks itself (KASAN, KMSAN, KCSAN, KCOV)
+ * has called at each access, or each jump: by that which handles a breakpoint, too.
+ *
  * Return probes on what returns as another task than it was called by.  The
  * kernel has a list of these, but compares the symbol's address with that of
  * the probe, which stands behind the landing pad.
@@ -62,12 +65,21 @@ noinline_for_stack int kpl_check_place(u64 addr, bool returns)
 		"early_setup_idt", "start_secondary", "cr4_init", "native_write_cr4",
 		"cpu_init_exception_handling",
 	};
+	static const char * const checks[] = {
+		"kasan_", "__kasan_", "__asan_", "kmsan_", "__msan_", "kcsan_", "__kcsan_", "__tsan_",
+		"__sanitizer_cov_",
+	};
 	static const char * const no_return[] = {
 		"__switch_to", "ret_from_fork", "ret_from_fork_asm", "objpool_pop", "objpool_push",
 	};
 	char name[KSYM_SYMBOL_LEN];
+	u32 i;
 
 	sprint_symbol_no_offset(name, addr);
+	for (i = 0; i < ARRAY_SIZE(checks); i++) {
+		if (strstarts(name, checks[i]))
+			return -EINVAL;
+	}
 	if (strstarts(name, "__SCT__") || match_string(copied, ARRAY_SIZE(copied), name) >= 0)
 		return -EINVAL;
 	if (returns && kpl_is_cold(name))
