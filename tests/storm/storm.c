@@ -28,9 +28,8 @@ enum { WORKERS = 3, THREADS = 3, SESSIONS = 4, PROGS = 24, MAPS = 8, PROBES = 64
 /* What a thread believes of a session that all share: never exact. */
 struct session {
 	volatile int fd;
-	volatile unsigned nr_progs, nr_maps, nr_probes, nr_areas;
-	volatile unsigned char prog_kind[PROGS], map_kind[MAPS];
-	volatile unsigned key_size[MAPS];
+	volatile unsigned nr_progs, nr_maps, nr_probes;
+	volatile unsigned char prog_kind[PROGS];
 	volatile unsigned long map_off[MAPS], map_size[MAPS];
 	struct kpl_ring_setup rings;
 	struct area {
@@ -254,8 +253,6 @@ static void make_map(struct session *s)
 	if (DO(MAP_CREATE, &m) || m.id >= MAPS)
 		return;
 	at = m.id;
-	s->map_kind[at] = m.kind;
-	s->key_size[at] = m.key_size;
 	s->map_off[at] = m.mmap_off;
 	s->map_size[at] = m.mmap_size;
 	if (s->nr_maps <= at)
