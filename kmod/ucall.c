@@ -15,10 +15,10 @@
 
 #ifdef KPL_UPROBES
 
-static LIST_HEAD(kpl_ucalls_all);
-static u32 kpl_ucalls_nr;	/* tasks that end or fork inside of calls go through all of them */
+#define KPL_MAX_UCALLS	65536	/* tasks that end or fork inside of calls go through all of them */
 
-#define KPL_MAX_UCALLS	65536
+static LIST_HEAD(kpl_ucalls_all);
+static u32 kpl_ucalls_nr;
 static DEFINE_RAW_SPINLOCK(kpl_ucalls_lock);
 
 /*
@@ -75,7 +75,7 @@ struct kpl_ucalls *kpl_ucalls_alloc(const struct kpl_origin *origin, u32 nr, u32
 	if (room)
 		return calls;
 	kpl_ucalls_free(calls);
-	return ERR_PTR(-EDQUOT);
+	return ERR_PTR(-EUSERS);
 }
 
 void kpl_ucalls_retire(struct kpl_ucalls *calls)
