@@ -6,28 +6,19 @@
  * What can't go that way becomes a kretprobe: before it is added, or when it is
  * to be armed and somebody else has the function.  Of one function there is
  * one direct call in the whole kernel.
- *
- * As with ftrace.c's, an ftrace_ops is used once, its filter is never empty,
- * and what is there has a lock of its own.
  */
-#include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/moduleparam.h>
-#include <linux/slab.h>
-#include <linux/uaccess.h>
 
 #include "call.h"
 #include "change.h"
 #include "compat.h"
 #include "direct.h"
-#include "kprobe.h"
-#include "place.h"
+#include "direct_set.h"
 #include "kretprobe.h"
-#include "refused.h"
+#include "place.h"
 #include "session.h"
 #include "sites.h"
-#include "stubs.h"
-#include "table.h"
 
 static bool kpl_direct = true;
 module_param_named(direct, kpl_direct, bool, 0644);
@@ -46,148 +37,15 @@ static uint kpl_direct_max = KPL_DIRECT_MAX;
 module_param_named(direct_max, kpl_direct_max, uint, 0644);
 MODULE_PARM_DESC(direct_max, "Most functions called directly; others get kretprobes");
 
-/* Under the lock: those that are in groups. */
-static u32 kpl_direct_nr;
-
 /*
  * So many functions of one attach call get a stub each.  More share one: their
  * calls take longer, but each stub of its own is a grace period at the end.
  */
 #define KPL_DIRECT_EACH	2
 
-/* Functions that one ftrace_ops is for: of the group's probes, those from `from` to `to`. */
-struct kpl_direct_set {
-	struct list_head list;
-	struct ftrace_ops ops;
-	u32 from, to;
-	bool registered;
-};
-
-/* A stub, and the probes whose functions are called through it. */
-struct kpl_direct {
-	struct list_head list;		/* of all */
-	struct list_head sets;
-	struct kpl_table table;		/* of a stub of many: by where their functions go on */
-	struct kpl_stub *stub;		/* NULL: given back */
-	unsigned long text, behind;	/* what the stub is, and what it calls: 0: the site tells */
-	unsigned long *sites;		/* room for a filter */
-	u32 nr, refs, added;		/* probes; not freed; added */
-	bool changed;			/* by the operation under way */
-	bool of_many;
-	struct kpl_probe *probes[];	/* NULL: freed, or left */
-};
-
-/* Nothing under it waits for user space, nor for a module that comes or goes. */
-static DEFINE_MUTEX(kpl_directs_lock);
-static LIST_HEAD(kpl_directs);
-
-/* The stubs' module; NULL: not there yet.  Ours until we go. */
-static const struct kpl_stubs *kpl_stubs_used;
-
 u64 kpl_direct_feature(void)
 {
 	return KPL_FEATURE_DIRECT;
-}
-
-static bool kpl_stubs_take(void)
-{
-	const struct kpl_stubs *stubs;
-
-	if (kpl_stubs_used)
-		return true;
-	stubs = symbol_get(kpl_stubs);
-	if (stubs && stubs->abi != KPL_STUBS_ABI) {
-		symbol_put(kpl_stubs);
-		return false;
-	}
-	kpl_stubs_used = stubs;
-	return stubs;
-}
-
-static bool kpl_stubs_taken(void)
-{
-	bool there;
-
-	mutex_lock(&kpl_directs_lock);
-	there = kpl_stubs_take();
-	mutex_unlock(&kpl_directs_lock);
-	return there;
-}
-
-/*
- * Asks for it once: where it is not installed, that costs a process each time.
- * Others wait for the answer.
- */
-static bool kpl_stubs_there(void)
-{
-	static DEFINE_MUTEX(lock);
-	static bool asked;
-	bool there = kpl_stubs_taken();
-
-	if (there)
-		return true;
-	mutex_lock(&lock);
-	if (!asked)
-		request_module("kprobe_lua_stubs");
-	asked = true;
-	mutex_unlock(&lock);
-	return kpl_stubs_taken();
-}
-
-/* -------------------------------------------------------------------- memory */
-
-static void kpl_direct_free(struct kpl_direct *d)
-{
-	struct kpl_direct_set *set, *next;
-
-	list_for_each_entry_safe(set, next, &d->sets, list)
-		kfree(set);
-	list_del(&d->list);
-	kvfree(d->table.slots);
-	kvfree(d->sites);
-	kvfree(d);
-}
-
-static struct kpl_direct_set *kpl_set_alloc(struct list_head *behind, u32 from, u32 to)
-{
-	struct kpl_direct_set *set = kzalloc(sizeof(*set), KPL_GFP);
-
-	if (!set)
-		return NULL;
-	set->from = from;
-	set->to = to;
-	list_add(&set->list, behind);
-	return set;
-}
-
-static struct kpl_direct *kpl_direct_alloc(u32 nr, bool of_many)
-{
-	struct kpl_direct *d = kvzalloc(struct_size(d, probes, nr), KPL_GFP);
-
-	if (!d)
-		return NULL;
-	INIT_LIST_HEAD(&d->sets);
-	list_add(&d->list, &kpl_directs);
-	d->of_many = of_many;
-	d->sites = kvcalloc(nr, sizeof(*d->sites), KPL_GFP);
-	if (!d->sites || (of_many && kpl_table_alloc(&d->table, nr))) {
-		kpl_direct_free(d);
-		return NULL;
-	}
-	return d;
-}
-
-/* Takes a probe out; it is added no more. */
-static void kpl_direct_drop(struct kpl_probe *pr)
-{
-	struct kpl_direct *d = pr->direct;
-
-	pr->direct = NULL;
-	kpl_direct_nr--;
-	d->probes[pr->direct_at] = NULL;
-	/* What could not be taken back must stay. */
-	if (!--d->refs && !d->stub)
-		kpl_direct_free(d);
 }
 
 static void kpl_direct_free_probe(struct kpl_probe *pr)
@@ -197,150 +55,6 @@ static void kpl_direct_free_probe(struct kpl_probe *pr)
 	mutex_lock(&kpl_directs_lock);
 	kpl_direct_drop(pr);
 	mutex_unlock(&kpl_directs_lock);
-}
-
-/* ------------------------------------------------------------ what is called through */
-
-/* A call that is under way when its probe goes off returns to its handler all the same. */
-static void kpl_direct_switch(struct kpl_probe *pr, bool armed)
-{
-	struct kpl_direct *d = pr->direct;
-
-	if (pr->armed == armed)
-		return;
-	pr->armed = armed;
-	d->changed = true;
-	if (d->of_many)
-		WRITE_ONCE(kpl_table_slot(&d->table, kpl_behind_site(pr->site))->pr,
-			   armed ? pr : NULL);
-}
-
-static int kpl_set_off(struct kpl_direct *d, struct kpl_direct_set *set)
-{
-	int err;
-
-	if (!set->registered)
-		return 0;
-	err = kpl_direct_off(&set->ops, d->text);
-	if (err) {
-		/* ftrace has shut itself down; its text may still call the stub, alone. */
-		d->text = kpl_stubs_used->aim(d->stub, d->behind, NULL, NULL);
-		pr_err("kprobe_lua: can't take direct calls back (%d), staying\n", err);
-		__module_get(THIS_MODULE);
-		return err;
-	}
-	set->registered = false;
-	kpl_refused_release();
-	return 0;
-}
-
-/* With kernel.ftrace_enabled=0, nothing is called, nor is an error returned. */
-static bool kpl_site_calls(unsigned long site)
-{
-	u8 opcode;
-
-	return !copy_from_kernel_nofault(&opcode, (void *)site, 1) && opcode != 0x0f;
-}
-
-static int kpl_set_register(struct kpl_direct *d, struct kpl_direct_set *set, u32 nr)
-{
-	int err;
-
-	memset(&set->ops, 0, sizeof(set->ops));
-	err = ftrace_set_filter_ips(&set->ops, d->sites, nr, 0, 1);
-	if (!err)
-		err = kpl_direct_on(&set->ops, d->text);
-	if (err) {
-		/* It has stood in ftrace's list for a moment, and may have been called through. */
-		if (set->ops.flags & FTRACE_OPS_FL_DIRECT)
-			kpl_ftrace_settle();
-		ftrace_free_filter(&set->ops);
-		return err;
-	}
-	set->registered = true;
-	kpl_refused_hold();
-	/* The sysctl that would switch it off silently is refused; before, 6.1 takes no flags. */
-	set->ops.flags |= FTRACE_OPS_FL_PERMANENT;
-	if (kpl_site_calls(d->sites[0]))
-		return 0;
-	return kpl_set_off(d, set) ?: -EOPNOTSUPP;
-}
-
-/* All that are added: the filter of what is registered can't be changed. */
-static int kpl_set_on(struct kpl_direct *d, struct kpl_direct_set *set)
-{
-	u32 i, nr = 0;
-
-	for (i = set->from; i < set->to; i++)
-		if (d->probes[i] && d->probes[i]->added && !d->probes[i]->gone)
-			d->sites[nr++] = d->probes[i]->site;
-	return nr ? kpl_set_register(d, set, nr) : 0;
-}
-
-static bool kpl_set_wanted(const struct kpl_direct *d, const struct kpl_direct_set *set)
-{
-	u32 i;
-
-	for (i = set->from; i < set->to; i++)
-		if (d->probes[i] && d->probes[i]->armed)
-			return true;
-	return false;
-}
-
-/* None of the set's can be armed; how many would be. */
-static u32 kpl_set_fail(struct kpl_direct *d, struct kpl_direct_set *set, int err)
-{
-	u32 i, nr = 0;
-
-	for (i = set->from; i < set->to; i++) {
-		if (!d->probes[i] || !d->probes[i]->armed)
-			continue;
-		d->probes[i]->error = err;
-		kpl_direct_switch(d->probes[i], false);
-		nr++;
-	}
-	return nr;
-}
-
-/*
- * Registers and unregisters what the probes want.  Of a set that has a function
- * which is called directly already, ftrace takes none and does not say which:
- * it is tried by halves, each of which stays a set of its own.  Returns how many
- * are not armed.
- */
-static u32 kpl_direct_update(struct kpl_direct *d)
-{
-	struct kpl_direct_set *set;
-	u32 failed = 0;
-
-	/* Sets that are made on the way stand behind the one they are made of. */
-	list_for_each_entry(set, &d->sets, list) {
-		while (kpl_set_wanted(d, set) && !set->registered) {
-			u32 half = set->from + (set->to - set->from) / 2;
-			int err = kpl_set_on(d, set);
-
-			if (err == -EBUSY && half > set->from &&
-			    kpl_set_alloc(&set->list, half, set->to))
-				set->to = half;
-			else if (err)
-				failed += kpl_set_fail(d, set, err);
-		}
-		if (!kpl_set_wanted(d, set))
-			kpl_set_off(d, set);
-		cond_resched();
-	}
-	d->changed = false;
-	return failed;
-}
-
-/* After `armed` was set in some probes. */
-static void kpl_directs_update(struct kpl_probe **prs, u32 nr)
-{
-	u32 i;
-
-	for (i = 0; i < nr; i++)
-		if (prs[i]->direct->changed)
-			kpl_direct_update(prs[i]->direct);
 }
 
 /* ----------------------------------------------------------------- operations */
@@ -414,7 +128,7 @@ static bool kpl_direct_put(struct kpl_direct *d, struct kpl_probe *pr)
 	pr->direct_at = d->nr;
 	d->probes[d->nr++] = pr;
 	d->refs++;
-	kpl_direct_nr++;
+	kpl_directs_nr++;
 	return true;
 }
 
@@ -471,7 +185,7 @@ static void kpl_direct_make(struct kpl_probe **prs, u32 nr, bool stack, bool of_
 				continue;
 			if (!d)
 				prs[i]->error = -ENOMEM;
-			else if (kpl_direct_nr >= READ_ONCE(kpl_direct_max))
+			else if (kpl_directs_nr >= READ_ONCE(kpl_direct_max))
 				kpl_direct_leave(prs[i], KPL_WHY_MANY);
 			else if (!kpl_direct_put(d, prs[i]))
 				kpl_direct_leave(prs[i], KPL_WHY_BUSY);

@@ -66,8 +66,8 @@ noinline_for_stack int kpl_check_place(u64 addr, bool returns)
 		"cpu_init_exception_handling",
 	};
 	static const char * const checks[] = {
-		"kasan_", "__kasan_", "__asan_", "kmsan_", "__msan_", "kcsan_", "__kcsan_", "__tsan_",
-		"__sanitizer_cov_",
+		"kasan_", "__kasan_", "__asan_", "kmsan_", "__msan_", "kcsan_", "__kcsan_",
+		"__tsan_", "__sanitizer_cov_",
 	};
 	static const char * const no_return[] = {
 		"__switch_to", "ret_from_fork", "ret_from_fork_asm", "objpool_pop", "objpool_push",

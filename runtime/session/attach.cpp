@@ -168,7 +168,8 @@ std::string attach_reason(const kpl_attach& request, const Paths& paths) {
             case EIO: return "the file is on a file system from which the kernel reads no code";
             case ENOTSUPP: return "the kernel can't run this instruction elsewhere, as a probe has it do";
             case EOPNOTSUPP: return "this kernel has no probes in programs that the module knows";
-            case EUSERS: return "the sessions of kprobe-lua have as many return probes in programs as they may together";
+            case EUSERS:
+                return "the sessions of kprobe-lua have as many return probes in programs as they may together";
         }
     switch (-request.error) {
         case EDEADLK: return "it takes or releases a lock: it can't be overridden";

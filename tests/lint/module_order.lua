@@ -29,7 +29,7 @@ local order = {
   "stats sites refused",
   "common traces",
   "kprobe",
-  "kretprobe ftrace tracepoint event uprobe",
+  "kretprobe ftrace tracepoint event uprobe direct_set",
   "direct watch test_kind",
   "group log oops",
   "probe bench",

@@ -387,10 +387,12 @@ static void attach_some(struct session *s)
 static void control_some(struct session *s)
 {
 	unsigned ids[PROBES], i;
-	struct kpl_control c = { .ids = (uintptr_t)ids, .nr = 1 + below(one_in(2) ? 4 : PROBES), .op = one_in(30) ? odd_number() : below(3) };
+	struct kpl_control c = { .ids = (uintptr_t)ids, .nr = 1 + below(one_in(2) ? 4 : PROBES), .op = one_in(30) ? odd_number() : below(5) % 3 };
 
 	for (i = 0; i < c.nr; i++)
-		ids[i] = any_of(s->nr_probes);
+		ids[i] = s->nr_probes ? below(s->nr_probes) : 0;
+	if (one_in(10))
+		ids[below(c.nr)] = odd_number();
 	DO(CONTROL, &c);
 }
 
@@ -402,7 +404,9 @@ static void ask_stats(struct session *s)
 
 	memset(list, 0, sizeof(list));
 	for (i = 0; i < all.nr; i++)
-		list[i].id = any_of(s->nr_probes);
+		list[i].id = s->nr_probes ? below(s->nr_probes) : 0;
+	if (one_in(10))
+		list[below(all.nr)].id = odd_number();
 	DO(STATS, &all);
 }
 
@@ -665,7 +669,7 @@ int main(int argc, char **argv)
 			if (workers[i].pid)
 				continue;
 			generation++;
-			workers[i].until = now_ms() + 50 + below(3000);
+			workers[i].until = now_ms() + 50 + below(one_in(4) ? 20000 : 3000);
 			workers[i].pid = fork();
 			if (!workers[i].pid)
 				worker(seed * 1000003ull + generation);
