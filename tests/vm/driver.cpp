@@ -174,6 +174,7 @@ bool has_outcome(const std::vector<Outcome>& outcomes, const std::string& name) 
 Result<std::vector<Outcome>> boot(const Arguments& args, Group& group) {
     RunnerOutput output;
     const GuestReport report = TRY(run_guest_report(spec_for(args, group, output)));
+    if (report.status > 128 && !report.finished) std::exit(report.status);  // by a signal: nothing more is to run
     std::vector<Outcome> outcomes = std::move(output.outcomes());
     if (!report.failure.empty()) {
         const std::string tail = report.console.clean() ? report.console.excerpt(20) : "";  // a splat is shown below
