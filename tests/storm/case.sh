@@ -23,6 +23,7 @@ others() {
 }
 
 storms() {
+    refuse_memory 1
     others > /dev/null 2>&1 &
     other=$!
     run storm "$1" "$2"
@@ -36,7 +37,45 @@ storms() {
     done
     until_true "the module to be free" unused # children of the killed may still end
     left_nothing
+    no_leaks
     rmmod kprobe_lua || fail "the module can't be unloaded"
     insmod "$KPL_MODULE" || fail "the module can't be loaded again"
 }
 unused() { [ "$(cat /sys/module/kprobe_lua/refcnt)" = 0 ]; }
+
+# Nothing is kept of what was allocated: on a kernel that looks for it.
+no_leaks() {
+    leaks=/sys/kernel/debug/kmemleak
+    [ -e $leaks ] || return 0
+    sleep 6 # what is younger is not looked at
+    echo scan > $leaks
+    sleep 6
+    echo scan > $leaks
+    if grep -q kprobe_lua $leaks; then
+        head -n 60 $leaks
+        fail "memory that nobody frees"
+    fi
+}
+
+# On a kernel that can: PERCENT of the allocations of those who ask for it are refused.
+refuse_memory() { # PERCENT
+    for what in failslab fail_page_alloc; do
+        at=/sys/kernel/debug/$what
+        [ -e $at ] || return 0
+        for setting in verbose:0 ignore-gfp-wait:N task-filter:Y times:-1 interval:1 probability:"$1"; do
+            echo "${setting#*:}" > "$at/${setting%:*}"
+        done
+    done
+    echo 0 > $at/min-order
+    echo N > $at/ignore-gfp-highmem
+}
+
+# Every allocation of each call is refused once.
+each_allocation_fails() {
+    refuse_memory 0
+    run nth
+    cat out
+    status 0
+    left_nothing
+    no_leaks
+}

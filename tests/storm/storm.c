@@ -603,11 +603,23 @@ static void *storm(void *seed)
 	return NULL;
 }
 
+/* Where the kernel refuses memory when it is asked to: to this process and its children, as often as the case has set. */
+static void may_lack_memory(void)
+{
+	int fd = open("/proc/self/make-it-fail", O_WRONLY);
+
+	if (fd < 0)
+		return;
+	write(fd, "1", 1);
+	close(fd);
+}
+
 static void worker(uint64_t seed)
 {
 	struct sigaction fault = { .sa_sigaction = on_fault, .sa_flags = SA_SIGINFO };
 	pthread_t thread;
 
+	may_lack_memory();
 	sigaction(SIGSEGV, &fault, NULL);
 	sigaction(SIGBUS, &fault, NULL);
 	signal(SIGCHLD, SIG_IGN);
@@ -671,6 +683,8 @@ int main(int argc, char **argv)
 			generation++;
 			workers[i].until = now_ms() + 50 + below(one_in(4) ? 20000 : 3000);
 			workers[i].pid = fork();
+			if (workers[i].pid < 0)
+				return 1;
 			if (!workers[i].pid)
 				worker(seed * 1000003ull + generation);
 		}
