@@ -269,25 +269,25 @@ static const char *const kinds[KPL_PROBE_KINDS] = {
 	"kprobe", "kretprobe", "ftrace", "direct", "tracepoint", "event", "watch", "uprobe", "uretprobe",
 };
 
-static void write_to(const char *path, unsigned n)
+/* Opened once: its opening takes memory. */
+static int refused;
+
+static void refuse(unsigned n)
 {
 	char text[16];
-	int fd = open(path, O_WRONLY), len = sprintf(text, "%u", n);
+	int len = sprintf(text, "%u", n);
 
-	if (fd < 0 || write(fd, text, len) != len)
-		exit((perror(path), 1));
-	close(fd);
+	if (pwrite(refused, text, len, 0) != len)
+		exit((perror("fail-nth"), 1));
 }
 
-/* How many allocations are still to be refused. */
+/* How many allocations are still to come to the one that is refused; 0: it has been. */
 static int left(void)
 {
 	char text[16] = { 0 };
-	int fd = open("/proc/thread-self/fail-nth", O_RDONLY);
 
-	if (fd < 0 || read(fd, text, sizeof(text) - 1) <= 0)
+	if (pread(refused, text, sizeof(text) - 1, 0) <= 0)
 		exit((perror("fail-nth"), 1));
-	close(fd);
 	return atoi(text);
 }
 
@@ -302,10 +302,10 @@ static void each_allocation(const char *name, int (*call)(void))
 		int result, nth;
 
 		prepare();
-		write_to("/proc/thread-self/fail-nth", n);
+		refuse(n);
 		result = call();
 		nth = left();
-		write_to("/proc/thread-self/fail-nth", 0);
+		refuse(0);
 		failed += result < 0;
 		if (call()) {
 			printf("%s does not work after its allocation %u was refused: %s\n", name, n, strerror(errno));
@@ -332,6 +332,7 @@ int main(void)
 	unsigned i;
 
 	self = open("/proc/self/exe", O_RDONLY);
+	refused = open("/proc/thread-self/fail-nth", O_RDWR);
 	for (i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
 		each_allocation(calls[i].name, calls[i].call);
 	for (kind_now = 0; kind_now < KPL_PROBE_KINDS; kind_now++) {
