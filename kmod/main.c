@@ -138,12 +138,16 @@ static int kpl_open(struct inode *inode, struct file *file)
 	return stream_open(inode, file);
 }
 
-/* Called at each close() of a descriptor, those at exit included: the opener's ends the session. */
+/*
+ * Called at each close() of a descriptor, those at exit included: the opener's ends the session.  A table of descriptors that
+ * is not the caller's is the copy for a child that fork(2) could not make (or what unshare(2) leaves): the opener's stays open.
+ */
 static int kpl_flush(struct file *file, fl_owner_t id)
 {
 	struct kpl_session *s = file->private_data;
+	bool copy = current->files && id != current->files; /* none: exit */
 
-	if (kpl_is_opener(s))
+	if (kpl_is_opener(s) && !copy)
 		kpl_session_close(s);
 	return 0;
 }

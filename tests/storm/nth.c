@@ -2,7 +2,7 @@
 /*
  * nth: on a kernel that refuses memory when it is asked to (CONFIG_FAULT_INJECTION), each call is made again and again, and
  * each time the next of its allocations is refused, until all have been.  It may fail or do without; afterwards the same
- * call works.  Prints how many allocations each call has met.
+ * call works.  Prints how many allocations each call has met.  `nth NAME` tries one call alone, by the name that it prints.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -203,21 +203,70 @@ static struct kpl_attach probe_of(unsigned kind, const char *function)
 	return a;
 }
 
+/* Opened once: its opening takes memory. */
+static int refused;
+
+static void refuse(unsigned n)
+{
+	char text[16];
+	int len = sprintf(text, "%u", n);
+
+	if (pwrite(refused, text, len, 0) != len)
+		exit((perror("fail-nth"), 1));
+}
+
+/* How many allocations are still to come to the one that is refused; 0: it has been. */
+static int left(void)
+{
+	char text[16] = { 0 };
+
+	if (pread(refused, text, sizeof(text) - 1, 0) <= 0)
+		exit((perror("fail-nth"), 1));
+	return atoi(text);
+}
+
+static unsigned kind_now;
+static int spared; /* how many were still to come when the rest of a call was spared */
+
+/* From here on a call has memory: the kernel warns when it has none to disarm a kprobe. */
+static void spare(void)
+{
+	if (kind_now > KPL_PROBE_KRETPROBE)
+		return;
+	spared = left();
+	refuse(0);
+}
+
+/* What can't be detached is as before, and is detached at the second try. */
+static int detaches(unsigned nr)
+{
+	struct kpl_control gone = { .ids = (uintptr_t)on.ids, .nr = nr, .op = KPL_CTL_DETACH };
+
+	if (!ioctl(on.fd, KPL_IOC_CONTROL, &gone))
+		return 0;
+	EQ(errno, ENOMEM);
+	EQ(ioctl(on.fd, KPL_IOC_CONTROL, &gone), 0);
+	return -1;
+}
+
 /* Attaches, hits and detaches; a part that fails is optional in none. */
 static int attaches_list(struct kpl_attach *list, unsigned nr)
 {
-	struct kpl_control gone = { .ids = (uintptr_t)on.ids, .nr = nr, .op = KPL_CTL_DETACH };
 	unsigned i;
 
-	if (attach(on.fd, list, nr))
+	if (attach(on.fd, list, nr)) {
+		for (i = 0; errno == ECANCELED && i < nr; i++)
+			if (list[i].error && list[i].error != -ECANCELED)
+				errno = -list[i].error;
 		return -1;
+	}
 	in_this_program(1);
 	call(2);
 	for (i = 0; i < nr; i++)
 		on.ids[i] = list[i].id;
-	return ioctl(on.fd, KPL_IOC_CONTROL, &gone);
+	spare();
+	return detaches(nr);
 }
-static unsigned kind_now;
 static int attaches(void)
 {
 	struct kpl_attach a = probe_of(kind_now, CALLED);
@@ -244,8 +293,10 @@ static int switches(void)
 
 	if (attach(on.fd, &a, 1))
 		return -1;
+	spare();
 	result = control(on.fd, KPL_CTL_DISABLE, a.id) ?: control(on.fd, KPL_CTL_ENABLE, a.id);
-	return control(on.fd, KPL_CTL_DETACH, a.id) ?: result;
+	on.ids[0] = a.id;
+	return detaches(1) ?: result;
 }
 /* A child inherits memory that uprobes stand in, and calls under way. */
 static int forks(void)
@@ -260,7 +311,8 @@ static int forks(void)
 		_exit(in_this_program(1) != 2);
 	if (child > 0)
 		waitpid(child, NULL, 0);
-	return control(on.fd, KPL_CTL_DETACH, a.id) ?: child < 0 ? -1 : 0;
+	on.ids[0] = a.id;
+	return detaches(1) ?: child < 0 ? -1 : 0;
 }
 
 /* --------------------------------------------------------------------- main */
@@ -269,32 +321,14 @@ static const char *const kinds[KPL_PROBE_KINDS] = {
 	"kprobe", "kretprobe", "ftrace", "direct", "tracepoint", "event", "watch", "uprobe", "uretprobe",
 };
 
-/* Opened once: its opening takes memory. */
-static int refused;
-
-static void refuse(unsigned n)
-{
-	char text[16];
-	int len = sprintf(text, "%u", n);
-
-	if (pwrite(refused, text, len, 0) != len)
-		exit((perror("fail-nth"), 1));
-}
-
-/* How many allocations are still to come to the one that is refused; 0: it has been. */
-static int left(void)
-{
-	char text[16] = { 0 };
-
-	if (pread(refused, text, sizeof(text) - 1, 0) <= 0)
-		exit((perror("fail-nth"), 1));
-	return atoi(text);
-}
+static const char *only; /* the call that is tried, or all */
 
 static void each_allocation(const char *name, int (*call)(void))
 {
 	unsigned n, failed = 0;
 
+	if (only && strcmp(name, only))
+		return;
 	prepare();
 	EQ(call(), 0);
 	close(on.fd);
@@ -302,9 +336,10 @@ static void each_allocation(const char *name, int (*call)(void))
 		int result, nth;
 
 		prepare();
+		spared = 0;
 		refuse(n);
 		result = call();
-		nth = left();
+		nth = spared + left();
 		refuse(0);
 		failed += result < 0;
 		if (call()) {
@@ -319,7 +354,7 @@ static void each_allocation(const char *name, int (*call)(void))
 	fflush(stdout);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	static const struct {
 		const char *name;
@@ -331,6 +366,7 @@ int main(void)
 	};
 	unsigned i;
 
+	only = argc > 1 ? argv[1] : NULL;
 	self = open("/proc/self/exe", O_RDONLY);
 	refused = open("/proc/thread-self/fail-nth", O_RDWR);
 	for (i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
@@ -340,8 +376,10 @@ int main(void)
 		each_allocation("  off and on", switches);
 	}
 	for (kind_now = 0; kind_now <= KPL_PROBE_DIRECT; kind_now++) {
-		printf("many: ");
-		each_allocation(kinds[kind_now], attaches_many);
+		char name[32];
+
+		snprintf(name, sizeof(name), "many: %s", kinds[kind_now]);
+		each_allocation(name, attaches_many);
 	}
 	printf("%d failed\n", checks_failed);
 	return checks_failed != 0;

@@ -4,6 +4,7 @@
 #include "kit.h"
 
 #include <fcntl.h>
+#include <linux/sched.h>
 #include <poll.h>
 #include <signal.h>
 #include <sched.h>
@@ -419,6 +420,20 @@ static void orphaned_child(void)
 	close(ready[0]), close(ready[1]), close(go[0]), close(go[1]);
 }
 
+/* A child that could not be made closes its copy of the descriptor: the session goes on. */
+static void failed_fork(void)
+{
+	pid_t taken = 1;
+	struct clone_args child = { .exit_signal = SIGCHLD, .set_tid = (uintptr_t)&taken, .set_tid_size = 1 };
+	int fd = armed_session();
+
+	FAILS(EEXIST, syscall(SYS_clone3, &child, sizeof(child)));
+	EQ(kprobes_listed(), 1);
+	map_simple(fd, KPL_MAP_COUNT, 0);
+	close(fd);
+	EQ(kprobes_listed(), 0);
+}
+
 /* A descriptor that survives exec() is of no use to the new program, and keeps nothing armed. */
 static void exec_disarms(void)
 {
@@ -494,6 +509,7 @@ const struct test session_tests[] = {
 	{ "process ids", process_ids },
 	{ "close disarms", close_disarms },
 	{ "orphaned child", orphaned_child },
+	{ "failed fork", failed_fork },
 	{ "exec disarms", exec_disarms },
 	{ "a child's close is harmless", child_close_is_harmless },
 	{ "many sessions", many_sessions },
