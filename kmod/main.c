@@ -139,8 +139,9 @@ static int kpl_open(struct inode *inode, struct file *file)
 }
 
 /*
- * Called at each close() of a descriptor, those at exit included: the opener's ends the session.  A table of descriptors that
- * is not the caller's is the copy for a child that fork(2) could not make (or what unshare(2) leaves): the opener's stays open.
+ * Called at each close() of a descriptor, those at exit included: the opener's ends the session.
+ * A table of descriptors that is not the caller's is the copy for a child that fork(2) could not
+ * make, or what unshare(2) leaves: the opener's stays open.
  */
 static int kpl_flush(struct file *file, fl_owner_t id)
 {
