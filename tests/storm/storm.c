@@ -44,7 +44,7 @@ static int self; /* this program, open */
 struct symbol {
 	uint64_t addr;
 	char type;
-	bool tracepoint;
+	bool tracepoint, call; /* a system call's: no argument of it is on the stack */
 };
 static struct symbol *symbols;
 static unsigned nr_symbols;
@@ -93,6 +93,7 @@ static const struct symbol *symbol_of(bool (*wanted)(const struct symbol *))
 	return s;
 }
 static bool is_text(const struct symbol *s) { return s->type == 't' || s->type == 'T'; }
+static bool is_call(const struct symbol *s) { return s->call && is_text(s); }
 static bool is_tracepoint(const struct symbol *s) { return s->tracepoint; }
 static bool is_data(const struct symbol *s) { return s->type == 'd' || s->type == 'D' || s->type == 'b'; }
 
@@ -296,6 +297,16 @@ __attribute__((noinline)) static int in_this_program(int n)
 	return n + 1;
 }
 
+/*
+ * How many words of arguments a function finds on the stack is the word of who may write the kernel anyway (kmod/direct.c):
+ * with too few, it takes what lies there for pointers.  Enough for any function.
+ */
+static void stack_enough(struct kpl_attach *a)
+{
+	if (a->kind == KPL_PROBE_DIRECT && a->stack_args < 8)
+		a->stack_args = 8;
+}
+
 static struct kpl_attach any_probe(const struct session *s)
 {
 	static const unsigned char first[] = {
@@ -324,6 +335,10 @@ static struct kpl_attach any_probe(const struct session *s)
 		a.flags |= a.kind == KPL_PROBE_DIRECT && one_in(2) ? KPL_ATTACH_F_ELSE_KPROBE : 0;
 		a.maxactive = a.kind == KPL_PROBE_KRETPROBE ? below(64) : 0;
 		a.prog[1] = program_of(s, KPL_PROG_RET);
+		if (one_in(2))
+			a.addr = a.func = symbol_of(is_call)->addr;
+		else
+			stack_enough(&a);
 		break;
 	case KPL_PROBE_TRACEPOINT:
 		a.addr = symbol_of(is_tracepoint)->addr;
@@ -352,8 +367,10 @@ static struct kpl_attach any_probe(const struct session *s)
 		a.when.mask = one_in(2) ? KPL_WHEN_OTHERS : KPL_WHEN_CPU;
 		a.when.cpu = a.when.mask == KPL_WHEN_CPU ? below(2) : 0;
 	}
-	if (one_in(20))
+	if (one_in(20)) {
 		((uint32_t *)&a)[below(sizeof(a) / 4)] = odd_number();
+		stack_enough(&a);
+	}
 	return a;
 }
 
@@ -368,8 +385,10 @@ static void attach_some(struct session *s)
 		list[i] = any_probe(s);
 		if (nr > 3)
 			list[i].flags |= KPL_ATTACH_F_OPTIONAL;
-		if (i && one_in(8))
+		if (i && one_in(8)) {
 			list[i].addr = list[i - 1].addr;
+			stack_enough(&list[i]);
+		}
 	}
 	if (one_in(20))
 		batch.nr = odd_number();
@@ -642,7 +661,9 @@ static void read_symbols(void)
 	symbols = calloc(1u << 20, sizeof(*symbols));
 	while (f && symbols && nr_symbols < 1u << 20 && fgets(line, sizeof(line), f))
 		if (sscanf(line, "%llx %c %255s", &addr, &type, name) == 3)
-			symbols[nr_symbols++] = (struct symbol){ addr, type, !strncmp(name, "__bpf_trace_tp_map_", 19) };
+			symbols[nr_symbols++] = (struct symbol){
+				addr, type, !strncmp(name, "__bpf_trace_tp_map_", 19), !strncmp(name, "__x64_sys_", 10),
+			};
 	if (!nr_symbols || !symbols[nr_symbols - 1].addr)
 		exit((puts("no addresses in /proc/kallsyms"), 1));
 	fclose(f);
