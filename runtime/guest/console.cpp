@@ -41,9 +41,6 @@ constexpr std::string_view anywhere[] = {
     "stack-protector:",
 };
 
-// What has a call trace, too, but tells of no fault: mm/oom_kill.c, warn_alloc() of mm/page_alloc.c.
-constexpr std::string_view out_of_memory[] = {"invoked oom-killer:", "page allocation failure:", "vmalloc error:"};
-
 // "[    1.234567] text" and, on some kernels, "[    1.234567][    T1] text".
 std::string_view without_stamp(std::string_view line) {
     while (line.starts_with('[')) {
@@ -59,19 +56,14 @@ std::string_view without_stamp(std::string_view line) {
     return line;
 }
 
-template <std::size_t nr>
-bool has_any(std::string_view line, const std::string_view (&marks)[nr]) {
-    return std::any_of(std::begin(marks), std::end(marks),
-                       [line](std::string_view mark) { return line.find(mark) != line.npos; });
-}
-
 }  // namespace
 
 bool is_splat(std::string_view line) {
     line = without_stamp(line);
     return std::any_of(std::begin(line_starts), std::end(line_starts),
                        [line](std::string_view mark) { return line.starts_with(mark); }) ||
-           has_any(line, anywhere);
+           std::any_of(std::begin(anywhere), std::end(anywhere),
+                       [line](std::string_view mark) { return line.find(mark) != std::string_view::npos; });
 }
 
 void Console::append(std::string_view bytes) {
@@ -84,9 +76,10 @@ void Console::append(std::string_view bytes) {
 }
 
 void Console::take_line(std::string line) {
-    if (has_any(line, out_of_memory)) out_of_memory_ = true;
+    // The dump of an OOM kill has a call trace, too.
+    if (line.find("invoked oom-killer:") != line.npos) oom_kill_ = true;
     const bool trace = without_stamp(line).starts_with("Call Trace:");
-    if (is_splat(line) && !(trace && std::exchange(out_of_memory_, false))) {
+    if (is_splat(line) && !(trace && std::exchange(oom_kill_, false))) {
         splat_lines_.push_back(lines_.size());
         splats_.emplace_back(without_stamp(line));
     }

@@ -30,7 +30,7 @@ class Console {
     void take_line(std::string line);
 
     std::vector<std::string> lines_;
-    bool out_of_memory_ = false;  // its call trace is still to come
+    bool oom_kill_ = false;  // its call trace is still to come
     std::string partial_;
     std::vector<std::string> splats_;
     std::vector<std::size_t> splat_lines_;
