@@ -84,7 +84,7 @@ static enum kpl_why kpl_direct_why(const struct kpl_probe *pr)
 /*
  * Those that can't be by direct calls become something else.  How many words of
  * arguments the function finds on the stack is user space's word: with too few,
- * it reads others, and may write where they point to.
+ * it reads others, and may write where they point to; too many do no harm.
  */
 static void kpl_direct_sort(struct kpl_probe **prs, u32 nr)
 {

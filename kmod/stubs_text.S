@@ -40,11 +40,17 @@
 	.popsection
 .endm
 
-/* The caller's arguments on the stack: `above` words lie between the frame and them. */
+/*
+ * The caller's arguments on the stack: `above` words lie between the frame and
+ * them.  Not all are arguments, and the stack may end before: an interrupt's
+ * ends right above its outermost call.  What is not there is zero.
+ */
 .macro STACK_ARGS_PUSH above:req
 	.set	.Lword, KPL_STUB_STACK_ARGS - 1
 	.rept	KPL_STUB_STACK_ARGS
-	pushq	8 * (\above + .Lword)(%rbp)
+1:	movq	8 * (\above + .Lword)(%rbp), %rax
+2:	pushq	%rax
+	_ASM_EXTABLE_TYPE(1b, 2b, EX_TYPE_ZERO_REG)	/* ax: the register of number 0 */
 	.set	.Lword, .Lword - 1
 	.endr
 .endm

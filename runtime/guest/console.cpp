@@ -76,10 +76,10 @@ void Console::append(std::string_view bytes) {
 }
 
 void Console::take_line(std::string line) {
-    // The dump of an OOM kill has a call trace, too.
-    if (line.find("invoked oom-killer:") != line.npos) oom_kill_ = true;
+    for (const std::string& text : harmless_)
+        if (line.find(text) != line.npos) trace_to_come_ = true;
     const bool trace = without_stamp(line).starts_with("Call Trace:");
-    if (is_splat(line) && !(trace && std::exchange(oom_kill_, false))) {
+    if (is_splat(line) && !(trace && std::exchange(trace_to_come_, false))) {
         splat_lines_.push_back(lines_.size());
         splats_.emplace_back(without_stamp(line));
     }

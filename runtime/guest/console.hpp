@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace kpl {
@@ -14,6 +15,8 @@ namespace kpl {
 class Console {
   public:
     void append(std::string_view bytes);
+    // The call trace behind a line with this text is no trouble.
+    void let_through(std::string text) { harmless_.push_back(std::move(text)); }
 
     bool clean() const { return splats_.empty(); }
     // The lines that report trouble, without time stamps.
@@ -30,7 +33,8 @@ class Console {
     void take_line(std::string line);
 
     std::vector<std::string> lines_;
-    bool oom_kill_ = false;  // its call trace is still to come
+    std::vector<std::string> harmless_{"invoked oom-killer:"};
+    bool trace_to_come_ = false;  // of such a line
     std::string partial_;
     std::vector<std::string> splats_;
     std::vector<std::size_t> splat_lines_;

@@ -178,6 +178,7 @@ Result<GuestReport> run_guest_report(const GuestSpec& spec) {
     const UniqueFd initramfs = TRY(in_memory_file(image));
     GuestReport report;
     report.release = kernel.release;
+    for (const std::string& text : spec.let_through) report.console.let_through(text);
     VmConfig config{kernel.image, spec.cpus, memory_for(spec, image.size()), spec.icount, spec.parallel, spec.keyboard};
     tell(spec, fmt::format("vm: booting {} ({}, {} MiB)\n", kernel.release,
                            uses_kvm(config) ? "KVM" : "software emulation", config.memory_mib));

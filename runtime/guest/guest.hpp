@@ -50,7 +50,8 @@ struct GuestSpec {
     int out_fd = 1, err_fd = 2;  // where the program's streams go, byte for byte, while it runs
     // Instead of these, when set: called with 1 or 2 and the bytes.
     std::function<void(int stream, std::string_view bytes)> on_output;
-    bool verbose = false;  // steps, and the kernel's console once it is up, on `err_fd`
+    std::vector<std::string> let_through;  // text of lines of its console whose call trace is no trouble
+    bool verbose = false;                  // steps, and the kernel's console once it is up, on `err_fd`
 
     // KPROBE_LUA_*, TERM, NO_COLOR, PATH, the locale, the time zone and Lua's paths of this process, as
     // NAME=VALUE.

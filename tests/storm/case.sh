@@ -57,12 +57,17 @@ no_leaks() {
     fi
 }
 
-# On a kernel that can: PERCENT of the allocations of those who ask for it are refused.
+# On a kernel that can: PERCENT of the allocations of those who ask for it are refused. Not those that a kprobe's disarming
+# needs: the kernel would warn and lose count of the kprobes that ftrace serves.
 refuse_memory() { # PERCENT
+    disarm=$(sort /proc/kallsyms |
+        awk 'start && $1 != start { print "0x" start, "0x" $1; exit } $3 == "disarm_kprobe_ftrace" { start = $1 }')
     for what in failslab fail_page_alloc; do
         at=/sys/kernel/debug/$what
         [ -e $at ] || return 0
-        for setting in verbose:0 ignore-gfp-wait:N task-filter:Y times:-1 interval:1 probability:"$1"; do
+        [ -n "$disarm" ] || fail "no disarm_kprobe_ftrace to spare"
+        for setting in verbose:0 ignore-gfp-wait:N task-filter:Y times:-1 interval:1 probability:"$1" stacktrace-depth:32 \
+            "reject-start:${disarm% *}" "reject-end:${disarm#* }"; do
             echo "${setting#*:}" > "$at/${setting%:*}"
         done
     done

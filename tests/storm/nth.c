@@ -226,16 +226,6 @@ static int left(void)
 }
 
 static unsigned kind_now;
-static int spared; /* how many were still to come when the rest of a call was spared */
-
-/* From here on a call has memory: the kernel warns when it has none to disarm a kprobe. */
-static void spare(void)
-{
-	if (kind_now > KPL_PROBE_KRETPROBE)
-		return;
-	spared = left();
-	refuse(0);
-}
 
 /* What can't be detached is as before, and is detached at the second try. */
 static int detaches(unsigned nr)
@@ -264,7 +254,6 @@ static int attaches_list(struct kpl_attach *list, unsigned nr)
 	call(2);
 	for (i = 0; i < nr; i++)
 		on.ids[i] = list[i].id;
-	spare();
 	return detaches(nr);
 }
 static int attaches(void)
@@ -293,7 +282,6 @@ static int switches(void)
 
 	if (attach(on.fd, &a, 1))
 		return -1;
-	spare();
 	result = control(on.fd, KPL_CTL_DISABLE, a.id) ?: control(on.fd, KPL_CTL_ENABLE, a.id);
 	on.ids[0] = a.id;
 	return detaches(1) ?: result;
@@ -336,10 +324,9 @@ static void each_allocation(const char *name, int (*call)(void))
 		int result, nth;
 
 		prepare();
-		spared = 0;
 		refuse(n);
 		result = call();
-		nth = spared + left();
+		nth = left();
 		refuse(0);
 		failed += result < 0;
 		if (call()) {

@@ -229,6 +229,18 @@ TEST_CASE("the trace of an OOM kill is no splat, the next one is") {
     CHECK(console.splat_lines() == std::vector<std::size_t>{3});
 }
 
+TEST_CASE("what a console lets through is the trace alone") {
+    Console console;
+    const char* dump = "[    0.1] sh: vmalloc error: size 8192\n[    0.1] Call Trace:\n";
+    console.append(dump);
+    CHECK(console.splat_lines() == std::vector<std::size_t>{1});
+    console.let_through("vmalloc error:");
+    console.append(dump);
+    CHECK(console.splats().size() == 1);
+    console.append("[    0.2] sh: vmalloc error: size 8192\n[    0.2] BUG: KASAN: use-after-free\n");
+    CHECK(console.splats().size() == 2);
+}
+
 TEST_CASE("what programs need") {
     SECTION("a dynamic program brings its loader and libc") {
         const auto needs = program_needs(fs::read_symlink("/proc/self/exe"));

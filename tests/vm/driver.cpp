@@ -3,11 +3,12 @@
 // hang or a case that left something in the kernel.
 //
 //   vm_tests --kernel 6.1 --title vm.6.1 --cases DIR --lib lib.sh --runner runner.sh [--program FILE]… [--modules DIR]
-//            [--icount] [--add loop.ko]… [NAME…]
+//            [--icount] [--add loop.ko]… [--let-through TEXT]… [NAME…]
 //   vm_tests --host --cases DIR …           the cases run on this machine (and boot VMs of their own)
 //
 // A case passes when its script exits 0, the kernel's console shows no splat while it runs, and nothing of
-// ours is left in the kernel after it; exit status 77 skips. The last result, "end", is the VM's own end.
+// ours is left in the kernel after it; exit status 77 skips. A call trace behind a line with a TEXT is no splat. The
+// last result, "end", is the VM's own end.
 //
 // QEMU emulates all CPUs on one thread. A case whose header says "# parallel: WHY" runs in a boot where each CPU has a
 // thread of its own; what fails there while the emulator strays runs again on one thread, and that run counts.
@@ -37,7 +38,7 @@ constexpr int max_dead_boots = 2;  // VMs that end before any case has started
 
 struct Arguments {
     std::string kernel, title = "vm", cases, lib, runner, modules, root;
-    std::vector<std::string> programs, names, files, add;
+    std::vector<std::string> programs, names, files, add, let_through;
     bool host = false;
     bool show = false;       // what passes, too
     bool icount = false;     // for cases that compare times: the VM's clock counts instructions
@@ -144,6 +145,7 @@ GuestSpec spec_for(const Arguments& args, const Group& group, RunnerOutput& outp
         spec.env.front().insert(5, fs::path(program).parent_path().string() + ":");  // after "PATH="
     }
     spec.add = args.add;
+    spec.let_through = args.let_through;
     spec.module_dir = args.modules;
     spec.env.push_back("KPL_ROOT=" + args.root);
     spec.env.push_back("KPL_MODULES=" + args.modules);
@@ -260,8 +262,10 @@ bool parse(int argc, char** argv, Arguments& args) {
         {"--runner", &args.runner}, {"--modules", &args.modules}, {"--root", &args.root}};
     const std::map<std::string_view, int*> numbers{{"--quiet-limit", &args.quiet_limit},
                                                    {"--silence-limit", &args.silence_limit}};
-    const std::map<std::string_view, std::vector<std::string>*> lists{
-        {"--program", &args.programs}, {"--file", &args.files}, {"--add", &args.add}};
+    const std::map<std::string_view, std::vector<std::string>*> lists{{"--program", &args.programs},
+                                                                      {"--file", &args.files},
+                                                                      {"--add", &args.add},
+                                                                      {"--let-through", &args.let_through}};
     for (int i = 1; i < argc; i++) {
         const std::string_view arg = argv[i];
         if (arg == "--host")

@@ -188,6 +188,25 @@ static void becomes_kretprobe(void)
 	close(fd);
 }
 
+/* The words that the caller is said to have put there may lie beyond the end of an interrupt's stack: they are zero. */
+static void beyond_stack(void)
+{
+	static const char *const outermost[] = { "irq_enter_rcu", "irq_exit_rcu" };
+	int fd = session(), ret = nothing(fd, KPL_PROG_RET);
+	unsigned i;
+
+	for (i = 0; i < sizeof(outermost) / sizeof(outermost[0]); i++) {
+		struct kpl_attach a = direct_at(outermost[i], KPL_NO_PROG, ret);
+
+		a.stack_args = 8;
+		a.id = attach_one(fd, a);
+		while (!stats(fd, a.id).ret.handled)
+			usleep(10000);
+		EQ(control(fd, KPL_CTL_DETACH, a.id), 0);
+	}
+	close(fd);
+}
+
 /* Of several functions by one stub, some go, and the rest stays. */
 static void many(void)
 {
@@ -287,6 +306,7 @@ const struct test direct_tests[] = {
 	{ "direct: entry decides", entry_decides },
 	{ "direct: filters", filters },
 	{ "direct: becomes a kretprobe", becomes_kretprobe },
+	{ "direct: beyond the stack", beyond_stack },
 	{ "direct: many", many },
 	{ "direct: sleepers", sleepers },
 	{ NULL, NULL },
