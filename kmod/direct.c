@@ -15,6 +15,7 @@
 #include "compat.h"
 #include "direct.h"
 #include "direct_set.h"
+#include "going.h"
 #include "kretprobe.h"
 #include "place.h"
 #include "session.h"
@@ -185,6 +186,8 @@ static void kpl_direct_make(struct kpl_probe **prs, u32 nr, bool stack, bool of_
 				continue;
 			if (!d)
 				prs[i]->error = -ENOMEM;
+			else if (kpl_is_going(prs[i]->site))
+				kpl_direct_leave(prs[i], KPL_WHY_SITE);
 			else if (kpl_directs_nr >= READ_ONCE(kpl_direct_max))
 				kpl_direct_leave(prs[i], KPL_WHY_MANY);
 			else if (!kpl_direct_put(d, prs[i]))
@@ -364,6 +367,10 @@ static enum kpl_probe_state kpl_direct_state(struct kpl_probe *pr)
 
 /* ---------------------------------------------------------- modules' code that goes */
 
+/*
+ * The filter of a registered set can't be changed: what was removed from it since
+ * is still in it.
+ */
 static bool kpl_set_forget(struct kpl_direct *d, struct kpl_direct_set *set,
 			   const struct module *mod, bool init_alone)
 {
@@ -373,7 +380,7 @@ static bool kpl_set_forget(struct kpl_direct *d, struct kpl_direct_set *set,
 	for (i = set->from; i < set->to; i++) {
 		struct kpl_probe *pr = d->probes[i];
 
-		if (!pr || !pr->added || pr->gone)
+		if (!pr || pr->gone || !(pr->added || set->registered))
 			continue;
 		if (!kpl_goes_with(mod, pr->site, init_alone))
 			continue;

@@ -12,6 +12,7 @@
 #include "dry.h"
 #include "event.h"
 #include "ftrace.h"
+#include "going.h"
 #include "grow.h"
 #include "guard.h"
 #include "kretprobe.h"
@@ -203,6 +204,9 @@ static int __init kpl_module_init(void)
 	err = kpl_grow_init();
 	if (err)
 		goto fail_grow;
+	err = kpl_going_init();
+	if (err)
+		goto fail_going;
 	err = kpl_ftrace_init();
 	if (err)
 		goto fail_ftrace;
@@ -235,6 +239,8 @@ fail_tracepoint:
 fail_direct:
 	kpl_ftrace_exit();
 fail_ftrace:
+	kpl_going_exit();
+fail_going:
 	kpl_grow_exit();
 fail_grow:
 	kpl_area_exit();
@@ -252,6 +258,7 @@ static void __exit kpl_module_exit(void)
 	kpl_tracepoint_exit();
 	kpl_direct_exit();
 	kpl_ftrace_exit();
+	kpl_going_exit();
 	kpl_grow_exit();
 	kpl_change_exit();
 	kpl_kretprobe_exit();

@@ -18,7 +18,7 @@ static bool kpl_is_cold(const char *name)
 }
 
 /*
- * What an idle CPU runs with interrupts on while RCU does not watch it, before
+ * What an idle CPU enters with interrupts on while RCU does not watch it, before
  * 6.3: nobody could wait for a handler there (kpl_hits_drain).
  */
 static bool kpl_is_idle(const char *name)
@@ -28,6 +28,19 @@ static bool kpl_is_idle(const char *name)
 	};
 
 	return match_string(idle, ARRAY_SIZE(idle), name) >= 0;
+}
+
+/* What has them on further down, or when it returns. */
+static bool kpl_wakes_idle(const char *name)
+{
+	static const char * const wakes[] = {
+		"arch_cpu_idle", "default_idle", "mwait_idle", "amd_e400_idle",
+		"poll_idle", "default_enter_idle", "intel_idle", "intel_idle_ibrs",
+		"intel_idle_irq", "intel_idle_xstate", "acpi_idle_enter", "acpi_idle_enter_bm",
+		"acpi_idle_do_entry", "acpi_safe_halt", "acpi_processor_ffh_cstate_enter",
+	};
+
+	return match_string(wakes, ARRAY_SIZE(wakes), name) >= 0;
 }
 
 /*
@@ -51,7 +64,8 @@ static bool kpl_is_idle(const char *name)
  *
  * Return probes on what the kernel's return probes call on their way back,
  * inlined into functions that it forbids unless the compiler chose otherwise:
- * each return would be one more call of it.
+ * each return would be one more call of it.  And on what they call last, when the
+ * CPU is wanted for another task: each return would end in one more.
  */
 noinline_for_stack int kpl_check_place(u64 addr, bool returns)
 {
@@ -71,6 +85,7 @@ noinline_for_stack int kpl_check_place(u64 addr, bool returns)
 	};
 	static const char * const no_return[] = {
 		"__switch_to", "ret_from_fork", "ret_from_fork_asm", "objpool_pop", "objpool_push",
+		"preempt_schedule_notrace", "preempt_schedule_notrace_thunk",
 	};
 	char name[KSYM_SYMBOL_LEN];
 	u32 i;
@@ -85,7 +100,8 @@ noinline_for_stack int kpl_check_place(u64 addr, bool returns)
 	if (returns && kpl_is_cold(name))
 		return -EINVAL;
 	name[strcspn(name, ".")] = '\0';	/* also what the compiler made of it */
-	if (match_string(early, ARRAY_SIZE(early), name) >= 0 || kpl_is_idle(name))
+	if (match_string(early, ARRAY_SIZE(early), name) >= 0 || kpl_is_idle(name) ||
+	    kpl_wakes_idle(name))
 		return -EINVAL;
 	if (returns && match_string(no_return, ARRAY_SIZE(no_return), name) >= 0)
 		return -EINVAL;
@@ -155,9 +171,14 @@ bool kpl_stays_with(u64 target, u64 addr)
 
 	sprint_symbol(of_target, target);
 	sprint_symbol(of_addr, addr);
+	if (strstarts(of_target, "0x"))
+		return false;	/* a module's that is gone */
 	target_module = strchr(of_target, '[');
+	if (!target_module)
+		return true;
 	module = strchr(of_addr, '[');
-	return !target_module || (module && !strcmp(target_module, module));
+	/* Another build of it may have come since the target was checked. */
+	return module && !strcmp(target_module, module) && !kpl_check_target(target);
 }
 
 /* A lock that was not taken would be given back. */

@@ -5,6 +5,7 @@
 #include <linux/uaccess.h>
 
 #include "compat.h"
+#include "going.h"
 #include "session.h"
 #include "sites.h"
 
@@ -39,7 +40,7 @@ static int kpl_site_find(struct kpl_probe *pr)
 		pr->site = pr->origin.addr + KPL_LANDING_PAD;
 	else
 		return -EINVAL;
-	return 0;
+	return kpl_is_going(pr->site) ? -ENOENT : 0;
 }
 
 /*

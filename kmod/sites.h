@@ -17,7 +17,10 @@ int kpl_sites_known(unsigned long *sites, u32 nr);
  */
 void kpl_ftrace_settle(void);
 
-/* Finds the site of each probe; `error` is -EINVAL for one that has none, or whose site ftrace will not trace. */
+/*
+ * Finds the site of each probe; `error` is -EINVAL for one that has none, or whose
+ * site ftrace will not trace, -ENOENT for one that goes with its module.
+ */
 void kpl_sites_find(struct kpl_probe **prs, u32 nr);
 #endif
 

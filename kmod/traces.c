@@ -249,7 +249,7 @@ int kpl_trace_update(struct kpl_trace *t)
 		kpl_trace_drop_unknown(t);
 		err = kpl_trace_filter(t);
 	}
-	t->changed = false;
+	t->changed = err;	/* then the filter is as before */
 	t->grows = false;
 	return err;
 }
@@ -272,8 +272,11 @@ void kpl_trace_forget(struct kpl_trace *t, const struct module *mod, bool init_a
 		pr->gone = true;
 		kpl_trace_switch(pr, false);
 	}
-	if (t->changed)
-		kpl_trace_update(t);
+	if (!t->changed || !kpl_trace_update(t))
+		return;
+	/* No memory: better without all of them until it is changed again. */
+	pr_warn("kprobe_lua: no memory for a filter, its probes are off\n");
+	kpl_trace_unregister(t);
 }
 
 #endif

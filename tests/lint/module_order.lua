@@ -18,7 +18,7 @@ local order = {
   "ring agg hash",
   "map",
   "strings lists path stack",
-  "change place",
+  "change place going",
   "helpers",
   "native stop",
   "prog",

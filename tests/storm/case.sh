@@ -75,10 +75,10 @@ refuse_memory() { # PERCENT
     echo N > $at/ignore-gfp-highmem
 }
 
-# Every allocation of each call is refused once.
-each_allocation_fails() {
+# Every allocation of each call whose name begins so is refused once.
+each_allocation_fails() { # NAME
     refuse_memory 0
-    run nth
+    run nth "$1"
     cat out
     status 0
     left_nothing

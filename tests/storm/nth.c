@@ -2,7 +2,7 @@
 /*
  * nth: on a kernel that refuses memory when it is asked to (CONFIG_FAULT_INJECTION), each call is made again and again, and
  * each time the next of its allocations is refused, until all have been.  It may fail or do without; afterwards the same
- * call works.  Prints how many allocations each call has met.  `nth NAME` tries one call alone, by the name that it prints.
+ * call works.  Prints how many allocations each call has met.  `nth NAME` tries those whose printed names begin so.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -309,13 +309,15 @@ static const char *const kinds[KPL_PROBE_KINDS] = {
 	"kprobe", "kretprobe", "ftrace", "direct", "tracepoint", "event", "watch", "uprobe", "uretprobe",
 };
 
-static const char *only; /* the call that is tried, or all */
+static const char *only; /* how the names begin of what is tried */
 
-static void each_allocation(const char *name, int (*call)(void))
+static void each_allocation(const char *how, const char *what, int (*call)(void))
 {
 	unsigned n, failed = 0;
+	char name[32];
 
-	if (only && strcmp(name, only))
+	snprintf(name, sizeof(name), "%s: %s", how, what);
+	if (strncmp(name, only, strlen(only)))
 		return;
 	prepare();
 	EQ(call(), 0);
@@ -337,7 +339,7 @@ static void each_allocation(const char *name, int (*call)(void))
 		if (nth)
 			break;
 	}
-	printf("%-24s %4u allocations, %4u of them needed\n", name, n - 1, failed);
+	printf("%-26s %4u allocations, %4u of them needed\n", name, n - 1, failed);
 	fflush(stdout);
 }
 
@@ -353,21 +355,17 @@ int main(int argc, char **argv)
 	};
 	unsigned i;
 
-	only = argc > 1 ? argv[1] : NULL;
+	only = argc > 1 ? argv[1] : "";
 	self = open("/proc/self/exe", O_RDONLY);
 	refused = open("/proc/thread-self/fail-nth", O_RDWR);
 	for (i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
-		each_allocation(calls[i].name, calls[i].call);
+		each_allocation("call", calls[i].name, calls[i].call);
 	for (kind_now = 0; kind_now < KPL_PROBE_KINDS; kind_now++) {
-		each_allocation(kinds[kind_now], attaches);
-		each_allocation("  off and on", switches);
+		each_allocation("one", kinds[kind_now], attaches);
+		each_allocation("one off and on", kinds[kind_now], switches);
 	}
-	for (kind_now = 0; kind_now <= KPL_PROBE_DIRECT; kind_now++) {
-		char name[32];
-
-		snprintf(name, sizeof(name), "many: %s", kinds[kind_now]);
-		each_allocation(name, attaches_many);
-	}
+	for (kind_now = 0; kind_now <= KPL_PROBE_DIRECT; kind_now++)
+		each_allocation("many", kinds[kind_now], attaches_many);
 	printf("%d failed\n", checks_failed);
 	return checks_failed != 0;
 }

@@ -28,10 +28,11 @@
 #   left_nothing       no probe of ours in the kernel, the module is not in use
 #   skip WHY · fail WHY
 # $KPL_ROOT is the source tree (examples/ is there), $KPL_MODULE the module's file for this kernel,
-# $KPL_LIVEPATCH one that patches kpl_t_plain(), $KPL_OTHER_ABI one that was built with a row more in a table.
+# $KPL_CONTROL one with functions, $KPL_LIVEPATCH one that patches kpl_t_plain(), $KPL_OTHER_ABI one that was built with a row more in a table.
 
 KPL_MODULE=$KPL_MODULES/$(uname -r)/kprobe_lua.ko
 KPL_TARGET=${KPL_MODULES%/kmod}/tests/vm/target/$(uname -r)/kpl_target.ko
+KPL_CONTROL=${KPL_MODULES%/kmod}/tests/sweep/control/$(uname -r)/kpl_control.ko
 KPL_LIVEPATCH=${KPL_MODULES%/kmod}/tests/vm/livepatch/$(uname -r)/kpl_livepatch.ko
 KPL_OTHER_ABI=${KPL_MODULES%/kmod}/tests/vm/other_abi/$(uname -r)/kprobe_lua.ko
 

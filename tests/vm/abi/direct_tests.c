@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "kit.h"
 
+#include <fcntl.h>
 #include <linux/capability.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -207,6 +208,113 @@ static void beyond_stack(void)
 	close(fd);
 }
 
+static void load_module(const char *which)
+{
+	int file = open(getenv(which), O_RDONLY | O_CLOEXEC);
+
+	OK(!syscall(SYS_finit_module, file, "", 0) || errno == EEXIST);
+	close(file);
+}
+
+/*
+ * One that is detached stays in the filter of those that share its stub: when its module goes, it must go from there, or what
+ * comes to stand at its site would be taken for it, and ftrace shut itself down.
+ */
+static void detached_goes(void)
+{
+	int fd = session(), ret = nothing(fd, KPL_PROG_RET), i;
+	struct kpl_attach a[3], later;
+
+	load_module("KPL_TARGET");
+	a[0] = direct_at("kpl_t_plain", KPL_NO_PROG, ret);
+	a[1] = direct_at("kpl_bench_traced", KPL_NO_PROG, ret);
+	a[2] = direct_at(CALLED, KPL_NO_PROG, ret);
+	EQ(attach(fd, a, 3), 0);
+	for (i = 0; i < 3; i++)
+		EQ(a[i].kind, KPL_PROBE_DIRECT);
+	EQ(control(fd, KPL_CTL_DETACH, a[0].id), 0);
+	EQ(syscall(SYS_delete_module, "kpl_target", O_NONBLOCK), 0);
+	load_module("KPL_TARGET");
+	EQ(symbol("kpl_t_plain"), a[0].addr);
+	call(100);
+	EQ(stats(fd, a[2].id).ret.handled, 100);
+	close(fd);
+
+	fd = session();
+	later = direct_at(CALLED, KPL_NO_PROG, nothing(fd, KPL_PROG_RET));
+	later.id = attach_one(fd, later);
+	call(100);
+	EQ(stats(fd, later.id).ret.handled, 100);
+	close(fd);
+}
+
+static char of_target(const char *parameter, const char *set)
+{
+	char path[64], is = 0;
+	int fd;
+
+	snprintf(path, sizeof(path), "/sys/module/kpl_target/parameters/%s", parameter);
+	fd = open(path, set ? O_WRONLY : O_RDONLY);
+	OK((set ? write(fd, set, 1) : read(fd, &is, 1)) == 1);
+	close(fd);
+	return is;
+}
+
+static void comes(int unused)
+{
+	(void)unused;
+	load_module("KPL_CONTROL");
+}
+
+static void goes(int unused)
+{
+	(void)unused;
+	EQ(syscall(SYS_delete_module, "kpl_control", O_NONBLOCK), 0);
+}
+
+/* ftrace still knows the function, but what is attached now would not be told that it goes. */
+static void refused_while(void (*what)(int), const char *name)
+{
+	int fd = session(), ret = nothing(fd, KPL_PROG_RET);
+	struct kpl_attach a[2];
+	pid_t child;
+	int i;
+
+	of_target("slow", "1");
+	child = fork();
+	if (!child) {
+		what(0);
+		_exit(checks_failed != 0);
+	}
+	while (of_target("waits", NULL) != 'Y')
+		usleep(1000);
+	a[0] = direct_at(name, KPL_NO_PROG, ret);
+	a[1] = probe_at(name, KPL_PROBE_FTRACE, nothing(fd, KPL_PROG_PRE), KPL_NO_PROG);
+	for (i = 0; i < 2; i++) {
+		FAILS(ECANCELED, attach(fd, &a[i], 1));
+		EQ(a[i].error, -ENOENT);
+	}
+	of_target("slow", "0");
+	OK(waitpid(child, &i, 0) == child && i == 0);
+	close(fd);
+}
+
+static void module_goes(void)
+{
+	int fd = session(), ret = nothing(fd, KPL_PROG_RET);
+
+	load_module("KPL_TARGET");
+	refused_while(comes, "kpl_control_init");
+	attach_one(fd, direct_at("set_on", KPL_NO_PROG, ret));
+	close(fd);
+	refused_while(goes, "set_on");
+	fd = session();
+	load_module("KPL_CONTROL");
+	attach_one(fd, direct_at("set_on", KPL_NO_PROG, nothing(fd, KPL_PROG_RET)));
+	close(fd);
+	goes(0);
+}
+
 /* Of several functions by one stub, some go, and the rest stays. */
 static void many(void)
 {
@@ -307,6 +415,8 @@ const struct test direct_tests[] = {
 	{ "direct: filters", filters },
 	{ "direct: becomes a kretprobe", becomes_kretprobe },
 	{ "direct: beyond the stack", beyond_stack },
+	{ "direct: a detached one's module goes", detached_goes },
+	{ "direct: a module that goes", module_goes },
 	{ "direct: many", many },
 	{ "direct: sleepers", sleepers },
 	{ NULL, NULL },

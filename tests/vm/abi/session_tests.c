@@ -248,9 +248,17 @@ static void bad_attaches(void)
 	/* An idle CPU polls by these: nobody could wait for a handler there. */
 	REFUSED(EINVAL, addr, symbol("cpuidle_poll_time"));
 	REFUSED(EINVAL, addr, symbol("tick_check_broadcast_expired"));
+	REFUSED(EINVAL, addr, symbol("arch_cpu_idle"));
 	good.kind = KPL_PROBE_FTRACE;
 	REFUSED(EINVAL, addr, symbol("cpuidle_poll_time"));
 	REFUSED(EINVAL, addr, symbol("tick_check_broadcast_expired"));
+	good = probe_at("vfs_read", KPL_PROBE_KRETPROBE, KPL_NO_PROG, load(fd, KPL_PROG_RET, PROG(RETURN(0))));
+	REFUSED(EINVAL, addr, symbol("arch_cpu_idle"));
+	/* The kernel's return probes end by calling these. */
+	if (symbol("preempt_schedule_notrace_thunk")) {
+		REFUSED(EINVAL, addr, symbol("preempt_schedule_notrace_thunk"));
+		REFUSED(EINVAL, addr, symbol("preempt_schedule_notrace"));
+	}
 #undef REFUSED
 	EQ(kprobes_listed(), 0);
 	FAILS(EINVAL, control(fd, KPL_CTL_ENABLE, 0));

@@ -27,7 +27,9 @@
  *
  * and what came of it is read from `result`: a number, two times in ns, or the
  * hits of the foreign kprobes' two handlers.  Loaded with held=1, its start-up
- * code, once begun is Y, calls kpl_t_starting(i) until held is 0.
+ * code, once begun is Y, calls kpl_t_starting(i) until held is 0.  While slow is
+ * 1, other modules that have come up or go wait when the rest of the kernel has
+ * been told; waits is Y meanwhile.
  */
 #include <linux/completion.h>
 #include <linux/dcache.h>
@@ -582,6 +584,22 @@ static bool held, begun;
 module_param(held, bool, 0600);
 module_param(begun, bool, 0400);
 
+static bool slow, waits;
+module_param(slow, bool, 0600);
+module_param(waits, bool, 0400);
+
+static int on_module(struct notifier_block *nb, unsigned long state, void *mod)
+{
+	while (mod != THIS_MODULE && state != MODULE_STATE_COMING && READ_ONCE(slow)) {
+		waits = true;
+		msleep(20);
+	}
+	waits = false;
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block modules = { .notifier_call = on_module, .priority = INT_MIN };
+
 noinline __init long kpl_t_starting(long n)
 {
 	KEEP();
@@ -602,11 +620,12 @@ static int __init kpl_target_init(void)
 	hrtimer.function = on_hrtimer;
 	hrtimer_init(&bug_timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_HARD);
 	bug_timer.function = on_bug;
-	return 0;
+	return register_module_notifier(&modules);
 }
 
 static void __exit kpl_target_exit(void)
 {
+	unregister_module_notifier(&modules);
 	wake_sleepers();
 	del_timer_sync(&timer);
 	hrtimer_cancel(&hrtimer);

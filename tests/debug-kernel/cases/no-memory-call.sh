@@ -2,4 +2,4 @@
 # limit: 5000
 # Every allocation of each call is refused once: the call fails or does without, and nothing is kept.
 . "$KPL_ROOT/tests/storm/case.sh"
-each_allocation_fails
+each_allocation_fails call
