@@ -144,8 +144,10 @@ int kpl_set_off(struct kpl_direct *d, struct kpl_direct_set *set)
 	if (!set->registered)
 		return 0;
 	err = kpl_direct_off(&set->ops, d->text);
+	if (!err && kpl_ftrace_is_dead())
+		err = -ENODEV;
 	if (err) {
-		/* ftrace has shut itself down; its text may still call the stub, alone. */
+		/* Its text may still call the stub, alone. */
 		d->text = kpl_stubs_used->aim(d->stub, d->behind, NULL, NULL);
 		pr_err("kprobe_lua: can't take direct calls back (%d), staying\n", err);
 		__module_get(THIS_MODULE);

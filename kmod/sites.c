@@ -24,6 +24,13 @@ int kpl_sites_known(unsigned long *sites, u32 nr)
 }
 
 #ifdef KPL_TRACES
+bool kpl_ftrace_is_dead(void)
+{
+	unsigned long nowhere = 0;
+
+	return kpl_sites_known(&nowhere, 1) == -ENODEV;
+}
+
 /*
  * Where ftrace calls from, for a function's address or the site's own.  ftrace
  * would find that itself, but would not tell.

@@ -11,6 +11,12 @@ int kpl_sites_known(unsigned long *sites, u32 nr);
 
 #ifdef KPL_TRACES
 /*
+ * It has found itself wrong and shut itself down, for good: what is unregistered
+ * is called all the same, and no error is returned.
+ */
+bool kpl_ftrace_is_dead(void);
+
+/*
  * Until nobody is on his way over what stood in ftrace's list, or through what
  * it called: registering puts an ftrace_ops there before the last that it may
  * fail for, and waits for nobody.

@@ -178,8 +178,10 @@ static int kpl_trace_unregister(struct kpl_trace *t)
 	if (!t->registered)
 		return 0;
 	err = unregister_ftrace_function(&t->ops);
+	if (!err && kpl_ftrace_is_dead())
+		err = -ENODEV;
 	if (err) {
-		/* ftrace has shut itself down; its text may still call ours. */
+		/* Its text may still call ours. */
 		pr_err("kprobe_lua: can't unregister from ftrace (%d), staying\n", err);
 		__module_get(THIS_MODULE);
 		return err;
