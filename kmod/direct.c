@@ -187,7 +187,7 @@ static void kpl_direct_make(struct kpl_probe **prs, u32 nr, bool stack, bool of_
 			if (!d)
 				prs[i]->error = -ENOMEM;
 			else if (kpl_is_going(prs[i]->site))
-				kpl_direct_leave(prs[i], KPL_WHY_SITE);
+				prs[i]->error = -ENOENT;
 			else if (kpl_directs_nr >= READ_ONCE(kpl_direct_max))
 				kpl_direct_leave(prs[i], KPL_WHY_MANY);
 			else if (!kpl_direct_put(d, prs[i]))

@@ -143,7 +143,7 @@ int kpl_set_off(struct kpl_direct *d, struct kpl_direct_set *set)
 
 	if (!set->registered)
 		return 0;
-	err = kpl_direct_off(&set->ops, d->text);
+	err = kpl_ftrace_is_dead() ? -ENODEV : kpl_direct_off(&set->ops, d->text);
 	if (!err && kpl_ftrace_is_dead())
 		err = -ENODEV;
 	if (err) {

@@ -50,7 +50,7 @@ static void kpl_traces_update(struct kpl_probe **prs, u32 nr)
 	for (i = 0; i < nr; i++) {
 		struct kpl_trace *t = prs[i]->trace;
 
-		if (t->changed)
+		if (t->changed && !t->error)
 			t->error = kpl_trace_update(t);
 		prs[i]->error = t->error;
 	}

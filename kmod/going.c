@@ -31,7 +31,8 @@ static struct kpl_text kpl_text_of(const struct module *mod, bool init)
 
 static void kpl_text_goes(struct kpl_text text)
 {
-	kpl_going[kpl_going_nr++ % ARRAY_SIZE(kpl_going)] = text;
+	if (text.size)
+		kpl_going[kpl_going_nr++ % ARRAY_SIZE(kpl_going)] = text;
 }
 
 static void kpl_text_comes(struct kpl_text text)

@@ -174,11 +174,8 @@ bool kpl_stays_with(u64 target, u64 addr)
 	if (strstarts(of_target, "0x"))
 		return false;	/* a module's that is gone */
 	target_module = strchr(of_target, '[');
-	if (!target_module)
-		return true;
 	module = strchr(of_addr, '[');
-	/* Another build of it may have come since the target was checked. */
-	return module && !strcmp(target_module, module) && !kpl_check_target(target);
+	return !target_module || (module && !strcmp(target_module, module));
 }
 
 /* A lock that was not taken would be given back. */

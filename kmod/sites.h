@@ -11,8 +11,8 @@ int kpl_sites_known(unsigned long *sites, u32 nr);
 
 #ifdef KPL_TRACES
 /*
- * It has found itself wrong and shut itself down, for good: what is unregistered
- * is called all the same, and no error is returned.
+ * It has found itself wrong and shut itself down, for good: what it calls now, it
+ * calls on.  The call that it dies in may return no error.
  */
 bool kpl_ftrace_is_dead(void);
 

@@ -251,7 +251,7 @@ int kpl_trace_update(struct kpl_trace *t)
 		kpl_trace_drop_unknown(t);
 		err = kpl_trace_filter(t);
 	}
-	t->changed = err;	/* then the filter is as before */
+	t->changed = err == -ENOMEM;	/* the filter is as before: another time */
 	t->grows = false;
 	return err;
 }
@@ -274,11 +274,12 @@ void kpl_trace_forget(struct kpl_trace *t, const struct module *mod, bool init_a
 		pr->gone = true;
 		kpl_trace_switch(pr, false);
 	}
-	if (!t->changed || !kpl_trace_update(t))
+	if (!t->changed || kpl_trace_update(t) != -ENOMEM)
 		return;
-	/* No memory: better without all of them until it is changed again. */
-	pr_warn("kprobe_lua: no memory for a filter, its probes are off\n");
-	kpl_trace_unregister(t);
+	pr_warn("kprobe_lua: no memory for a filter, all its probes are off\n");
+	list_for_each_entry(pr, &t->probes, in_list)
+		kpl_trace_switch(pr, false);
+	kpl_trace_update(t);
 }
 
 #endif
