@@ -30,19 +30,6 @@ static bool kpl_is_idle(const char *name)
 	return match_string(idle, ARRAY_SIZE(idle), name) >= 0;
 }
 
-/* What has them on further down, or when it returns. */
-static bool kpl_wakes_idle(const char *name)
-{
-	static const char * const wakes[] = {
-		"arch_cpu_idle", "default_idle", "mwait_idle", "amd_e400_idle",
-		"poll_idle", "default_enter_idle", "intel_idle", "intel_idle_ibrs",
-		"intel_idle_irq", "intel_idle_xstate", "acpi_idle_enter", "acpi_idle_enter_bm",
-		"acpi_idle_do_entry", "acpi_safe_halt", "acpi_processor_ffh_cstate_enter",
-	};
-
-	return match_string(wakes, ARRAY_SIZE(wakes), name) >= 0;
-}
-
 /*
  * Where the kernel registers probes and then dies of them.
  *
@@ -51,6 +38,9 @@ static bool kpl_wakes_idle(const char *name)
  * at a BUG, and those of ftrace, whose copies jump anywhere.
  *
  * Code that a CPU runs as it comes up, before breakpoints lead anywhere.
+ *
+ * What an idle CPU enters with interrupts off, and has them on further down or
+ * when it returns: see above.
  *
  * What the compiler of a kernel that checks itself (KASAN, KMSAN, KCSAN, KCOV)
  * has called at each access, or each jump: by that which handles a breakpoint, too.
@@ -79,6 +69,12 @@ noinline_for_stack int kpl_check_place(u64 addr, bool returns)
 		"early_setup_idt", "start_secondary", "cr4_init", "native_write_cr4",
 		"cpu_init_exception_handling",
 	};
+	static const char * const wakes[] = {
+		"arch_cpu_idle", "default_idle", "mwait_idle", "amd_e400_idle",
+		"poll_idle", "default_enter_idle", "intel_idle", "intel_idle_ibrs",
+		"intel_idle_irq", "intel_idle_xstate", "acpi_idle_enter", "acpi_idle_enter_bm",
+		"acpi_idle_do_entry", "acpi_safe_halt", "acpi_processor_ffh_cstate_enter",
+	};
 	static const char * const checks[] = {
 		"kasan_", "__kasan_", "__asan_", "kmsan_", "__msan_", "kcsan_", "__kcsan_",
 		"__tsan_", "__sanitizer_cov_",
@@ -101,7 +97,7 @@ noinline_for_stack int kpl_check_place(u64 addr, bool returns)
 		return -EINVAL;
 	name[strcspn(name, ".")] = '\0';	/* also what the compiler made of it */
 	if (match_string(early, ARRAY_SIZE(early), name) >= 0 || kpl_is_idle(name) ||
-	    kpl_wakes_idle(name))
+	    match_string(wakes, ARRAY_SIZE(wakes), name) >= 0)
 		return -EINVAL;
 	if (returns && match_string(no_return, ARRAY_SIZE(no_return), name) >= 0)
 		return -EINVAL;
