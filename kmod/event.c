@@ -20,6 +20,7 @@
 
 #include "common.h"
 #include "event.h"
+#include "going.h"
 #include "handle.h"
 #include "place.h"
 #include "session.h"
@@ -155,6 +156,12 @@ static bool kpl_events_stand_in(const struct kpl_events *es, const struct module
 	       (!init_alone && kpl_is_cpus_data_of(mod, es->attr.bp_addr));
 }
 
+/* A module that goes: the notifier below has been, or is to come. */
+static bool kpl_is_memory_gone(const struct kpl_events *es)
+{
+	return es->attr.type == PERF_TYPE_BREAKPOINT && kpl_is_going(es->attr.bp_addr);
+}
+
 /* Before the memory goes. */
 static int kpl_events_module(struct notifier_block *nb, unsigned long state, void *data)
 {
@@ -238,7 +245,7 @@ static int kpl_events_on(struct kpl_probe *pr)
 	int err;
 
 	mutex_lock(&kpl_events_lock);
-	err = pr->gone ? -ENOENT : kpl_events_follow(es);
+	err = pr->gone || kpl_is_memory_gone(es) ? -ENOENT : kpl_events_follow(es);
 	if (err)
 		kpl_events_drop_all(es);
 	pr->armed = !err;

@@ -7,74 +7,90 @@
 
 #include "going.h"
 
-struct kpl_text {
+struct kpl_part {
 	unsigned long start, size;
+	bool starts;	/* of a module that comes up, and goes when it is up */
 };
 
-/* Until other code comes to stand there; the oldest is overwritten. */
-static struct kpl_text kpl_going[128];
-static u32 kpl_going_nr;
-static DEFINE_SPINLOCK(kpl_going_lock);
+/* Until something else comes to stand there; the oldest is overwritten. */
+static struct kpl_part kpl_parts[512];
+static u32 kpl_parts_nr;
+static DEFINE_SPINLOCK(kpl_parts_lock);
 
-static struct kpl_text kpl_text_of(const struct module *mod, bool init)
-{
-#ifdef KPL_HAVE_MODULE_MEM
-	const struct module_memory *part = &mod->mem[init ? MOD_INIT_TEXT : MOD_TEXT];
-
-	return (struct kpl_text) { (unsigned long)part->base, part->size };
-#else
-	const struct module_layout *part = init ? &mod->init_layout : &mod->core_layout;
-
-	return (struct kpl_text) { (unsigned long)part->base, part->text_size };
-#endif
-}
-
-static void kpl_text_goes(struct kpl_text text)
-{
-	if (text.size)
-		kpl_going[kpl_going_nr++ % ARRAY_SIZE(kpl_going)] = text;
-}
-
-static void kpl_text_comes(struct kpl_text text)
+static void kpl_part_forget(struct kpl_part part)
 {
 	u32 i;
 
-	for (i = 0; i < ARRAY_SIZE(kpl_going); i++)
-		if (kpl_going[i].start < text.start + text.size &&
-		    text.start < kpl_going[i].start + kpl_going[i].size)
-			kpl_going[i].size = 0;
+	for (i = 0; i < ARRAY_SIZE(kpl_parts); i++)
+		if (kpl_parts[i].start < part.start + part.size &&
+		    part.start < kpl_parts[i].start + kpl_parts[i].size)
+			kpl_parts[i].size = 0;
+}
+
+static void kpl_part_note(struct kpl_part part)
+{
+	kpl_part_forget(part);
+	if (part.size)
+		kpl_parts[kpl_parts_nr++ % ARRAY_SIZE(kpl_parts)] = part;
+}
+
+/* Its start-up code and data, or all else of the module. */
+static void kpl_parts_each(const struct module *mod, bool init, bool starts,
+			   void (*what)(struct kpl_part part))
+{
+#ifdef KPL_HAVE_MODULE_MEM
+	for_each_mod_mem_type(type) {
+		const struct module_memory *mem = &mod->mem[type];
+
+		if (mod_mem_type_is_init(type) == init)
+			what((struct kpl_part) { (unsigned long)mem->base, mem->size, starts });
+	}
+#else
+	const struct module_layout *mem = init ? &mod->init_layout : &mod->core_layout;
+
+	what((struct kpl_part) { (unsigned long)mem->base, mem->size, starts });
+#endif
 }
 
 /* A module that fails to start goes with its start-up code. */
 static int kpl_going_module(struct notifier_block *nb, unsigned long state, void *mod)
 {
-	struct kpl_text text = kpl_text_of(mod, false), init = kpl_text_of(mod, true);
-
-	spin_lock(&kpl_going_lock);
+	spin_lock(&kpl_parts_lock);
 	if (state == MODULE_STATE_COMING) {
-		kpl_text_comes(text);
-		kpl_text_comes(init);
+		kpl_parts_each(mod, false, false, kpl_part_forget);
+		kpl_parts_each(mod, true, true, kpl_part_note);
 	}
 	if (state == MODULE_STATE_GOING)
-		kpl_text_goes(text);
+		kpl_parts_each(mod, false, false, kpl_part_note);
 	if (state == MODULE_STATE_GOING || state == MODULE_STATE_LIVE)
-		kpl_text_goes(init);
-	spin_unlock(&kpl_going_lock);
+		kpl_parts_each(mod, true, false, kpl_part_note);
+	spin_unlock(&kpl_parts_lock);
 	return NOTIFY_DONE;
 }
 
-bool kpl_is_going(unsigned long addr)
+static bool kpl_is_in_part(unsigned long addr, bool starts)
 {
-	bool going = false;
+	bool found = false;
 	u32 i;
 
 	if (addr < MODULES_VADDR || addr >= MODULES_END)
 		return false;
-	spin_lock(&kpl_going_lock);
-	for (i = 0; i < ARRAY_SIZE(kpl_going); i++)
-		going |= addr - kpl_going[i].start < kpl_going[i].size;
-	spin_unlock(&kpl_going_lock);
-	return going;
+	spin_lock(&kpl_parts_lock);
+	for (i = 0; i < ARRAY_SIZE(kpl_parts); i++)
+		found |= kpl_parts[i].starts == starts &&
+			 addr - kpl_parts[i].start < kpl_parts[i].size;
+	spin_unlock(&kpl_parts_lock);
+	return found;
+}
+
+bool kpl_is_going(unsigned long addr)
+{
+	return kpl_is_in_part(addr, false);
+}
+
+bool kpl_is_starting(unsigned long addr)
+{
+	return kpl_is_in_part(addr, true);
 }
 
 /* Before those that take probes away. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * Modules' code that goes.  ftrace knows the sites of a module until long after
- * the kernel has said that it goes, and those of its start-up code until after it
- * has come up.  What was attached to one then would stay attached to whatever
- * comes to stand there.  Process context.
+ * Modules' code and data that go.  ftrace knows the sites of a module until long
+ * after the kernel has said that it goes, and those of its start-up code until
+ * after it has come up.  What was attached to one then would stay attached to
+ * whatever comes to stand there.  Process context.
  */
 #ifndef KPL_GOING_H
 #define KPL_GOING_H
@@ -14,9 +14,11 @@ int kpl_going_init(void);
 void kpl_going_exit(void);
 
 /*
- * Whether the code there goes, or is gone.  Whoever asks with a lock held that its
+ * Whether what is there goes, or is gone.  Whoever asks with a lock held that its
  * own notifier takes is told of what begins to go later.
  */
 bool kpl_is_going(unsigned long addr);
+/* Whether it goes before its module does: a module that comes up starts by it. */
+bool kpl_is_starting(unsigned long addr);
 
 #endif

@@ -7,6 +7,7 @@
 #include <linux/string.h>
 
 #include "core/core.h"
+#include "going.h"
 #include "place.h"
 
 /* "name.cold": the compiler moved this part of a function away, and it is jumped to. */
@@ -19,12 +20,17 @@ static bool kpl_is_cold(const char *name)
 
 /*
  * What an idle CPU enters with interrupts on while RCU does not watch it, before
- * 6.3: nobody could wait for a handler there (kpl_hits_drain).
+ * 6.3, by which it polls and tells the time meanwhile: nobody could wait for a
+ * handler there (kpl_hits_drain).
  */
 static bool kpl_is_idle(const char *name)
 {
 	static const char * const idle[] = {
 		"cpuidle_poll_time", "tick_check_broadcast_expired",
+		"sched_clock_cpu", "sched_clock_local", "sched_clock_remote", "sched_clock",
+		"native_sched_clock", "kvm_sched_clock_read", "pvclock_clocksource_read",
+		"vmware_sched_clock", "xen_sched_clock", "xen_clocksource_read",
+		"read_hv_sched_clock_tsc", "read_hv_sched_clock_msr",
 	};
 
 	return match_string(idle, ARRAY_SIZE(idle), name) >= 0;
@@ -95,7 +101,7 @@ noinline_for_stack int kpl_check_place(u64 addr, bool returns)
 		return -EINVAL;
 	if (returns && kpl_is_cold(name))
 		return -EINVAL;
-	name[strcspn(name, ".")] = '\0';	/* also what the compiler made of it */
+	name[strcspn(name, ". ")] = '\0';	/* "[module]", what the compiler added */
 	if (match_string(early, ARRAY_SIZE(early), name) >= 0 || kpl_is_idle(name) ||
 	    match_string(wakes, ARRAY_SIZE(wakes), name) >= 0)
 		return -EINVAL;
@@ -109,7 +115,7 @@ noinline_for_stack int kpl_check_site(u64 addr)
 	char name[KSYM_SYMBOL_LEN];
 
 	sprint_symbol_no_offset(name, addr);
-	name[strcspn(name, ".")] = '\0';
+	name[strcspn(name, ". ")] = '\0';
 	return kpl_is_idle(name) ? -EINVAL : 0;
 }
 
@@ -171,7 +177,10 @@ bool kpl_stays_with(u64 target, u64 addr)
 		return false;	/* a module's that is gone */
 	target_module = strchr(of_target, '[');
 	module = strchr(of_addr, '[');
-	return !target_module || (module && !strcmp(target_module, module));
+	if (!target_module)
+		return true;
+	return module && !strcmp(target_module, module) &&
+	       (!kpl_is_starting(target) || kpl_is_starting(addr));
 }
 
 /* A lock that was not taken would be given back. */

@@ -10,16 +10,12 @@
 #include "sites.h"
 
 /* An ops that is never registered is asked. */
-int kpl_sites_known(unsigned long *sites, u32 nr)
+noinline_for_stack int kpl_sites_known(unsigned long *sites, u32 nr)
 {
-	struct ftrace_ops *ops = kzalloc(sizeof(*ops), KPL_GFP);
-	int err;
+	struct ftrace_ops ops = {};
+	int err = ftrace_set_filter_ips(&ops, sites, nr, 0, 1);
 
-	if (!ops)
-		return -ENOMEM;
-	err = ftrace_set_filter_ips(ops, sites, nr, 0, 1);
-	ftrace_free_filter(ops);
-	kfree(ops);
+	ftrace_free_filter(&ops);
 	return err;
 }
 

@@ -4,9 +4,11 @@
 #include "kit.h"
 
 #include <asm/ptrace.h>
+#include <fcntl.h>
 #include <linux/capability.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define OVERRIDE	PROG(MOVI(2, -5), CALL(override), RETURN(0))
@@ -121,9 +123,37 @@ static void overrides(void)
 	close(fd);
 }
 
+/* What starts a module goes before the rest of it. */
+static void startup(void)
+{
+	int fd = opened(KPL_RIGHT_CHANGE), there, i;
+	struct kpl_attach within;
+	pid_t child;
+
+	EQ(syscall(SYS_delete_module, "kpl_target", O_NONBLOCK), 0);
+	child = fork();
+	if (!child) {
+		load_module("KPL_TARGET", "held=1");
+		_exit(0);
+	}
+	for (i = 0; !symbol("kpl_t_starting") && i < 3000; i++)
+		usleep(10000);
+	for (i = 0; of_target("begun", NULL) != 'Y' && i < 30000; i++)
+		usleep(1000);
+	there = load(fd, KPL_PROG_PRE, GO_TO(symbol("kpl_t_starting")));
+	attach_refused(fd, EXDEV, probe_at("kpl_t_plain", KPL_PROBE_FTRACE, there, KPL_NO_PROG));
+	within = probe_at("kpl_t_starting", KPL_PROBE_FTRACE, there, KPL_NO_PROG);
+	within.flags = KPL_ATTACH_F_DISABLED;	/* it would never get away */
+	attach_one(fd, within);
+	close(fd);
+	of_target("held", "0");
+	OK(waitpid(child, &i, 0) == child && i == 0);
+}
+
 const struct test change_tests[] = {
 	{ "rights to change", rights },
 	{ "places of changes", places },
 	{ "overrides", overrides },
+	{ "goes to start-up code", startup },
 	{}
 };

@@ -217,14 +217,6 @@ static void beyond_stack(void)
 	close(fd);
 }
 
-static void load_module(const char *which)
-{
-	int file = open(getenv(which), O_RDONLY | O_CLOEXEC);
-
-	OK(!syscall(SYS_finit_module, file, "", 0) || errno == EEXIST);
-	close(file);
-}
-
 /*
  * One that is detached stays in the filter of those that share its stub: when its module goes, it must go from there, or what
  * comes to stand at its site would be taken for it, and ftrace shut itself down.
@@ -234,7 +226,7 @@ static void detached_goes(void)
 	int fd = session(), ret = nothing(fd, KPL_PROG_RET), i;
 	struct kpl_attach a[3], later;
 
-	load_module("KPL_TARGET");
+	load_module("KPL_TARGET", "");
 	a[0] = direct_at("kpl_t_plain", KPL_NO_PROG, ret);
 	a[1] = direct_at("kpl_bench_traced", KPL_NO_PROG, ret);
 	a[2] = direct_at(CALLED, KPL_NO_PROG, ret);
@@ -244,7 +236,7 @@ static void detached_goes(void)
 	EQ(control(fd, KPL_CTL_DETACH, a[0].id), 0);
 	for (i = 0; i < 20 && (!i || symbol("kpl_t_plain") != a[0].addr); i++) {
 		EQ(syscall(SYS_delete_module, "kpl_target", O_NONBLOCK), 0);
-		load_module("KPL_TARGET");
+		load_module("KPL_TARGET", "");
 	}
 	EQ(symbol("kpl_t_plain"), a[0].addr);
 	call(100);
@@ -259,22 +251,10 @@ static void detached_goes(void)
 	close(fd);
 }
 
-static char of_target(const char *parameter, const char *set)
-{
-	char path[64], is = 0;
-	int fd;
-
-	snprintf(path, sizeof(path), "/sys/module/kpl_target/parameters/%s", parameter);
-	fd = open(path, set ? O_WRONLY : O_RDONLY);
-	OK((set ? write(fd, set, 1) : read(fd, &is, 1)) == 1);
-	close(fd);
-	return is;
-}
-
 static void comes(int unused)
 {
 	(void)unused;
-	load_module("KPL_CONTROL");
+	load_module("KPL_CONTROL", "");
 }
 
 static void goes(int unused)
@@ -283,11 +263,11 @@ static void goes(int unused)
 	EQ(syscall(SYS_delete_module, "kpl_control", O_NONBLOCK), 0);
 }
 
-/* ftrace still knows the function, but what is attached now would not be told that it goes. */
+/* ftrace still knows the function, and the memory is there, but what is attached now would not be told that it goes. */
 static void refused_while(void (*what)(int), const char *name)
 {
 	int fd = session(), ret = nothing(fd, KPL_PROG_RET);
-	struct kpl_attach a[2];
+	struct kpl_attach a[3];
 	pid_t child;
 	int i;
 
@@ -303,7 +283,11 @@ static void refused_while(void (*what)(int), const char *name)
 	EQ(of_target("waits", NULL), 'Y');
 	a[0] = direct_at(name, KPL_NO_PROG, ret);
 	a[1] = probe_at(name, KPL_PROBE_FTRACE, nothing(fd, KPL_PROG_PRE), KPL_NO_PROG);
-	for (i = 0; i < 2; i++) {
+	a[2] = probe_at(name, KPL_PROBE_WATCH, nothing(fd, KPL_PROG_WATCH), KPL_NO_PROG);
+	a[2].addr &= ~7ull;
+	a[2].event = KPL_EVENT_WRITE;
+	a[2].len = 8;
+	for (i = 0; i < 3; i++) {
 		FAILS(ECANCELED, attach(fd, &a[i], 1));
 		EQ(a[i].error, -ENOENT);
 	}
@@ -316,13 +300,13 @@ static void module_goes(void)
 {
 	int fd = session(), ret = nothing(fd, KPL_PROG_RET);
 
-	load_module("KPL_TARGET");
+	load_module("KPL_TARGET", "");
 	refused_while(comes, "kpl_control_init");
 	attach_one(fd, direct_at("set_on", KPL_NO_PROG, ret));
 	close(fd);
 	refused_while(goes, "set_on");
 	fd = session();
-	load_module("KPL_CONTROL");
+	load_module("KPL_CONTROL", "");
 	attach_one(fd, direct_at("set_on", KPL_NO_PROG, nothing(fd, KPL_PROG_RET)));
 	close(fd);
 	goes(0);

@@ -237,6 +237,26 @@ void set_caps(uint64_t caps)
 	EQ(syscall(SYS_capset, &head, data), 0);
 }
 
+void load_module(const char *which, const char *parameters)
+{
+	int file = open(getenv(which), O_RDONLY | O_CLOEXEC);
+
+	OK(!syscall(SYS_finit_module, file, parameters, 0) || errno == EEXIST);
+	close(file);
+}
+
+char of_target(const char *parameter, const char *set)
+{
+	char path[64], is = 0;
+	int fd;
+
+	snprintf(path, sizeof(path), "/sys/module/kpl_target/parameters/%s", parameter);
+	fd = open(path, set ? O_WRONLY : O_RDONLY);
+	OK((set ? write(fd, set, 1) : read(fd, &is, 1)) == 1);
+	close(fd);
+	return is;
+}
+
 void in_child(void (*body)(int fd), int fd)
 {
 	int status;

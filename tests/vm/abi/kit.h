@@ -112,10 +112,15 @@ int kprobes_listed(void);
 /* The value of an unkeyed aggregation of one word, over all CPUs. */
 uint64_t agg_total(int fd, const struct kpl_map_create *map, unsigned bank);
 
-/* Runs in a child; its checks count through the exit status. */
 /* The process has these capabilities from now on, and no others: bits by CAP_*. */
 void set_caps(uint64_t caps);
+/* Runs in a child; its checks count through the exit status. */
 void in_child(void (*body)(int fd), int fd);
+
+/* The file that the environment names; one that is loaded stays. */
+void load_module(const char *which, const char *parameters);
+/* A parameter of kpl_target, set if `set` is not NULL, or its first character. */
+char of_target(const char *parameter, const char *set);
 
 int locked_down(void);
 

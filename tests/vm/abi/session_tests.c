@@ -249,6 +249,7 @@ static void bad_attaches(void)
 	REFUSED(EINVAL, addr, symbol("cpuidle_poll_time"));
 	REFUSED(EINVAL, addr, symbol("tick_check_broadcast_expired"));
 	REFUSED(EINVAL, addr, symbol("arch_cpu_idle"));
+	REFUSED(EINVAL, addr, symbol("sched_clock_cpu"));
 	good.kind = KPL_PROBE_FTRACE;
 	REFUSED(EINVAL, addr, symbol("cpuidle_poll_time"));
 	REFUSED(EINVAL, addr, symbol("tick_check_broadcast_expired"));
