@@ -317,7 +317,7 @@ static void kpl_direct_arm(struct kpl_probe **prs, u32 nr)
 	kpl_kretprobe_ops.run[KPL_OP_ADD](prs, busy);
 	for (i = 0; i < busy; i++)
 		if (prs[i]->added)
-			swap(prs[i], prs[added++]);
+			prs[added++] = prs[i];
 	kpl_kretprobe_ops.run[KPL_OP_ARM](prs, added);
 }
 

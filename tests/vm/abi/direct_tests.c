@@ -189,6 +189,38 @@ static void becomes_kretprobe(void)
 	close(fd);
 }
 
+/* Each number of functions that another session has: they become kretprobes, and no others are touched. */
+static void many_become_kretprobes(void)
+{
+	static const char *const names[] = {
+		CALLED, "__x64_sys_sched_yield", "__x64_sys_getppid", "__x64_sys_getsid", "__x64_sys_umask", "__x64_sys_getpgid",
+		"__x64_sys_getuid", "__x64_sys_geteuid", "__x64_sys_getgid", "__x64_sys_getegid", "__x64_sys_getpgrp",
+		"__x64_sys_sync", "__x64_sys_getrlimit", "__x64_sys_times", "__x64_sys_alarm", "__x64_sys_pause",
+	};
+	struct kpl_attach first[16], later[16];
+	int fd, second, i, n;
+
+	for (n = 1; n <= 16; n = n < 3 ? n + 1 : n < 9 ? 9 : n + 7) {
+		fd = session();
+		second = session();
+		for (i = 0; i < n; i++) {
+			first[i] = direct_at(names[i], KPL_NO_PROG, nothing(fd, KPL_PROG_RET));
+			later[i] = direct_at(names[i], KPL_NO_PROG, nothing(second, KPL_PROG_RET));
+			later[i].flags = KPL_ATTACH_F_ELSE_KPROBE;
+		}
+		EQ(attach(fd, first, n), 0);
+		EQ(attach(second, later, n), 0);
+		call(100);
+		for (i = 0; i < n; i++) {
+			EQ(later[i].kind, KPL_PROBE_KRETPROBE);
+			EQ(stats(second, later[i].id).state, stats(second, later[0].id).state);
+		}
+		EQ(stats(second, later[0].id).ret.handled, 100);
+		close(second);
+		close(fd);
+	}
+}
+
 /* The words that the caller is said to have put there may lie beyond the end of an interrupt's stack: they are zero. */
 static void beyond_stack(void)
 {
@@ -411,6 +443,7 @@ const struct test direct_tests[] = {
 	{ "direct: entry decides", entry_decides },
 	{ "direct: filters", filters },
 	{ "direct: becomes a kretprobe", becomes_kretprobe },
+	{ "direct: many become kretprobes", many_become_kretprobes },
 	{ "direct: beyond the stack", beyond_stack },
 	{ "direct: a detached one's module goes", detached_goes },
 	{ "direct: a module that goes", module_goes },
