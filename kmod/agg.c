@@ -9,6 +9,7 @@
  */
 #include <linux/minmax.h>
 #include <linux/sched.h>
+#include <linux/sizes.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 
@@ -319,12 +320,23 @@ u64 kpl_agg_rest(const struct kpl_agg *agg)
 	       (agg->shape.key_size ? 0 : agg->cell_size);
 }
 
+static void kpl_memory_empty(void *at, u64 size)
+{
+	u64 part;
+
+	for (; size; at += part, size -= part) {
+		part = min_t(u64, size, SZ_1M);
+		memset(at, 0, part);
+		cond_resched();
+	}
+}
+
 static void kpl_bank_empty(const struct kpl_agg *agg, const struct kpl_agg_view *view, u64 epoch)
 {
-	memset(view->bank, 0, agg->bank_size);
+	kpl_memory_empty(view->bank, agg->bank_size);
 	view->bank->epoch = epoch;
 	if (agg->shape.key_size) {
-		memset(view->index, 0, agg->index_size * sizeof(u64));
+		kpl_memory_empty(view->index, (u64)agg->index_size * sizeof(u64));
 		return;
 	}
 	view->bank->used = 1;

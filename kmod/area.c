@@ -100,8 +100,10 @@ fail:
 void kpl_area_free(struct kpl_area *area)
 {
 	vunmap(area->addr);
-	while (area->nr_pages)
+	while (area->nr_pages) {
 		__free_page(area->pages[--area->nr_pages]);
+		cond_resched();
+	}
 	kvfree(area->pages);
 	memset(area, 0, sizeof(*area));
 }
@@ -148,10 +150,7 @@ void kpl_areas_put(struct kpl_areas *areas)
 	kvfree(areas);
 }
 
-/*
- * Zeros that a mapping shows are put there with the lock held: those of this
- * CPU's are all there by now, and go.
- */
+/* Zeros that mappings show in its place go; those that come later do, too: see the fault. */
 void kpl_areas_set(struct kpl_areas *areas, u32 cpu, const struct kpl_area *area)
 {
 	struct address_space *mapping;
@@ -189,16 +188,29 @@ static struct page *kpl_page_or_zeros(const struct kpl_areas *areas, u64 at)
 	return page;
 }
 
-static vm_fault_t kpl_areas_fault(struct vm_fault *vmf)
+static struct page *kpl_areas_look(struct kpl_areas *areas, const struct vm_fault *vmf)
 {
-	struct kpl_areas *areas = vmf->vma->vm_private_data;
 	struct page *page;
-	int err;
 
 	mutex_lock(&areas->lock);
 	page = kpl_page_or_zeros(areas, vmf->pgoff - areas->first);
-	err = page ? vm_insert_page(vmf->vma, vmf->address, page) : -ENXIO;
 	mutex_unlock(&areas->lock);
+	return page;
+}
+
+/*
+ * Tables of pages may take long to come by, and a CPU that comes waits for the
+ * lock: it is not held meanwhile.  Pages stay as long as a mapping does; zeros are
+ * taken away again if it was for memory that has come.
+ */
+static vm_fault_t kpl_areas_fault(struct vm_fault *vmf)
+{
+	struct kpl_areas *areas = vmf->vma->vm_private_data;
+	struct page *page = kpl_areas_look(areas, vmf);
+	int err = page ? vm_insert_page(vmf->vma, vmf->address, page) : -ENXIO;
+
+	if (page == kpl_zeros && kpl_areas_look(areas, vmf) != kpl_zeros)
+		unmap_mapping_range(areas->mapping, (u64)vmf->pgoff << PAGE_SHIFT, PAGE_SIZE, 1);
 	if (err == -ENOMEM)
 		return VM_FAULT_OOM;
 	/* EBUSY: another thread was faster. */
@@ -248,7 +260,7 @@ int kpl_areas_mmap(struct kpl_areas *areas, struct vm_area_struct *vma, u64 off)
 		vm_flags_clear(vma, VM_MAYWRITE);
 	}
 	vm_flags_clear(vma, VM_MAYEXEC);
-	vm_flags_set(vma, VM_DONTCOPY | VM_DONTEXPAND | VM_DONTDUMP | VM_MIXEDMAP);
+	vm_flags_set(vma, VM_IO | VM_DONTCOPY | VM_DONTEXPAND | VM_DONTDUMP | VM_MIXEDMAP);
 	mutex_lock(&areas->lock);
 	areas->mapping = vma->vm_file->f_mapping;
 	areas->first = vma->vm_pgoff - at;

@@ -35,6 +35,20 @@ static __always_inline unsigned long kpl_behind_site(unsigned long site)
 }
 #endif
 
+#define KPL_LANDING_PAD	4	/* bytes of endbr64, which may stand before a site */
+
+/*
+ * As the compiler put it, or as the kernel sealed it where no indirect call
+ * leads.
+ */
+static inline bool kpl_is_landing_pad(const u8 *text)
+{
+	static const u8 endbr[] = { 0xf3, 0x0f, 0x1e, 0xfa }, sealed[] = { 0x66, 0x0f, 0x1f, 0x00 };
+
+	return IS_ENABLED(CONFIG_X86_64) && (!memcmp(text, endbr, sizeof(endbr)) ||
+					     !memcmp(text, sealed, sizeof(sealed)));
+}
+
 /*
  * Entry probes by an ftrace_ops of our own: where ftrace hands over registers
  * that lie as in pt_regs (the argument registers, unless all were asked for).
@@ -42,7 +56,6 @@ static __always_inline unsigned long kpl_behind_site(unsigned long site)
 #if defined(CONFIG_X86_64) && defined(CONFIG_DYNAMIC_FTRACE_WITH_ARGS) && \
 	defined(CONFIG_DYNAMIC_FTRACE_WITH_REGS)
 #define KPL_TRACES
-#define KPL_LANDING_PAD	4	/* bytes of endbr64, which may stand before a site */
 
 /* A call, the nop in its place, or the breakpoint that stands there during the change. */
 static inline bool kpl_is_ftrace_site(const u8 *text)
@@ -50,17 +63,6 @@ static inline bool kpl_is_ftrace_site(const u8 *text)
 	static const u8 nop[] = { 0x0f, 0x1f, 0x44, 0x00, 0x00 };
 
 	return *text == 0xe8 || *text == 0xcc || !memcmp(text, nop, sizeof(nop));
-}
-
-/*
- * The landing pad as the compiler put it, or as the kernel sealed it where no
- * indirect call leads.
- */
-static inline bool kpl_is_landing_pad(const u8 *text)
-{
-	static const u8 endbr[] = { 0xf3, 0x0f, 0x1e, 0xfa }, sealed[] = { 0x66, 0x0f, 0x1f, 0x00 };
-
-	return !memcmp(text, endbr, sizeof(endbr)) || !memcmp(text, sealed, sizeof(sealed));
 }
 
 static __always_inline struct pt_regs *kpl_ftrace_regs(struct ftrace_regs *fregs)

@@ -13,10 +13,9 @@
 
 /* Of all dry runs: counted like those of a hit, and read by nobody. */
 static DEFINE_PER_CPU(struct kpl_outcomes, kpl_dry_outcomes);
+static DEFINE_PER_CPU(struct kpl_origin, kpl_dry_origin);
 
 struct kpl_run_input {
-	struct rcu_head rcu;
-	struct kpl_origin origin;
 	struct pt_regs regs;
 	struct kpl_hit hit;
 	u64 data[KPL_MAX_DATA / 8];
@@ -35,17 +34,18 @@ static int kpl_run_copy(struct kpl_run_input *in, const struct kpl_prog_run *arg
 static void kpl_run_once(struct kpl_session *s, const struct kpl_prog *prog,
 			 struct kpl_run_input *in, struct kpl_prog_run *arg)
 {
+	struct kpl_origin *origin = get_cpu_ptr(&kpl_dry_origin);
 	struct kpl_ctx *ctx;
 
-	in->origin = (struct kpl_origin) {
+	*origin = (struct kpl_origin) {
 		.session = s,
 		.cpu = s->cpu,
 		.outcomes = &kpl_dry_outcomes,
 		.func = in->hit.func,
 		.addr = in->hit.addr,
 	};
-	ctx = kpl_guard_get(&in->origin);
-	kpl_look(ctx, &in->origin);
+	ctx = kpl_guard_get(origin);
+	kpl_look(ctx, origin);
 	ctx->hit.regs = (unsigned long)&in->regs;
 	ctx->hit.data = (unsigned long)in->data;
 	ctx->hit.ret = in->hit.ret;
@@ -57,6 +57,7 @@ static void kpl_run_once(struct kpl_session *s, const struct kpl_prog *prog,
 	if (arg->result != KPL_RET_DONE)
 		kpl_stop(ctx, s, prog->sites, arg->result);
 	kpl_guard_put(ctx);
+	put_cpu_ptr(&kpl_dry_origin);
 }
 
 static int kpl_run_all(struct kpl_session *s, const struct kpl_prog *prog,
@@ -110,6 +111,6 @@ int kpl_prog_run(struct kpl_session *s, struct kpl_prog_run *arg)
 		err = kpl_run_locked(s, in, arg);
 	if (!err && copy_to_user(u64_to_user_ptr(arg->data), in->data, arg->data_size))
 		err = -EFAULT;
-	kvfree_rcu(in, rcu);	/* the printer of oopses may look at what ran */
+	kvfree(in);
 	return err;
 }

@@ -6,6 +6,7 @@
 #include <linux/log2.h>
 #include <linux/slab.h>
 
+#include "compat.h"
 #include "direct.h"
 #include "event.h"
 #include "ftrace.h"
@@ -13,6 +14,7 @@
 #include "guard.h"
 #include "kprobe.h"
 #include "kretprobe.h"
+#include "memory.h"
 #include "place.h"
 #include "session.h"
 #ifdef KPL_TEST_ROWS
@@ -96,10 +98,19 @@ void kpl_group_run(struct kpl_group *g, enum kpl_probe_op op,
 	}
 }
 
-/* Whose hits come together.  A place in a program is its offset, in whichever file. */
+/*
+ * Whose hits come together.  A place in a program is its offset, in whichever
+ * file; a function and what stands behind its landing pad are one.
+ */
 static u64 kpl_crowd_place(const struct kpl_probe *pr)
 {
-	return pr->ops == &kpl_event_ops ? kpl_event_place(pr) : pr->origin.addr;
+	u8 text[KPL_LANDING_PAD];
+
+	if (pr->ops == &kpl_event_ops)
+		return kpl_event_place(pr);
+	if (kpl_peek(text, pr->origin.addr, sizeof(text)) && kpl_is_landing_pad(text))
+		return pr->origin.addr + sizeof(text);
+	return pr->origin.addr;
 }
 
 /* A clock takes its part of all ticks, too. */
@@ -118,8 +129,10 @@ static u32 kpl_crowd_cost(const struct kpl_probe *pr)
 int kpl_probe_join_crowd(struct kpl_probe *pr)
 {
 	u32 cost = kpl_crowd_cost(pr);
-	int err = kpl_crowd_join(kpl_crowd_place(pr), cost);
+	int err;
 
+	pr->crowd_at = kpl_crowd_place(pr);
+	err = kpl_crowd_join(pr->crowd_at, cost);
 	if (!err)
 		pr->crowd = cost;
 	return err;
@@ -128,7 +141,7 @@ int kpl_probe_join_crowd(struct kpl_probe *pr)
 void kpl_probe_leave_crowd(struct kpl_probe *pr)
 {
 	if (pr->crowd)
-		kpl_crowd_leave(kpl_crowd_place(pr), pr->crowd);
+		kpl_crowd_leave(pr->crowd_at, pr->crowd);
 	pr->crowd = 0;
 }
 

@@ -40,13 +40,17 @@ void kpl_guard_put(struct kpl_ctx *ctx)
 
 void kpl_hits_drain(void)
 {
-	unsigned int cpu;
+	unsigned int cpu, tries;
 
 	synchronize_rcu_expedited();	/* the next line disturbs every CPU anyway */
 	kick_all_cpus_sync();
-	/* Neither waits for a CPU on its way on or off. */
+	/*
+	 * Neither waits for a CPU on its way on or off.  A handler that the kernel
+	 * died in never ends.
+	 */
 	for_each_possible_cpu(cpu)
-		while (!cpu_online(cpu) && READ_ONCE(per_cpu(kpl_ctx, cpu).origin))
+		for (tries = 0; tries < 10000 && !cpu_online(cpu) &&
+				READ_ONCE(per_cpu(kpl_ctx, cpu).origin); tries++)
 			usleep_range(100, 1000);
 }
 

@@ -15,7 +15,7 @@
 #include "session.h"
 #include "words.h"
 
-#define KPL_MAX_SPINS	2000	/* tries for what another CPU holds: a lock, the free list */
+#define KPL_MAX_SPINS	200	/* tries for what another CPU holds: a lock, the free list */
 #define KPL_MAX_CHAIN	16	/* entries looked at: with a bucket for each, more do not come */
 
 struct kpl_bucket {
@@ -262,8 +262,11 @@ int kpl_hash_alloc(struct kpl_hash *map)
 	map->entries = __vmalloc((u64)map->nr_entries * map->stride, KPL_GFP | __GFP_ZERO);
 	if (!map->buckets || !map->entries)
 		return -ENOMEM;
-	for (at = 1; at + 1 < map->nr_entries; at++)
+	for (at = 1; at + 1 < map->nr_entries; at++) {
 		kpl_entry(map, at)->next = at + 1;
+		if (at % 1024 == 0)
+			cond_resched();
+	}
 	map->free = 1;
 	return 0;
 }

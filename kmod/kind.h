@@ -70,6 +70,7 @@ struct kpl_probe {
 	/* Under the session's lock. */
 	const struct kpl_probe_ops *ops;
 	u32 crowd;		/* what it has joined its place with, and must leave it with */
+	u64 crowd_at;		/* that place */
 	bool added;		/* registered with the kernel */
 	bool hold;		/* not to be armed when attached */
 	bool else_kprobe;	/* is a kprobe, or a kretprobe, where ftrace will not do */

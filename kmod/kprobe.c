@@ -4,6 +4,7 @@
 #include <linux/uaccess.h>
 
 #include "compat.h"
+#include "going.h"
 #include "hit.h"
 #include "kprobe.h"
 #include "place.h"
@@ -62,6 +63,10 @@ static int kpl_kprobe_add_one(struct kpl_probe *pr)
 #endif
 	kp->pre_handler = pr->hook;
 	err = register_kprobe(kp);
+	if (!err && kpl_is_going(pr->origin.addr)) {	/* as return probes' */
+		unregister_kprobe(kp);
+		return -ENOENT;
+	}
 	if (err || !(moved & KPL_MOVE_OVERRIDE) || kpl_is_function_entry(kp))
 		return err;
 	/* What is on the stack there is not the way back. */

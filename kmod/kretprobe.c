@@ -15,9 +15,10 @@
 
 #include "call.h"
 #include "common.h"
+#include "going.h"
 #include "kprobe.h"
-#include "place.h"
 #include "kretprobe.h"
+#include "place.h"
 #include "stats.h"
 
 static_assert(KPL_MAX_DATA <= KRETPROBE_MAX_DATA_SIZE);
@@ -185,6 +186,11 @@ static int kpl_kretprobe_add_one(struct kpl_probe *pr)
 	if (err)
 		return err;
 	kpl_pool_hold(pr);
+	/* The kernel may have looked before it told its kprobes that the code goes. */
+	if (kpl_is_going(pr->origin.addr)) {
+		unregister_kretprobe(rp);
+		return -ENOENT;
+	}
 	/* Not armed yet: nothing runs while our handler takes the place of the kernel's. */
 	kpl_hook_return_set(rp->kp.pre_handler);
 	if (pr->when.mask)

@@ -404,6 +404,7 @@ struct kpl_session *kpl_session_open(void)
 	xa_init_flags(&s->progs, XA_FLAGS_ALLOC);
 	xa_init(&s->probes);
 	s->opener = get_task_pid(current, PIDTYPE_TGID);
+	s->opener_nr = pid_nr(s->opener);
 	s->memcg = get_mem_cgroup_from_mm(current->mm);
 	kpl_log_name(s, current->comm);
 	err = kpl_session_fill(s);
@@ -423,6 +424,9 @@ __poll_t kpl_session_poll(struct kpl_session *s, struct file *file, poll_table *
 	__poll_t events = 0;
 
 	poll_wait(file, &s->wait, table);
+	/* With kpl_ring_wake(): what came before is seen here, what comes later wakes. */
+	WRITE_ONCE(s->woken, false);
+	smp_mb();
 	if (READ_ONCE(s->closed))
 		events |= EPOLLHUP;
 	if (READ_ONCE(s->exiting) || atomic64_read(&s->stops) != READ_ONCE(s->stops_seen) ||
@@ -491,6 +495,10 @@ int kpl_session_info(struct kpl_session *s, struct kpl_info *info)
 		WRITE_ONCE(s->heard, jiffies);
 		WRITE_ONCE(s->stops_seen, stops);
 		WRITE_ONCE(s->overloads_seen, overloads);
+		/* One that came meanwhile has taken its like for told. */
+		smp_mb();
+		if (atomic64_read(&s->stops) != stops)
+			kpl_session_wake(s);
 	}
 	return 0;
 }

@@ -21,7 +21,7 @@ MODULE_PARM_DESC(log_sessions, "Whether the kernel's log tells of sessions");
 	do {										\
 		if (READ_ONCE(kpl_log_sessions))					\
 			printk_ratelimited(level "kprobe_lua: %s, process %d: " format "\n",	\
-					   (s)->name, pid_nr((s)->opener), ##__VA_ARGS__);	\
+					   (s)->name, (s)->opener_nr, ##__VA_ARGS__);	\
 	} while (0)
 
 /* ----------------------------------------------------------------- sessions */

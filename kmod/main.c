@@ -3,6 +3,7 @@
 #include <linux/fs.h>
 #include <linux/miscdevice.h>
 #include <linux/module.h>
+#include <linux/nospec.h>
 #include <linux/uaccess.h>
 
 #include "area.h"
@@ -115,7 +116,10 @@ static long kpl_ioctl(struct file *file, unsigned int cmd, unsigned long ptr)
 		kpl_session_info(s, &arg.info);
 		return copy_to_user(user, &arg.info, sizeof(arg.info)) ? -EFAULT : 0;
 	}
-	if (nr >= ARRAY_SIZE(kpl_ioctls) || !kpl_ioctls[nr].fn || kpl_ioctls[nr].cmd != cmd)
+	if (nr >= ARRAY_SIZE(kpl_ioctls))
+		return -ENOTTY;
+	nr = array_index_nospec(nr, ARRAY_SIZE(kpl_ioctls));
+	if (!kpl_ioctls[nr].fn || kpl_ioctls[nr].cmd != cmd)
 		return -ENOTTY;
 	if (copy_from_user(&arg, user, _IOC_SIZE(cmd)))
 		return -EFAULT;
@@ -142,12 +146,14 @@ static int kpl_open(struct inode *inode, struct file *file)
 /*
  * Called at each close() of a descriptor, those at exit included: the opener's ends the session.
  * A table of descriptors that is not the caller's is the copy for a child that fork(2) could not
- * make, or what unshare(2) leaves: the opener's stays open.
+ * make, or what unshare(2) leaves: the opener's stays open.  So it does when a thread with a table
+ * of its own exits: there are others.
  */
 static int kpl_flush(struct file *file, fl_owner_t id)
 {
 	struct kpl_session *s = file->private_data;
-	bool copy = current->files && id != current->files; /* none: exit */
+	bool copy = id != current->files &&
+		    (current->files || atomic_read(&current->signal->live));
 
 	if (kpl_is_opener(s) && !copy)
 		kpl_session_close(s);

@@ -91,6 +91,11 @@ static __always_inline bool kpl_kernel_block(u64 addr, u32 size)
 	       size <= kpl_kernel_span + 8 - (addr - kpl_kernel_first);
 }
 
+bool kpl_peek(void *to, u64 addr, u32 size)
+{
+	return kpl_kernel_block(addr, size) && !copy_from_kernel_nofault(to, (void *)addr, size);
+}
+
 static __always_inline bool kpl_copy_block(void *to, u64 addr, u32 size, bool user)
 {
 	if (user)

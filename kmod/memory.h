@@ -42,6 +42,9 @@ do {									\
 
 void kpl_memory_init(void);
 
+/* The kernel's memory at an address that user space has given; any context, for any kind of address. */
+bool kpl_peek(void *to, u64 addr, u32 size);
+
 struct kpl_str;
 
 /* Something did not fit. */

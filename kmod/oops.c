@@ -3,10 +3,28 @@
 #include <linux/kdebug.h>
 #include <linux/notifier.h>
 #include <linux/panic_notifier.h>
+#include <linux/uaccess.h>
 
 #include "guard.h"
 #include "oops.h"
 #include "session.h"
+
+/* A handler that the kernel has died in keeps its CPU's guard, though its session may be gone. */
+static void kpl_oops_print_cpu(u32 cpu)
+{
+	const struct kpl_origin *running = READ_ONCE(per_cpu(kpl_ctx, cpu).origin);
+	char name[KPL_TITLE_SIZE] = "";
+	struct kpl_origin origin;
+	pid_t opener;
+
+	if (!running || copy_from_kernel_nofault(&origin, running, sizeof(origin)) ||
+	    !origin.session ||
+	    copy_from_kernel_nofault(name, origin.session->name, sizeof(name) - 1) ||
+	    copy_from_kernel_nofault(&opener, &origin.session->opener_nr, sizeof(opener)))
+		return;
+	pr_emerg("kprobe_lua: CPU %u runs the handler at %pS, line %u of %s, process %d\n", cpu,
+		 (void *)(unsigned long)origin.addr, origin.line, name, opener);
+}
 
 /*
  * Any context; the machine may be on its last legs: only what the CPUs' guards
@@ -16,15 +34,8 @@ static void kpl_oops_print(void)
 {
 	u32 cpu;
 
-	for_each_possible_cpu(cpu) {
-		const struct kpl_origin *origin = READ_ONCE(per_cpu(kpl_ctx, cpu).origin);
-		const struct kpl_session *s = origin ? origin->session : NULL;
-
-		if (s)
-			pr_emerg("kprobe_lua: CPU %u runs the handler at %pS, line %u of %s, "
-				 "process %d\n", cpu, (void *)(unsigned long)origin->addr,
-				 origin->line, s->name, pid_nr(s->opener));
-	}
+	for_each_possible_cpu(cpu)
+		kpl_oops_print_cpu(cpu);
 }
 
 static int kpl_oops_die(struct notifier_block *block, unsigned long event, void *data)

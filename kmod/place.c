@@ -6,6 +6,7 @@
 #include <linux/spinlock.h>
 #include <linux/string.h>
 
+#include "compat.h"
 #include "core/core.h"
 #include "going.h"
 #include "place.h"
@@ -179,8 +180,31 @@ bool kpl_stays_with(u64 target, u64 addr)
 	module = strchr(of_addr, '[');
 	if (!target_module)
 		return true;
-	return module && !strcmp(target_module, module) &&
-	       (!kpl_is_starting(target) || kpl_is_starting(addr));
+	if (!module || strcmp(target_module, module))
+		return false;
+	/* Another build of it may have come since the target was checked. */
+	return (!kpl_is_starting(target) || kpl_is_starting(addr)) && !kpl_check_target(target);
+}
+
+/*
+ * Of a system call without arguments, this is another name of its entry; of
+ * others, a part of what the entry calls, which nobody has marked.
+ */
+static noinline_for_stack bool kpl_is_entry_too(const char *name, u64 addr)
+{
+	char entry[KSYM_NAME_LEN];
+	struct kprobe kp = {
+		.symbol_name = entry,
+		.flags = KPROBE_FLAG_DISABLED,
+	};
+	u64 at;
+
+	snprintf(entry, sizeof(entry), "__x64_sys_%s", name);
+	if (register_kprobe(&kp))
+		return false;
+	at = (unsigned long)kp.addr;	/* may be behind a landing pad */
+	unregister_kprobe(&kp);
+	return at - addr <= KPL_LANDING_PAD || addr - at <= KPL_LANDING_PAD;
 }
 
 /* A lock that was not taken would be given back. */
@@ -197,5 +221,7 @@ noinline_for_stack int kpl_check_override(u64 addr, u32 *returns)
 		name[strcspn(name, " ")] = '\0';
 	}
 	*returns = kpl_returns_of(name, module);
+	if (strstarts(name, "__do_sys_") && !kpl_is_entry_too(name + strlen("__do_sys_"), addr))
+		*returns = KPL_RETURNS_ANY;
 	return in_lock_functions(addr) ? -EDEADLK : 0;
 }

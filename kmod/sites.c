@@ -2,10 +2,10 @@
 /* Which instructions ftrace calls from.  Process context. */
 #include <linux/ftrace.h>
 #include <linux/slab.h>
-#include <linux/uaccess.h>
 
 #include "compat.h"
 #include "going.h"
+#include "memory.h"
 #include "session.h"
 #include "sites.h"
 
@@ -35,7 +35,7 @@ static int kpl_site_find(struct kpl_probe *pr)
 {
 	u8 text[KPL_LANDING_PAD + MCOUNT_INSN_SIZE];
 
-	if (copy_from_kernel_nofault(text, (void *)pr->origin.addr, sizeof(text)))
+	if (!kpl_peek(text, pr->origin.addr, sizeof(text)))
 		return -EINVAL;
 	if (kpl_is_ftrace_site(text))
 		pr->site = pr->origin.addr;

@@ -8,20 +8,26 @@
  */
 #include <linux/hw_breakpoint.h>
 #include <linux/perf_event.h>
-#include <linux/uaccess.h>
+#include <asm/nospec-branch.h>
 
 #include "common.h"
 #include "event.h"
 #include "handle.h"
+#include "memory.h"
 #include "watch.h"
 
 #if defined(CONFIG_X86) && defined(CONFIG_HAVE_HW_BREAKPOINT)
 
-/* What is there; any context. */
-static int kpl_watch_read(const struct kpl_probe *pr, u64 *value)
+static bool kpl_overlaps(u64 addr, u32 len, const void *what, u32 size)
+{
+	return addr < (unsigned long)what + size && (unsigned long)what < addr + len;
+}
+
+/* What is there, or 0; any context. */
+static bool kpl_watch_read(const struct kpl_probe *pr, u64 *value)
 {
 	*value = 0;
-	return copy_from_kernel_nofault(value, (void *)(unsigned long)pr->origin.addr, pr->len);
+	return kpl_peek(value, pr->origin.addr, pr->len);
 }
 
 /*
@@ -46,6 +52,25 @@ static void kpl_hit_watch(struct perf_event *event, struct perf_sample_data *dat
 	kpl_run_begun(pr, ctx, KPL_SIDE_FIRST);
 }
 
+/*
+ * Whether the processor's way into the trap itself goes over it, with breakpoints
+ * still on: it would never get there.  The kernel refuses the rest of these.
+ */
+static bool kpl_is_of_trap(u64 addr, u32 len)
+{
+	unsigned int cpu;
+
+	for_each_possible_cpu(cpu) {
+		if (kpl_overlaps(addr, len, per_cpu_ptr(&x86_spec_ctrl_current, cpu), sizeof(u64)))
+			return true;
+#ifdef CONFIG_MITIGATION_CALL_DEPTH_TRACKING
+		if (kpl_overlaps(addr, len, per_cpu_ptr(&pcpu_hot.call_depth, cpu), sizeof(u64)))
+			return true;
+#endif
+	}
+	return false;
+}
+
 static int kpl_watch_add_one(struct kpl_probe *pr)
 {
 	const struct kpl_prog *prog = pr->handler[KPL_SIDE_FIRST].prog;
@@ -53,10 +78,11 @@ static int kpl_watch_add_one(struct kpl_probe *pr)
 	struct perf_event_attr attr;
 
 	if ((pr->event != KPL_EVENT_WRITE && pr->event != KPL_EVENT_ACCESS) || pr->period ||
-	    !is_power_of_2(pr->len) || pr->len > 8 || addr % pr->len || prog->data_size > 16)
+	    !is_power_of_2(pr->len) || pr->len > 8 || addr % pr->len || prog->data_size > 16 ||
+	    kpl_is_of_trap(addr, pr->len))
 		return -EINVAL;
-	/* Of the process: not ours to watch; or what no kernel has. */
-	if (addr < TASK_SIZE_MAX || kpl_watch_read(pr, &pr->seen))
+	/* The process's are not ours to watch. */
+	if (!kpl_watch_read(pr, &pr->seen))
 		return -EFAULT;
 	hw_breakpoint_init(&attr);
 	attr.bp_addr = addr;

@@ -111,7 +111,7 @@ const struct kpl_agg_desc kpl_agg_descs[KPL_MAP_HASH] = {
 #undef AGG
 };
 
-/* Of x86's system calls, all entries are marked; the last is of those without arguments. */
+/* Of x86's system calls, all entries are marked; the last names those without arguments, too. */
 static const char *const entries[] = {
 	"__x64_sys_", "__ia32_sys_", "__ia32_compat_sys_", "__do_sys_",
 };

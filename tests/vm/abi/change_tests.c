@@ -99,6 +99,11 @@ static void places(void)
 	fd = opened(KPL_RIGHT_INJECT);
 	override = load(fd, KPL_PROG_PRE, OVERRIDE);
 	attach_refused(fd, EACCES, probe_at("vfs_read", KPL_PROBE_KPROBE, override, KPL_NO_PROG));
+	/* A system call without arguments has two names; of others, the second is a part's, which is not marked. */
+	EQ(control(fd, KPL_CTL_DETACH, attach_one(fd, probe_at("__do_sys_getppid", KPL_PROBE_FTRACE, override, KPL_NO_PROG))), 0);
+	EQ(symbol("__do_sys_getppid"), symbol("__x64_sys_getppid"));
+	OK(symbol("__do_sys_clone") && symbol("__do_sys_clone") != symbol("__x64_sys_clone"));
+	attach_refused(fd, EACCES, probe_at("__do_sys_clone", KPL_PROBE_FTRACE, override, KPL_NO_PROG));
 	close(fd);
 }
 

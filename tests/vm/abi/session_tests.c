@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <linux/sched.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -313,6 +314,7 @@ static void no_mprotect(void)
 	OK(area != MAP_FAILED);
 	FAILS(EACCES, mprotect(area, 4096, PROT_READ | PROT_WRITE));
 	FAILS(EACCES, mprotect(area, 4096, PROT_READ | PROT_EXEC));
+	FAILS(EINVAL, madvise(area, 4096, MADV_DOFORK));
 	munmap(area, 4096);
 	close(fd);
 }
@@ -443,6 +445,27 @@ static void failed_fork(void)
 	EQ(kprobes_listed(), 0);
 }
 
+static void *with_own_files(void *unused)
+{
+	EQ(unshare(CLONE_FILES), 0);
+	return unused;
+}
+
+/* The end of a thread that has a table of descriptors of its own is not the process's. */
+static void thread_with_own_files(void)
+{
+	int fd = armed_session();
+	pthread_t thread;
+
+	EQ(pthread_create(&thread, NULL, with_own_files, NULL), 0);
+	EQ(pthread_join(thread, NULL), 0);
+	usleep(100000);	/* joined before it has closed anything */
+	EQ(kprobes_listed(), 1);
+	map_simple(fd, KPL_MAP_COUNT, 0);
+	close(fd);
+	EQ(kprobes_listed(), 0);
+}
+
 /* A descriptor that survives exec() is of no use to the new program, and keeps nothing armed. */
 static void exec_disarms(void)
 {
@@ -519,6 +542,7 @@ const struct test session_tests[] = {
 	{ "close disarms", close_disarms },
 	{ "orphaned child", orphaned_child },
 	{ "failed fork", failed_fork },
+	{ "a thread with its own descriptors", thread_with_own_files },
 	{ "exec disarms", exec_disarms },
 	{ "a child's close is harmless", child_close_is_harmless },
 	{ "many sessions", many_sessions },
