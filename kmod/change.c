@@ -11,6 +11,7 @@
 #include <linux/rcupdate_wait.h>
 #include <linux/security.h>
 
+#include "core/args.h"
 #include "change.h"
 #include "compat.h"
 #include "guard.h"
@@ -61,10 +62,10 @@ u64 kpl_change_feature(void)
 
 int kpl_rights(struct kpl_session *s, struct kpl_rights *arg)
 {
-	int err;
+	int err = kpl_check_rights(arg);
 
-	if (arg->reserved || arg->rights & ~(KPL_RIGHT_INJECT | KPL_RIGHT_CHANGE))
-		return -EINVAL;
+	if (err)
+		return err;
 	if (!kpl_change_feature())
 		return -EOPNOTSUPP;
 	err = kpl_may_change();

@@ -528,11 +528,9 @@ static int kpl_free_prog(struct kpl_session *s, u32 id)
 
 int kpl_free(struct kpl_session *s, struct kpl_free *arg)
 {
-	switch (arg->kind) {
-	case KPL_FREE_MAP:
-		return kpl_free_map(s, arg->id);
-	case KPL_FREE_PROG:
-		return kpl_free_prog(s, arg->id);
-	}
-	return -EINVAL;
+	int err = kpl_check_free(arg);
+
+	if (err)
+		return err;
+	return arg->kind == KPL_FREE_MAP ? kpl_free_map(s, arg->id) : kpl_free_prog(s, arg->id);
 }

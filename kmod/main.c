@@ -66,6 +66,7 @@ union kpl_param {
 
 #define LOCKED	1u
 #define GOES_ON	2u
+#define UNCHECKED 0u	/* for the tests */
 
 static const struct kpl_ioctl {
 	unsigned int cmd, flags;

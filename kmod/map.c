@@ -163,8 +163,11 @@ int kpl_map_mmap(struct kpl_session *s, struct vm_area_struct *vma, u64 off)
 int kpl_map_clear(struct kpl_session *s, struct kpl_map_clear *arg)
 {
 	struct kpl_map *map = kpl_map_get(s, arg->id);
+	int err = kpl_check_map_clear(arg);
 
-	if (!map || !kpl_map_is_agg(map) || arg->reserved)
+	if (err)
+		return err;
+	if (!map || !kpl_map_is_agg(map))
 		return -EINVAL;
 	arg->bank = map->agg.active;
 	kpl_agg_clear(&map->agg);

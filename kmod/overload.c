@@ -16,6 +16,7 @@
 #include <linux/percpu.h>
 #include <linux/workqueue.h>
 
+#include "core/args.h"
 #include "overload.h"
 
 #define KPL_WINDOW	NSEC_PER_SEC
@@ -213,8 +214,9 @@ void kpl_overload_watch(void)
 
 int kpl_share(struct kpl_session *s, struct kpl_share *arg)
 {
-	if (arg->reserved || !arg->percent || arg->percent > KPL_SHARE_OFF)
-		return -EINVAL;
-	WRITE_ONCE(s->share, arg->percent);
-	return 0;
+	int err = kpl_check_share(arg);
+
+	if (!err)
+		WRITE_ONCE(s->share, arg->percent);
+	return err;
 }

@@ -424,9 +424,7 @@ int kpl_prog_native(struct kpl_session *s, struct kpl_prog_native *arg)
 
 	if (!capable(CAP_SYS_ADMIN))
 		return -EPERM;
-	if (arg->reserved)
-		return -EINVAL;
-	err = kpl_session_lock(s);
+	err = kpl_check_prog_native(arg) ?: kpl_session_lock(s);
 	if (err)
 		return err;
 	err = kpl_native_take(kpl_prog_get(s, arg->id), arg, &copy);

@@ -576,8 +576,11 @@ int kpl_ring_spare(struct kpl_session *s, struct kpl_ring_spare *arg)
 int kpl_ring_offer(struct kpl_session *s, struct kpl_ring_offer *arg)
 {
 	struct kpl_spare *spare = s->rings ? xa_load(&s->rings->spares, arg->nr) : NULL;
+	int err = kpl_check_ring_offer(arg);
 
-	if (!spare || spare->offered || arg->reserved)
+	if (err)
+		return err;
+	if (!spare || spare->offered)
 		return -EINVAL;
 	spare->offered = true;
 	spare->next = READ_ONCE(s->rings->on_offer);

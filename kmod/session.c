@@ -11,6 +11,7 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
+#include "core/args.h"
 #include "session.h"
 
 /* ------------------------------------------------------------------- rights */
@@ -175,10 +176,11 @@ void kpl_session_wake(struct kpl_session *s)
 int kpl_pid(struct kpl_session *s, struct kpl_pid *arg)
 {
 	struct pid *pid;
-	int err = -ESRCH;
+	int err = kpl_check_pid(arg);
 
-	if (arg->reserved)
-		return -EINVAL;
+	if (err)
+		return err;
+	err = -ESRCH;
 	rcu_read_lock();
 	pid = find_vpid(arg->pid);
 	if (pid && pid_task(pid, PIDTYPE_TGID)) {

@@ -4,6 +4,7 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
+#include "core/args.h"
 #include "kind.h"
 #include "overload.h"
 #include "session.h"
@@ -75,11 +76,11 @@ int kpl_stats(struct kpl_session *s, struct kpl_stats *arg)
 {
 	struct kpl_probe_stats __user *user = u64_to_user_ptr(arg->stats);
 	struct kpl_probe_stats *stats;
+	int err = kpl_check_stats(arg);
 	u32 at, nr;
-	int err = 0;
 
-	if (arg->reserved)
-		return -EINVAL;
+	if (err)
+		return err;
 	stats = kvmalloc_array(KPL_STATS_AT_ONCE, sizeof(*stats), KPL_GFP);
 	if (!stats)
 		return -ENOMEM;

@@ -32,6 +32,11 @@ int kpl_check_map_create(const struct kpl_map_create *arg)
 	return check_steps(arg);
 }
 
+int kpl_check_map_clear(const struct kpl_map_clear *arg)
+{
+	return arg->reserved ? -EINVAL : 0;
+}
+
 int kpl_check_map_op(const struct kpl_map_op *arg)
 {
 	return arg->op > KPL_MAP_NEXT || (arg->op != KPL_MAP_NEXT && arg->cursor) ? -EINVAL : 0;
@@ -56,6 +61,11 @@ int kpl_check_prog_run(const struct kpl_prog_run *arg, u32 regs_size)
 	       arg->data_size > KPL_MAX_DATA ? -EINVAL : 0;
 }
 
+int kpl_check_prog_native(const struct kpl_prog_native *arg)
+{
+	return arg->reserved ? -EINVAL : 0;
+}
+
 static int check_ring_size(u32 size, u64 least)
 {
 	if (size < least || size & (size - 1))
@@ -71,6 +81,11 @@ int kpl_check_ring_setup(const struct kpl_ring_setup *arg, u32 page_size)
 int kpl_check_ring_spare(const struct kpl_ring_spare *arg, u32 first_size)
 {
 	return arg->reserved ? -EINVAL : check_ring_size(arg->size, first_size + 1ull);
+}
+
+int kpl_check_ring_offer(const struct kpl_ring_offer *arg)
+{
+	return arg->reserved ? -EINVAL : 0;
 }
 
 static int check_number(u32 nr)
@@ -103,6 +118,31 @@ int kpl_check_attach(const struct kpl_attach *arg, const struct kpl_attach_rules
 int kpl_check_control(const struct kpl_control *arg)
 {
 	return arg->op > KPL_CTL_DETACH ? -EINVAL : check_number(arg->nr);
+}
+
+int kpl_check_stats(const struct kpl_stats *arg)
+{
+	return arg->reserved ? -EINVAL : 0;
+}
+
+int kpl_check_free(const struct kpl_free *arg)
+{
+	return arg->kind > KPL_FREE_PROG ? -EINVAL : 0;
+}
+
+int kpl_check_pid(const struct kpl_pid *arg)
+{
+	return arg->reserved ? -EINVAL : 0;
+}
+
+int kpl_check_rights(const struct kpl_rights *arg)
+{
+	return arg->reserved || arg->rights & ~KPL_RIGHT_ALL ? -EINVAL : 0;
+}
+
+int kpl_check_share(const struct kpl_share *arg)
+{
+	return arg->reserved || !arg->percent || arg->percent > KPL_SHARE_OFF ? -EINVAL : 0;
 }
 
 int kpl_check_title(const struct kpl_title *arg)
