@@ -406,7 +406,7 @@ struct kpl_session *kpl_session_open(void)
 	s->opener = get_task_pid(current, PIDTYPE_TGID);
 	s->opener_nr = pid_nr(s->opener);
 	s->memcg = get_mem_cgroup_from_mm(current->mm);
-	kpl_log_name(s, current->comm);
+	kpl_log_opener(s);
 	err = kpl_session_fill(s);
 	if (!err && !kpl_sessions_add(s))
 		err = -EUSERS;

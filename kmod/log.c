@@ -16,24 +16,37 @@ static bool kpl_log_sessions = true;
 module_param_named(log_sessions, kpl_log_sessions, bool, 0644);
 MODULE_PARM_DESC(log_sessions, "Whether the kernel's log tells of sessions");
 
-/* "script.lua, process 123": what all lines begin with. */
+/* "script.lua, process 123 (command), user 0": what all lines begin with. */
 #define kpl_log(s, level, format, ...)							\
 	do {										\
 		if (READ_ONCE(kpl_log_sessions))					\
-			printk_ratelimited(level "kprobe_lua: %s, process %d: " format "\n",	\
-					   (s)->name, (s)->opener_nr, ##__VA_ARGS__);	\
+			printk_ratelimited(level "kprobe_lua: %s, process %d (%s), user %u: "	\
+					   format "\n", (s)->name, (s)->opener_nr,	\
+					   (s)->command, (s)->user, ##__VA_ARGS__);	\
 	} while (0)
 
 /* ----------------------------------------------------------------- sessions */
 
 /* What user space says must not look like a line of the kernel's. */
-void kpl_log_name(struct kpl_session *s, const char *name)
+static void kpl_log_text(char *to, size_t size, const char *text)
 {
 	size_t i;
 
-	for (i = 0; i < KPL_TITLE_SIZE - 1 && name[i]; i++)
-		s->name[i] = isascii(name[i]) && isprint(name[i]) ? name[i] : '?';
-	s->name[i] = '\0';
+	for (i = 0; i < size - 1 && text[i]; i++)
+		to[i] = isascii(text[i]) && isprint(text[i]) ? text[i] : '?';
+	to[i] = '\0';
+}
+
+void kpl_log_name(struct kpl_session *s, const char *name)
+{
+	kpl_log_text(s->name, sizeof(s->name), name);
+}
+
+void kpl_log_opener(struct kpl_session *s)
+{
+	kpl_log_text(s->command, sizeof(s->command), current->comm);
+	kpl_log_name(s, current->comm);
+	s->user = from_kuid(&init_user_ns, current_uid());
 }
 
 void kpl_log_armed(struct kpl_session *s)
@@ -41,8 +54,7 @@ void kpl_log_armed(struct kpl_session *s)
 	if (s->arm_told)
 		return;
 	s->arm_told = true;
-	kpl_log(s, KERN_INFO, "user %u armed %u probes", from_kuid(&init_user_ns, current_uid()),
-		s->nr_probes);
+	kpl_log(s, KERN_INFO, "armed %u probes", s->nr_probes);
 }
 
 /* A call with handlers on both sides is one hit. */

@@ -10,6 +10,7 @@ void kpl_log_armed(struct kpl_session *s);	/* once, after the first attach */
 void kpl_log_ended(struct kpl_session *s);	/* all is detached */
 
 /* Process context. */
+void kpl_log_opener(struct kpl_session *s);	/* the caller */
 void kpl_log_name(struct kpl_session *s, const char *name);
 bool kpl_log_unread(struct kpl_session *s, u64 lost);	/* always true */
 void kpl_log_dead(struct kpl_session *s);

@@ -60,7 +60,9 @@ struct kpl_session {
 	struct pid *opener;		/* a process; constant */
 	pid_t opener_nr;		/* its number, as the initial namespace has it */
 	struct list_head list;		/* of all sessions */
-	char name[KPL_TITLE_SIZE];	/* printable; log.c */
+	char name[KPL_TITLE_SIZE];	/* these are printable; log.c */
+	char command[TASK_COMM_LEN];
+	uid_t user;			/* who opened it */
 	struct delayed_work reader;	/* looks whether user space still reads: life.c */
 	unsigned long heard;		/* jiffies, of the opener */
 	u32 dead_man;			/* seconds without a word, or 0 */

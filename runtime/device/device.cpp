@@ -7,8 +7,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <optional>
 
@@ -63,9 +65,31 @@ Error absent_error() {
     return {Errc::system, "the kprobe_lua module is not loaded: " + load_it() + elsewhere};
 }
 
+// "312 (who), 320 (other)": the other processes that have the device open, and so keep the module loaded.
+std::string holders() {
+    namespace fs = std::filesystem;
+    std::string all;
+    std::error_code none;
+    for (const fs::directory_entry& process : fs::directory_iterator("/proc", none)) {
+        const std::string pid = process.path().filename();
+        if (!std::isdigit(static_cast<unsigned char>(pid[0])) || pid == std::to_string(::getpid())) continue;
+        for (const fs::directory_entry& open : fs::directory_iterator(process.path() / "fd", none)) {
+            if (fs::read_symlink(open.path(), none) != KPL_DEVICE) continue;
+            std::string name;
+            std::getline(std::ifstream(process.path() / "comm"), name);
+            all += (all.empty() ? "" : ", ") + pid + " (" + name + ")";
+            break;
+        }
+    }
+    return all;
+}
+
 // What is wrong with the loaded module; a version that no module has: it does not even know the question.
 std::optional<Error> misfit(const kpl_info& info) {
-    const std::string reload = "load the one built with this program: rmmod kprobe_lua; " + load_it();
+    const std::string others = holders();
+    const std::string reload = "load the one built with this program: " +
+                               (others.empty() ? "" : "end process " + others + ", which has a session; ") +
+                               "rmmod kprobe_lua; " + load_it();
     if (info.abi != KPL_ABI_VERSION)
         return Error{Errc::system, "the loaded kprobe_lua module has ABI " +
                                        (info.abi ? std::to_string(info.abi) : std::string("unknown")) +

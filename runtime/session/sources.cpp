@@ -226,7 +226,7 @@ Result<KernelPlace> data_place(const Target& target, const ProbeDecl& probe, Ker
                                : place.address % 4 == 0 ? 4
                                : place.address % 2 == 0 ? 2
                                                         : 1;
-    if (addresses && place.address >> 56 != 0xff) // with five levels of page tables, 57 bits count
+    if (addresses && place.address >> 56 != 0xff)  // with five levels of page tables, 57 bits count
         return Error{Errc::script, fmt::format("watch: {:#x} is not an address of the kernel's data", place.address)};
     if (place.address % place.special->len)
         return Error{Errc::script, fmt::format("watch: {} bytes are watched at a multiple of {}, and {} lies at {:#x}",

@@ -10,12 +10,22 @@ list() { # PATTERN
     awk -v pattern="$1" 'pattern == "" || $2 ~ pattern' $functions
 }
 
+armed() { # KIND: how many are, by the kernel's own lists
+    case $1 in
+        ftrace | direct) grep -c '^[^[:space:]]' /sys/kernel/tracing/enabled_functions ;;
+        *) grep -c . /sys/kernel/debug/kprobes/list ;;
+    esac || true
+}
+
 batch() { # KIND all|one FROM TO PATTERN
     list "$5" | sed -n "$3,$4p" > chosen
     echo "$3 to $4: $(sed -n '1s/.* //p' chosen) to $(sed -n '$s/.* //p' chosen)"
     if [ "$2" = all ]; then
-        run kprobe-lua --max-probes=65536 -q -c "($work) > /dev/null 2>&1" "$KPL_ROOT/tests/sweep/functions.lua" "$1" all chosen
+        before=$(armed "$1")
+        run kprobe-lua --max-probes=65536 -q -c "($work) > /dev/null 2>&1; . $KPL_ROOT/tests/sweep/batch.sh; armed $1 > armed" \
+            "$KPL_ROOT/tests/sweep/functions.lua" "$1" all chosen
         status 0
+        sed -i "s/^[0-9]* hits,/$(wc -l < chosen) tried, $(($(cat armed) - before)) armed, &/" out
     else
         one_by_one "$1"
     fi

@@ -2,31 +2,31 @@
 -- A probe on each of the functions of a file, which has their addresses and names:
 --   functions.lua KIND all|one FILE
 -- KIND is ftrace, kprobe, kretprobe or direct; `all`: together, while the command of -c runs; `one`: each alone for a moment, as
--- to switch one on takes a hundredth of what it takes to attach it. The handler calls most helpers.
+-- to switch one on takes a hundredth of what it takes to attach it. The handlers, those of returns too, call most helpers.
 local kind, how, file = arg[1], arg[2], arg[3]
 
 local functions = {}
 for line in io.lines(file) do functions[#functions + 1] = "0x" .. line:match "^%x+" end
 
 local calls, stacks, times, last, got = count(), count(), hist(), map(), event()
-local function hit(p)
-  local own = buf(task(), 16)
+local function look(p, first, second)
+  local own, since, names = buf(task(), 16), last[tid()] or 0, {}
   calls[comm()]:add()
   stacks[kstack(6)]:add()
+  times:add((now() - since) / (task().prio - 1000)) -- a signed division
   last[tid()] = now()
+  if cpu() == 0 then last[ppid()] = nil end
+  for _ = 1, 2 do names[#names + 1] = str(task().comm) end
   got {
     pid = pid(), parent = ppid(), user = uid(), group = gid(), cpu = cpu(), cgroup = cgroup(), who = comm(), at = p.func,
-    task = task(), stack = ustack(4), bytes = try(buf(p.sp, 16), own), text = try(str(p.arg[1], 16), ""),
-    user_text = try(ustr(p.arg[2], 16), ""),
+    task = task(), stack = ustack(4), bytes = try(buf(p.sp, 16), own), text = try(str(first, 16), ""),
+    user_text = try(ustr(second, 16), ""), user_bytes = try(ubuf(second, 8), own), names = names,
+    cwd = try(path(task().fs.pwd, 64), ""),
   }
 end
-local function entry(p) p.data.t = now() p.data.first = p.arg[1] end
-local function ret(p)
-  calls[comm()]:add()
-  stacks[kstack(6)]:add()
-  times:add(now() - p.data.t)
-  got { pid = pid(), at = p.func, value = p.regs.ax, first = p.data.first, who = comm() }
-end
+local function hit(p) look(p, p.arg[1], p.arg[2]) end
+local function entry(p) p.data.first = p.arg[1] p.data.second = p.arg[2] end
+local function ret(p) look(p, p.data.first, p.data.second) end
 local received = 0
 got:each_batch(function(batch) received = received + #batch end)
 

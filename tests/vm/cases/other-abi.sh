@@ -15,12 +15,27 @@ rows=$status && mv out rows_out
 library_test refused 'built from other sources' > library_out
 library=$?
 run kprobe-lua -e 'kprobe("vfs_read", function() end)'
+mv err other_err
+# Who keeps it loaded is named.
+tail -f /dev/null 5<> /dev/kprobe-lua &
+holder=$!
+held() { [ "$(cat /sys/module/kprobe_lua/refcnt)" = 1 ]; }
+until_true 'the module is in use' held
+run kprobe-lua -e 'kprobe("vfs_read", function() end)'
+mv err held_err
+kill "$holder"
+wait "$holder" || true
+mv other_err err
 rmmod kprobe_lua && insmod "$KPL_MODULE" || fail "the module can't be loaded again"
 status 1
 one_error
 reload="load the one built with this program: rmmod kprobe_lua; insmod build/kmod/$(uname -r | sed "s|[.+]|\\\\&|g")/kprobe_lua.ko"
 err "the loaded kprobe_lua module was built from other sources than this program: build both \(make\), then $reload$"
 grep -q 'built from other sources' doctor_out || fail "doctor does not tell"
+
+reload_held=$(echo "$reload" | sed "s|this program: |&end process $holder \\\\(tail\\\\), which has a session; |")
+mv held_err err
+err "$reload_held$"
 
 cat library_out
 [ "$library" = 0 ] || fail "the library does not tell"

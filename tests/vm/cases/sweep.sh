@@ -4,7 +4,7 @@
 . "$KPL_ROOT/tests/sweep/batch.sh"
 for kind in ftrace kprobe kretprobe direct; do
     batch $kind all 1 30 '^vfs_'
-    line "$(grep -E '^[1-9][0-9]* hits, 0 stopped, [1-9][0-9]* events$' out)"
+    line "$(grep -E '^30 tried, 30 armed, [1-9][0-9]* hits, 0 stopped, [1-9][0-9]* events$' out)"
     batch $kind one 10 12 '^vfs_'
     line "$(grep -E '^3 tried, 3 armed, [0-9]+ hits, 0 stopped, [0-9]+ events$' out)"
     by_hand $kind 10 '^vfs_' > by_hand
