@@ -227,6 +227,16 @@ static bool kpl_is_entry(u64 addr)
 	return kpl_is_entry_of_kernel(addr);
 }
 
+/* It calls its module when it is switched on and off. */
+static bool kpl_tracepoint_calls(const struct tracepoint *tp)
+{
+#ifdef KPL_HAVE_TRACEPOINT_REGFUNC
+	return tp->regfunc || tp->unregfunc;
+#else
+	return tp->ext;
+#endif
+}
+
 static int kpl_tracepoint_add_one(struct kpl_probe *pr)
 {
 	const struct bpf_raw_event_map *entry = (void *)(unsigned long)pr->origin.addr;
@@ -235,7 +245,9 @@ static int kpl_tracepoint_add_one(struct kpl_probe *pr)
 	if (!kpl_is_entry(pr->origin.addr))
 		return -ENOENT;
 	pr->hit = kpl_tracepoint_hit(pr, entry->num_args);
-	if (!pr->hit)
+	/* A module that goes has ended before anybody is told: it would be called after that. */
+	if (!pr->hit ||
+	    (!kpl_is_entry_of_kernel(pr->origin.addr) && kpl_tracepoint_calls(entry->tp)))
 		return -EOPNOTSUPP;
 	if (prog->data_size > 8 * entry->num_args)
 		return -EINVAL;

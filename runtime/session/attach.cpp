@@ -187,7 +187,10 @@ std::string attach_reason(const kpl_attach& request, const Paths& paths) {
         case EILSEQ: return "the address is not the start of an instruction";
         case ENOENT:
             return request.kind == KPL_PROBE_TRACEPOINT ? "no such tracepoint any more" : "no such function any more";
-        case EOPNOTSUPP: return "this kernel can't place this kind of probe";
+        case EOPNOTSUPP:
+            return request.kind == KPL_PROBE_TRACEPOINT
+                       ? "its module wants to be asked when it is switched on and off, and may be gone by then"
+                       : "this kernel can't place this kind of probe";
         case E2BIG:
             return "more than the module allows (maxactive, data=, the number of probes, what all handlers there take together, "
                    "or functions that are overridden one by one: a list or a glob counts once)";

@@ -46,4 +46,8 @@ err '^twelve.lua:3: kpl_target:kpl_t_twelve: the module was unloaded'
 run kprobe-lua -e 'tracepoint("kpl_t_bare", function(p) print(p.arg[2]) end)'
 status 1
 err "^-e:1: can't probe kpl_t_bare: it passes fewer arguments than the handler reads$"
+# one that calls its module
+run kprobe-lua -e 'tracepoint("kpl_target:kpl_t_asks", function() end)'
+status 1
+err "^-e:1: can't probe kpl_target:kpl_t_asks: its module wants to be asked when it is switched on and off, and may be gone by then$"
 left_nothing

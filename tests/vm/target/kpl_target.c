@@ -44,6 +44,16 @@
 #include <linux/slab.h>
 
 #include "kpl_target.h"
+
+static int kpl_t_switched_on(void)
+{
+	return 0;
+}
+
+static void kpl_t_switched_off(void)
+{
+}
+
 #define CREATE_TRACE_POINTS
 #include "kpl_target_trace.h"
 

@@ -17,6 +17,13 @@ TRACE_EVENT(kpl_t_twelve,
 	TP_printk("%ld", __entry->first)
 );
 
+/* It has the module called when it is switched on and off. */
+TRACE_EVENT_FN(kpl_t_asks,
+	TP_PROTO(long a), TP_ARGS(a),
+	TP_STRUCT__entry(__field(long, first)), TP_fast_assign(__entry->first = a;),
+	TP_printk("%ld", __entry->first), kpl_t_switched_on, kpl_t_switched_off
+);
+
 /* Without an event in tracefs. */
 DECLARE_TRACE(kpl_t_bare, TP_PROTO(long a), TP_ARGS(a));
 
