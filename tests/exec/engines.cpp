@@ -23,10 +23,7 @@ SimLoad load_of(const Handler& handler) {
     return {handler.insns, handler.labels, KPL_PROG_ENTRY, handler.data_size, 0, budget};
 }
 
-Error refused(const Handler& handler, uint32_t reason, uint32_t pc) {
-    return {Errc::script, fmt::format("refused: {} at {}", kpl_reject_text(reason),
-                                      pc < handler.origin.size() ? handler.origin[pc] : pc)};
-}
+uint32_t origin_of(const Handler& handler, uint32_t pc) { return pc < handler.origin.size() ? handler.origin[pc] : pc; }
 
 // A program's own result may look the same; then a jump back is no place to stop at.
 bool out_of_fuel(const Handler& handler, uint64_t r0) {
@@ -51,7 +48,7 @@ class Host : public Engine {
         Simulator sim;
         SimReject reject;
         const auto program = sim.load(load_of(handler), reject);
-        if (!program) return refused(handler, reject.reason, reject.pc);
+        if (!program) return refused(reject.reason, origin_of(handler, reject.pc));
         sim.data = handler.data_of(memory);
         Ran ran;
         const auto began = std::chrono::steady_clock::now();
@@ -81,7 +78,7 @@ class Module : public Engine {
         load.budget = budget;
         load.flags = native_ ? 0 : KPL_PROG_F_INTERPRET;
         if (::ioctl(session_.get(), KPL_IOC_PROG_LOAD, &load) < 0) {
-            if (errno == EACCES && load.reject) return refused(handler, load.reject, load.reject_pc);
+            if (errno == EACCES && load.reject) return refused(load.reject, origin_of(handler, load.reject_pc));
             return system_error("loading the program");
         }
         const Result<Ran> ran = run_loaded(load, handler, memory, repeat);
@@ -118,9 +115,14 @@ class Module : public Engine {
 
 }  // namespace
 
-uint32_t verdict(const Handler& handler) {
+Verdict verdict(const Handler& handler) {
     SimReject reject;
-    return Simulator().load(load_of(handler), reject) ? uint32_t{KPL_REJECT_NONE} : reject.reason;
+    if (Simulator().load(load_of(handler), reject)) return {};
+    return {reject.reason, origin_of(handler, reject.pc)};
+}
+
+Error refused(uint32_t reason, uint32_t at) {
+    return {Errc::script, fmt::format("refused: {} at {}", kpl_reject_text(reason), at)};
 }
 
 std::unique_ptr<Engine> simulator() { return std::make_unique<Host>(false); }

@@ -24,8 +24,14 @@ class Engine {
     virtual Result<Ran> run(const Handler& handler, std::vector<uint8_t>& memory, uint32_t repeat) = 0;
 };
 
-// Of the verifier in this process: enum kpl_reject.
-uint32_t verdict(const Handler& handler);
+// Of the verifier in this process.
+struct Verdict {
+    uint32_t reason = 0;  // enum kpl_reject
+    uint32_t at = 0;      // the instruction of the given program
+};
+Verdict verdict(const Handler& handler);
+
+Error refused(uint32_t reason, uint32_t at);
 
 std::unique_ptr<Engine> simulator();
 std::unique_ptr<Engine> reference();

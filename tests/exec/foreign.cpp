@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cctype>
 #include <cstring>
 #include <utility>
@@ -20,12 +21,13 @@ Error wrong(fmt::format_string<Args...> text, Args&&... args) {
 }
 
 Handler handler_of(Graph graph, size_t memory, uint32_t offset) {
-    free_the_fuel_register(graph, start_state(memory, offset));
+    place_registers(graph, start_state(memory, offset));
     return laid_out(graph, memory, offset);
 }
 
-// No access reaches what lies around the memory, where that is not at the beginning of the data.
-bool keeps_to_memory(const Graph& graph, size_t memory) {
+// No access reaches what lies around the memory, where that is not at the beginning of the data. An atomic one that is
+// not aligned is not to become so.
+bool may_be_moved(const Graph& graph, size_t memory) {
     const auto states = states_of(graph, start_state(memory, 0));
     for (size_t i = 0; i < graph.size(); i++) {
         const auto access = access_of(graph[i].insn);
@@ -34,23 +36,47 @@ bool keeps_to_memory(const Graph& graph, size_t memory) {
         if (base.type != KPL_T_DATA) continue;
         const int64_t begin = base.number + graph[i].insn.off, end = begin + access->size;
         if (begin < 0 || end > static_cast<int64_t>(memory)) return false;
+        if (graph[i].atomic && begin % access->size) return false;
     }
     return true;
 }
 
 Handler fitting(const Graph& given, size_t memory) {
     const Handler plain = handler_of(given, memory, 0);
-    Handler tried = plain;
+    const Verdict first = verdict(plain);
+    Handler best = plain, tried = plain;
+    Verdict now = first;
     Graph graph = given;
-    uint32_t reason = verdict(tried);
-    if (reason == KPL_REJECT_POINTER) {
+    if (first.reason == KPL_REJECT_POINTER) {
         graph = unfolded(given, start_state(memory, 0));
-        reason = verdict(tried = handler_of(graph, memory, 0));
+        now = verdict(tried = handler_of(graph, memory, 0));
+        if (now.at > first.at) best = tried;
     }
-    if (reason == KPL_REJECT_ALIGN && keeps_to_memory(graph, memory))
-        for (uint32_t offset = 1; offset < 8 && reason == KPL_REJECT_ALIGN; offset++)
-            reason = verdict(tried = handler_of(graph, memory, offset));
-    return reason == KPL_REJECT_NONE ? tried : plain;
+    if (now.reason == KPL_REJECT_ALIGN && may_be_moved(graph, memory))
+        for (uint32_t offset = 1; offset < 8 && now.reason == KPL_REJECT_ALIGN; offset++)
+            now = verdict(tried = handler_of(graph, memory, offset));
+    return now.reason == KPL_REJECT_NONE ? tried : best;
+}
+
+// Passes have registers of their own that no program has.
+Result<void> check_registers(const Graph& graph, size_t memory) {
+    const auto states = states_of(graph, start_state(memory, 0));
+    for (size_t i = 0; i < graph.size(); i++)
+        if (states[i] && std::max<int>(graph[i].insn.dst_reg, graph[i].insn.src_reg) > 10)
+            return refused(KPL_REJECT_REGISTER, graph[i].origin);
+    return {};
+}
+
+// The verifier would say so, too, but not what of it is the program's.
+Result<void> check_size(const Handler& handler, size_t given) {
+    const size_t slots = handler.insns.size();
+    if (slots > KPL_MAX_INSNS && slots > given)
+        return wrong("{} slots, and {} more to make a handler of them; at most {}", given, slots - given,
+                     KPL_MAX_INSNS);
+    if (slots > KPL_MAX_INSNS) return wrong("{} slots as a handler; at most {}", slots, KPL_MAX_INSNS);
+    if (handler.labels.size() > KPL_MAX_LABELS)
+        return wrong("jumps back lead to {} places; at most {}", handler.labels.size(), KPL_MAX_LABELS);
+    return {};
 }
 
 }  // namespace
@@ -83,9 +109,13 @@ Result<Handler> handler_from(std::span<const uint8_t> program, size_t memory) {
     if (memory > KPL_MAX_DATA) return wrong("memory of {} bytes; at most {}", memory, KPL_MAX_DATA);
     std::vector<bpf_insn> given(program.size() / sizeof(bpf_insn));
     std::memcpy(given.data(), program.data(), program.size());
-    const Graph graph = TRY(graph_from(given));
-
-    return fitting(graph, memory);
+    Graph graph = TRY(graph_from(given));
+    TRY(check_registers(graph, memory));
+    graph = inlined(graph);
+    lower(graph);
+    Handler handler = fitting(graph, memory);
+    TRY(check_size(handler, given.size()));
+    return handler;
 }
 
 }  // namespace kpl::exec

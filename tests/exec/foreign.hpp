@@ -17,7 +17,8 @@ Result<std::vector<uint8_t>> bytes_from_hex(std::string_view text);
 
 // What the program does stays the same; passes.hpp says what becomes of its instructions. Where the verifier refuses a
 // sum with a pointer, the program is unfolded; where it refuses an access that is not aligned, the memory lies at
-// another offset. One that is refused all the same is returned as if none of this had been tried.
+// another offset. Of one that is refused all the same, unfolded or not, that is returned of which the verifier takes
+// more. An error: a jump leaves the program, a register does not exist, or a handler would be too long.
 Result<Handler> handler_from(std::span<const uint8_t> program, size_t memory);
 
 }  // namespace kpl::exec

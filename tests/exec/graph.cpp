@@ -11,6 +11,11 @@ bool is_jump_class(const bpf_insn& insn) {
     return BPF_CLASS(insn.code) == BPF_JMP || BPF_CLASS(insn.code) == BPF_JMP32;
 }
 
+// A jump whose offset has 32 bits.
+bool is_long_jump(const bpf_insn& insn) {
+    return insn.code == (BPF_JMP32 | BPF_JA) && !insn.dst_reg && !insn.src_reg && !insn.off;
+}
+
 bool is_alu_class(const bpf_insn& insn) { return BPF_CLASS(insn.code) == BPF_ALU || BPF_CLASS(insn.code) == BPF_ALU64; }
 
 }  // namespace
@@ -24,6 +29,10 @@ bpf_insn make(uint8_t code, uint8_t dst, uint8_t src, int16_t off, int32_t imm) 
 bool is_wide(const bpf_insn& insn) { return insn.code == (BPF_LD | BPF_IMM | BPF_DW); }
 bool is_exit(const bpf_insn& insn) { return insn.code == (BPF_JMP | BPF_EXIT); }
 bool is_call(const bpf_insn& insn) { return insn.code == (BPF_JMP | BPF_CALL); }
+
+bool is_local_call(const bpf_insn& insn) {
+    return is_call(insn) && insn.src_reg == BPF_PSEUDO_CALL && !insn.dst_reg && !insn.off;
+}
 
 // One with anything in its unused fields is left for the verifier to refuse.
 bool is_plain_jump(const bpf_insn& insn) {
@@ -67,14 +76,23 @@ Result<Graph> graph_from(std::span<const bpf_insn> given) {
         now.insn = given[i];
         now.origin = static_cast<uint32_t>(i);
         now.next = step(i + 1);
+        const auto target = [&](int32_t off) -> Result<size_t> {
+            if (i + 1 + off >= 0 && i + 1 + off <= size) return step(i + 1 + off);
+            const char* what = is_call(now.insn) ? "call" : "jump";
+            return Error{Errc::usage, fmt::format("the {} of instruction {} leaves the program", what, i)};
+        };
         if (is_wide(now.insn) && i + 1 < size) {
             now.second = given[i + 1];
             now.next = step(i + 2);
-        } else if (is_condition(now.insn) || is_plain_jump(now.insn)) {
-            const int64_t target = i + 1 + now.insn.off;
-            if (target < 0 || target > size)
-                return Error{Errc::usage, fmt::format("the jump of instruction {} leaves the program", i)};
-            (is_plain_jump(now.insn) ? now.next : now.target) = step(target);
+        } else if (is_local_call(now.insn)) {
+            now.target = TRY(target(now.insn.imm));
+        } else if (is_long_jump(now.insn)) {
+            now.next = TRY(target(now.insn.imm));
+            now.insn = make(BPF_JMP | BPF_JA, 0, 0, 0, 0);
+        } else if (is_plain_jump(now.insn)) {
+            now.next = TRY(target(now.insn.off));
+        } else if (is_condition(now.insn)) {
+            now.target = TRY(target(now.insn.off));
         }
     }
     return graph;

@@ -20,8 +20,9 @@ struct Step {
     bpf_insn insn{};      // `off` of a jump says nothing
     bpf_insn second{};    // of a load of two slots
     size_t next = 0;      // the step after this one; of a plain jump, its target
-    size_t target = 0;    // of a conditional jump
+    size_t target = 0;    // of a conditional jump, or of a call of the program's own
     uint32_t origin = 0;  // the instruction of the given program that it stands for
+    bool atomic = false;  // an access that must be aligned where the program has it
 };
 
 // It starts at step 0. No way leads to some of the steps: the second slots, for a start.
@@ -33,6 +34,7 @@ bpf_insn make(uint8_t code, uint8_t dst, uint8_t src, int16_t off, int32_t imm);
 bool is_wide(const bpf_insn& insn);  // two slots
 bool is_exit(const bpf_insn& insn);
 bool is_call(const bpf_insn& insn);
+bool is_local_call(const bpf_insn& insn);  // of a function of the program's own
 bool is_plain_jump(const bpf_insn& insn);
 bool is_condition(const bpf_insn& insn);  // any other jump
 bool reads_dst(const bpf_insn& insn);

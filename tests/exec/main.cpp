@@ -22,8 +22,9 @@ namespace {
 constexpr const char* about = R"(Runs an eBPF program and prints r0 in hex.
 
 The program is read from standard input: 8 bytes for each instruction, as pairs of hex digits. MEMORY, in hex, too, is
-what r1 points to; r2 is its length. Without it, both are 0. Programs that the profile does not take are refused with the
-reason and the instruction: exit status 1.)";
+what r1 points to; r2 is its length. Without it, both are 0. What the module's profile lacks is put in its words where
+that is possible. Programs that the profile does not take all the same are refused with the reason and the instruction:
+exit status 1.)";
 
 struct Options {
     std::string memory, engine = "interp", kernel, release;
@@ -106,10 +107,10 @@ int main(int argc, char** argv) {
     Options options;
     CLI::App app(about, "kprobe-lua-exec");
     app.add_option("memory", options.memory, "what r1 points to, in hex")->option_text("MEMORY");
+    // A flag takes a value only with '=': what follows may be the memory. One without a value says "true".
     CLI::Option* in_kernel =
-        app.add_option("--kernel", options.kernel, "in a VM, by the module: jit, interp; jit if nothing is said")
-            ->expected(0, 1)
-            ->default_str("jit")
+        app.add_flag("--kernel", options.kernel, "in a VM, by the module: jit, interp; jit if nothing is said")
+            ->transform(CLI::Transformer({{"true", "jit"}}))
             ->check(CLI::IsMember({"jit", "interp"}))
             ->option_text("[=jit|interp]");
     app.add_option("--release", options.release, "the VM's kernel: the beginning of its release")->needs(in_kernel);
@@ -127,7 +128,6 @@ int main(int argc, char** argv) {
     } catch (const CLI::ParseError& e) {
         return app.exit(e) ? 2 : 0;
     }
-    if (*in_kernel && options.kernel.empty()) options.kernel = "jit";
     for (uint32_t i = 0; i < options.random; i++) fmt::print("{}\n", random_line(options.seed + i));
     if (options.random) return 0;
     const std::string input{std::istreambuf_iterator<char>(std::cin), {}};

@@ -15,5 +15,5 @@ no_out '^error'
 
 # What one run takes, and that a signal ends many.
 echo "b70000002a000000 9500000000000000" > one
-kprobe-lua-exec --inside --kernel --repeat=1000 < one > out || fail "exit status $?"
+kprobe-lua-exec --inside --kernel --repeat=1000 2a00 < one > out || fail "exit status $?"
 out '^2a [0-9]+\.[0-9] ns$'
