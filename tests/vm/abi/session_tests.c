@@ -122,6 +122,22 @@ static void bench(void)
 	close(fd);
 }
 
+/* What small calls may not be given. */
+static void bad_numbers(void)
+{
+	struct kpl_map_create map = { .kind = KPL_MAP_COUNT };
+	int fd = session();
+
+	map_create(fd, &map);
+	FAILS(EINVAL, ioctl(fd, KPL_IOC_MAP_CLEAR, &(struct kpl_map_clear) { .id = map.id, .reserved = 1 }));
+	FAILS(EINVAL, ioctl(fd, KPL_IOC_STATS, &(struct kpl_stats) { .reserved = 1 }));
+	FAILS(EINVAL, ioctl(fd, KPL_IOC_SHARE, &(struct kpl_share) { .percent = 25, .reserved = 1 }));
+	FAILS(EINVAL, ioctl(fd, KPL_IOC_SHARE, &(struct kpl_share) { .percent = 0 }));
+	FAILS(EINVAL, ioctl(fd, KPL_IOC_SHARE, &(struct kpl_share) { .percent = KPL_SHARE_OFF + 1 }));
+	FAILS(EINVAL, ioctl(fd, KPL_IOC_FREE, &(struct kpl_free) { .kind = KPL_FREE_PROG + 1 }));
+	close(fd);
+}
+
 static void bad_maps(void)
 {
 	static const struct {
@@ -535,6 +551,7 @@ const struct test session_tests[] = {
 	{ "bad maps", bad_maps },
 	{ "bad programs", bad_programs },
 	{ "rejected programs", rejected_programs },
+	{ "bad numbers", bad_numbers },
 	{ "bad attaches", bad_attaches },
 	{ "bad mappings", bad_mappings },
 	{ "no mprotect", no_mprotect },
