@@ -82,7 +82,7 @@ fuzz: packages
 # Half an hour: each rule of the verifier deleted or weakened, and whether the tests notice.
 mutate: packages
 	@$(MAKE) --no-print-directory configure
-	@ninja -C $(BUILD) verdict_samples verifier_test
+	@ninja -C $(BUILD) verdict_samples verifier_test core_test
 	@luajit tests/mutation/mutate.lua $(BUILD)
 
 # Hours: probes of each kind on every function of both kernels, or of KERNELS; at each instruction of 200 functions.

@@ -1,8 +1,9 @@
 -- SPDX-License-Identifier: MIT
 -- usage: luajit tests/mutation/mutate.lua BUILD [PATTERN]     from the top of the tree
--- Deletes or weakens each rule of the verifier and the rewriter in turn, and compiles it with sanitizers. It is noticed
--- if the data rows are judged otherwise than by the original, or a unit test fails. PATTERN: only mutants whose place
--- matches. equivalent.txt has a line for each mutant that nothing can tell from the original, with the reason.
+-- Deletes or weakens each rule of the verifier and the rewriter in turn, and each cell of the tables that they work by
+-- (tables.lua), and compiles it with sanitizers. It is noticed if the data rows are judged otherwise than by the original,
+-- or a unit test fails. PATTERN: only mutants whose place matches. equivalent.txt has a line for each mutant that nothing
+-- can tell from the original, with the reason.
 io.stdout:setvbuf "line"
 local build, pattern = arg[1], arg[2]
 local kmod, tests, equivalent = "kmod", "tests", "tests/mutation/equivalent.txt"
@@ -10,7 +11,13 @@ local rows = { "base", "memory", "calls", "edges", "change" }
 -- The interpreter wraps on purpose, the verifier nowhere.
 local cc = "cc -std=gnu11 -O0 -w -fno-strict-aliasing -I" .. kmod .. " -I" .. tests
 local checked = " -fsanitize=undefined,bounds-strict,address -fno-sanitize-recover=all"
-local sources = { "verify", "verify_call", "verify_jump", "verify_mem", "verify_state", "rewrite" }
+-- Below kmod/, and for a table the source that includes it.
+local sources = {
+  { "core/verify.c" }, { "core/verify_call.c" }, { "core/verify_jump.c" }, { "core/verify_mem.c" },
+  { "core/verify_state.c" }, { "core/rewrite.c" }, { "core/tables.c", tables_only = true },
+  { "core/insns.def", "core/tables.c" }, { "uapi/helpers.def", "core/tables.c" }, { "uapi/hit.def", "core/tables.c" },
+}
+local tables = dofile "tests/mutation/tables.lua"
 local dir = io.popen("mktemp -d"):read "*l"
 local samples = dir .. "/samples"
 
@@ -47,6 +54,7 @@ local operators = {
   function(line) each_match(line, " <= ", " < ", "one less") end,
   function(line) each_match(line, " < ", " <= ", "one more") end,
   function(line) each_match(line, " %% 8", " %% 4", "half as aligned") end,
+  function(line) each_match(line, "for %(%w+ = 0;", function(piece) return (piece:gsub("0", "1")) end, "without the first") end,
   function(line) if line:find "^\treturn 0;" or line:find "^\t\t+return 0;" then each_match(line, "0;", "1;", "true") end end,
   function(line)
     if line:find "^\t+[%w_>%.%[%]*%-]+ [|&+%-]?= .*;$" or line:find "^\t+kpl_[%w_]+%b();$" or line:find "%+%+;$" then
@@ -55,9 +63,12 @@ local operators = {
   end,
 }
 
+local function add(list, number, line, change, what)
+  list[#list + 1] = { number = number, line = change, what = what, was = line:match "^%s*(.-)%s*$" }
+end
+
 -- Where code is: not in comments, tables, declarations.
-local function mutants_of(name)
-  local list, lines = {}, lines_of(kmod .. "/core/" .. name .. ".c")
+local function code_mutants(lines, list)
   local inside, comment = false, false
   for number, line in ipairs(lines) do
     if line:find "^{" then inside = true elseif line:find "^}" then inside = false end
@@ -66,11 +77,18 @@ local function mutants_of(name)
     if inside and not comment then
       changes = {}
       for _, operator in ipairs(operators) do operator(line) end
-      for _, change in ipairs(changes) do
-        list[#list + 1] = { file = name, number = number, line = change[1], what = change[2], was = line:match "^%s*(.-)%s*$" }
-      end
+      for _, change in ipairs(changes) do add(list, number, line, change[1], change[2]) end
     end
     if comment and line:find "%*/" then comment = false end
+  end
+end
+
+local function mutants_of(source)
+  local list, lines = {}, lines_of(kmod .. "/" .. source[1])
+  if source[1]:find "%.c$" and not source.tables_only then code_mutants(lines, list) end
+  local weaken = tables.rows_of(kmod, source[1])
+  for number, line in ipairs(weaken and lines or {}) do
+    weaken(line, function(change, what) add(list, number, line, change, what) end)
   end
   return list, lines
 end
@@ -103,16 +121,24 @@ local function judge(stem, object, out)
   os.execute(("timeout 120 %s/judge < %s > %s 2> /dev/null"):format(dir, samples, out))
 end
 
--- The unit tests of the verifier, as the build links them, but with these objects instead of its own.
-local link = io.popen("ninja -C " .. build .. " -t commands tests/unit/verifier_test | tail -1"):read "*l"
-assert(link and link:find " %-o tests/unit/verifier_test ", "no build of verifier_test in " .. build)
+-- The unit tests of the verifier, and of the tables, as the build links them, but with these objects instead of its own.
+local links = {}
+for _, test in ipairs { "verifier_test", "core_test" } do
+  local command = io.popen(("ninja -C %s -t commands tests/unit/%s | tail -1"):format(build, test)):read "*l"
+  assert(command and command:find(" %-o tests/unit/" .. test .. " "), ("no build of %s in %s"):format(test, build))
+  links[test] = command:gsub("%S*libkpl_core%.a", "")
+end
 
-local function tests_pass(stem, object)
-  local command = link:gsub("%S*libkpl_core%.a", ""):gsub(" %-o tests/unit/verifier_test ", function()
+local function test_passes(test, stem, object)
+  local command = links[test]:gsub(" %-o tests/unit/" .. test .. " ", function()
     return (" -fsanitize=undefined,address -o %s/unit %s "):format(dir, with(stem, object))
   end)
-  assert(quiet(("cd %s && %s"):format(build, command)), "verifier_test can't be linked")
+  assert(quiet(("cd %s && %s"):format(build, command)), test .. " can't be linked")
   return quiet(("cd %s && timeout 120 %s/unit"):format(tests .. "/data", dir))
+end
+
+local function tests_pass(stem, object)
+  return (stem ~= "tables" or test_passes("core_test", stem, object)) and test_passes("verifier_test", stem, object)
 end
 
 local function same_as_right(stem, object)
@@ -122,7 +148,7 @@ end
 
 judge("", "", dir .. "/right")
 assert(same_as_right("verify", objects.verify), "the original does not say the same twice")
-assert(tests_pass("", ""), "the original fails the unit tests")
+assert(test_passes("core_test", "", "") and tests_pass("", ""), "the original fails the unit tests")
 
 local known = {}
 for _, line in ipairs(lines_of(equivalent)) do
@@ -130,27 +156,41 @@ for _, line in ipairs(lines_of(equivalent)) do
   if place then known[place .. ": " .. was] = true end
 end
 
+-- In a tree of its own, which comes before kmod/: what is included there is looked for here first.
+local tree = dir .. "/tree"
+os.execute(("mkdir -p %s/core %s/uapi"):format(tree, tree))
+
+local function compile_with(source, lines, object)
+  local changed, unit = ("%s/%s"):format(tree, source[1]), source[2] or source[1]
+  local file = assert(io.open(changed, "w"))
+  file:write(table.concat(lines, "\n"), "\n")
+  file:close()
+  if source[2] then assert(quiet(("cp %s/%s %s/%s"):format(kmod, unit, tree, unit))) end
+  local compiled = compile(("%s/%s"):format(tree, unit), object)
+  os.remove(changed)
+  return compiled
+end
+
 local made, unnoticed, excused = 0, 0, 0
-for _, name in ipairs(sources) do
-  local list, lines = mutants_of(name)
+for _, source in ipairs(sources) do
+  local list, lines = mutants_of(source)
+  local name, stem = source[1]:match "[^/]+$", (source[2] or source[1]):match "([%w_]+)%.c$"
   for _, mutant in ipairs(list) do
-    local place = ("%s.c: %s: %s"):format(name, mutant.what, mutant.was)
+    local place = ("%s: %s: %s"):format(name, mutant.what, (mutant.was:gsub("%s+", " ")))
     if not pattern or place:find(pattern) then
+      local object = dir .. "/mutant.obj"
       local original = lines[mutant.number]
       lines[mutant.number] = mutant.line
-      local file = assert(io.open(dir .. "/mutant.c", "w"))
-      file:write(table.concat(lines, "\n"), "\n")
-      file:close()
+      local compiled = compile_with(source, lines, object)
       lines[mutant.number] = original
-      if compile(dir .. "/mutant.c", dir .. "/mutant.obj") then
+      if compiled then
         made = made + 1
-        local object = dir .. "/mutant.obj"
-        if same_as_right(name, object) and tests_pass(name, object) then
+        if same_as_right(stem, object) and tests_pass(stem, object) then
           if known[place] then
             excused = excused + 1
           else
             unnoticed = unnoticed + 1
-            print(("%s.c:%d: %s: %s"):format(name, mutant.number, mutant.what, mutant.was))
+            print(("%s:%d: %s: %s"):format(name, mutant.number, mutant.what, mutant.was))
           end
         end
       end

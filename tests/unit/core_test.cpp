@@ -48,11 +48,24 @@ const char* type_name(unsigned type) {
     return "?";
 }
 
-std::string arguments(std::initializer_list<const char*> all) {
+std::string arguments(const kpl_helper_desc& helper) {
+    static constexpr const char* names[] = {"",    "NUM", "CONST", "HIT",  "AGG", "NAMES", "HASH", "KEY",
+                                            "VAL", "OUT", "RMEM",  "WMEM", "STR", "WSTR",  "LIST", "REC"};
+    static_assert(std::size(names) == KPL_A_END_);
     std::string text;
-    for (std::string word : all)
-        if (word != "-") text += (text.empty() ? "" : ", ") + word;
+    for (unsigned arg : helper.arg)
+        if (arg != KPL_A_UNUSED) text += (text.empty() ? "" : ", ") + std::string(names[arg]);
     return text;
+}
+
+std::string result(const kpl_helper_desc& helper) {
+    switch (helper.result) {
+        case KPL_R_NUM: return "NUM";
+        case KPL_R_REC_OR_NULL: return "REC_OR_NULL";
+        case KPL_R_VOID: return "VOID";
+        case KPL_R_DONE: return "DONE";
+    }
+    return "?";
 }
 
 std::string kinds(unsigned mask) {
@@ -68,9 +81,12 @@ std::string kinds(unsigned mask) {
 
 TEST_CASE("the document lists all helpers as helpers.def does") {
     std::vector<std::string> rows;
-#define HELPER(id, name, result, a1, a2, a3, a4, a5, cost, word, ...)                                               \
-    rows.push_back(fmt::format("| {} | {} | {} | {} | {} | {} | ", id, #name, arguments({#a1, #a2, #a3, #a4, #a5}), \
-                               #result, cost, word));
+    auto row = [&](unsigned id) {
+        const kpl_helper_desc& helper = kpl_helper_descs[id];
+        rows.push_back(fmt::format("| {} | {} | {} | {} | {} | {} | ", id, helper.name, arguments(helper),
+                                   result(helper), helper.cost, helper.word));
+    };
+#define HELPER(id, ...) row(id);
 #include "uapi/helpers.def"
 #undef HELPER
 #ifdef KPL_TEST_ROWS

@@ -226,6 +226,9 @@ TEST_CASE("labels: ascending, no more than 256, reserved fields zero") {
     changed = labels;
     changed[7].type[3] = KPL_T_END_;
     CHECK(refused_at(changed) == 8);
+    changed = labels;
+    changed[7].off[3] = 8;  // of nothing
+    CHECK(refused_at(changed) == 8);
 }
 
 TEST_CASE("a kind of program that does not exist is refused") {
