@@ -2,23 +2,21 @@
 /* Calls of helpers, as helpers.def describes them. */
 #include "verify.h"
 
-/* A memory argument: how it is used, and where its size comes from. */
-#define MEM	1u	/* pointer to memory */
-#define STR	2u	/* pointer to a struct kpl_str: scratch or data only */
-#define WRITE	4u	/* the helper writes all of it, whatever happens */
-#define KEY	8u	/* size: the preceding map's keys */
-#define VALUE	16u	/* size: the preceding map's values */
-#define PART	32u	/* the helper goes through little of it */
+/* A memory argument: how it is used, and where its size comes from.  RMEM has none of these. */
+#define STR	1u	/* pointer to a struct kpl_str: scratch or data only */
+#define WRITE	2u	/* the helper writes all of it, whatever happens */
+#define KEY	4u	/* size: the preceding map's keys */
+#define VALUE	8u	/* size: the preceding map's values */
+#define PART	16u	/* the helper goes through little of it */
 
 static const u8 arg_flags[KPL_A_END_] = {
-	[KPL_A_KEY]	= MEM | KEY,
-	[KPL_A_VAL]	= MEM | VALUE,
-	[KPL_A_OUT]	= MEM | VALUE | WRITE,
-	[KPL_A_RMEM]	= MEM,
-	[KPL_A_WMEM]	= MEM | WRITE,
-	[KPL_A_STR]	= MEM | STR,
-	[KPL_A_WSTR]	= MEM | STR | WRITE,
-	[KPL_A_LIST]	= MEM | STR | WRITE | PART,
+	[KPL_A_KEY]	= KEY,
+	[KPL_A_VAL]	= VALUE,
+	[KPL_A_OUT]	= VALUE | WRITE,
+	[KPL_A_WMEM]	= WRITE,
+	[KPL_A_STR]	= STR,
+	[KPL_A_WSTR]	= STR | WRITE,
+	[KPL_A_LIST]	= STR | WRITE | PART,
 };
 
 /* One call while it is checked. */
