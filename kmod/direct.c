@@ -283,13 +283,13 @@ static u32 kpl_directs_busy(struct kpl_probe **prs, u32 nr)
 
 		if (prs[i]->error != -EBUSY && prs[i]->error != -EOPNOTSUPP)
 			continue;
+		kpl_direct_leave(prs[i], prs[i]->error == -EBUSY ? KPL_WHY_BUSY : KPL_WHY_FTRACE);
+		if (prs[i]->error)
+			continue;	/* it stays, off: another time it may do */
 		prs[i]->added = false;
 		d->added--;
 		kpl_direct_drop(prs[i]);
 		kpl_direct_end(d, &ended);
-		kpl_direct_leave(prs[i], prs[i]->error == -EBUSY ? KPL_WHY_BUSY : KPL_WHY_FTRACE);
-		if (prs[i]->error)
-			continue;
 		swap(prs[i], prs[busy]);
 		busy++;
 	}
@@ -299,7 +299,7 @@ static u32 kpl_directs_busy(struct kpl_probe **prs, u32 nr)
 
 static void kpl_direct_arm(struct kpl_probe **prs, u32 nr)
 {
-	u32 i, busy, added = 0;
+	u32 i, busy;
 
 	mutex_lock(&kpl_directs_lock);
 	for (i = 0; i < nr; i++) {
@@ -312,13 +312,9 @@ static void kpl_direct_arm(struct kpl_probe **prs, u32 nr)
 	mutex_unlock(&kpl_directs_lock);
 	for (i = busy; i < nr; i++)
 		kpl_step(prs[i]);
-	if (!busy)
-		return;
-	kpl_kretprobe_ops.run[KPL_OP_ADD](prs, busy);
-	for (i = 0; i < busy; i++)
-		if (prs[i]->added)
-			prs[added++] = prs[i];
-	kpl_kretprobe_ops.run[KPL_OP_ARM](prs, added);
+	/* They are armed with the other kretprobes, whose turn is next. */
+	if (busy)
+		kpl_kretprobe_ops.run[KPL_OP_ADD](prs, busy);
 }
 
 static void kpl_direct_disarm(struct kpl_probe **prs, u32 nr)

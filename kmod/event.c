@@ -246,9 +246,10 @@ static int kpl_events_on(struct kpl_probe *pr)
 
 	mutex_lock(&kpl_events_lock);
 	err = pr->gone || kpl_is_memory_gone(es) ? -ENOENT : kpl_events_follow(es);
-	if (err)
+	if (!err)
+		pr->armed = true;
+	else if (!pr->armed)
 		kpl_events_drop_all(es);
-	pr->armed = !err;
 	mutex_unlock(&kpl_events_lock);
 	return err;
 }

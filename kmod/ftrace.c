@@ -213,7 +213,8 @@ static void kpl_traces_restore(struct kpl_probe **prs, u32 nr)
 	u32 i;
 
 	for (i = 0; i < nr; i++)
-		if (prs[i]->error && prs[i]->trace->moves && !prs[i]->trace->registered)
+		if (prs[i]->error && prs[i]->trace->moves && prs[i]->trace->changed &&
+		    !prs[i]->trace->registered)
 			kpl_trace_update(prs[i]->trace);
 }
 

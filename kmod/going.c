@@ -12,7 +12,7 @@ struct kpl_part {
 	bool starts;	/* of a module that comes up, and goes when it is up */
 };
 
-/* Until something else comes to stand there; the oldest is overwritten. */
+/* Until something else comes to stand there; when it is full, one by one is overwritten. */
 static struct kpl_part kpl_parts[512];
 static u32 kpl_parts_nr;
 static DEFINE_SPINLOCK(kpl_parts_lock);
@@ -29,9 +29,16 @@ static void kpl_part_forget(struct kpl_part part)
 
 static void kpl_part_note(struct kpl_part part)
 {
+	u32 i;
+
+	if (!part.size)
+		return;
 	kpl_part_forget(part);
-	if (part.size)
-		kpl_parts[kpl_parts_nr++ % ARRAY_SIZE(kpl_parts)] = part;
+	for (i = 0; i < ARRAY_SIZE(kpl_parts) && kpl_parts[i].size; i++)
+		;
+	if (i == ARRAY_SIZE(kpl_parts))
+		i = kpl_parts_nr++ % ARRAY_SIZE(kpl_parts);
+	kpl_parts[i] = part;
 }
 
 /* Its start-up code and data, or all else of the module. */

@@ -2,6 +2,7 @@
 /* The guard, the wait for all that run under it, and their scratch memory. */
 #include <linux/cpumask.h>
 #include <linux/delay.h>
+#include <linux/jiffies.h>
 #include <linux/rcupdate.h>
 #include <linux/slab.h>
 #include <linux/smp.h>
@@ -40,7 +41,8 @@ void kpl_guard_put(struct kpl_ctx *ctx)
 
 void kpl_hits_drain(void)
 {
-	unsigned int cpu, tries;
+	unsigned long end = jiffies + 60 * HZ;
+	unsigned int cpu;
 
 	synchronize_rcu_expedited();	/* the next line disturbs every CPU anyway */
 	kick_all_cpus_sync();
@@ -49,8 +51,8 @@ void kpl_hits_drain(void)
 	 * died in never ends.
 	 */
 	for_each_possible_cpu(cpu)
-		for (tries = 0; tries < 10000 && !cpu_online(cpu) &&
-				READ_ONCE(per_cpu(kpl_ctx, cpu).origin); tries++)
+		while (!cpu_online(cpu) && READ_ONCE(per_cpu(kpl_ctx, cpu).origin) &&
+		       time_before(jiffies, end))
 			usleep_range(100, 1000);
 }
 

@@ -15,7 +15,8 @@
 #include "session.h"
 #include "words.h"
 
-#define KPL_MAX_SPINS	200	/* tries for what another CPU holds: a lock, the free list */
+#define KPL_MAX_SPINS	200	/* tries for a bucket that another CPU holds */
+#define KPL_MAX_TRIES	2000	/* for a free entry: each that fails is another CPU's success */
 #define KPL_MAX_CHAIN	16	/* entries looked at: with a bucket for each, more do not come */
 
 struct kpl_bucket {
@@ -78,7 +79,7 @@ static u32 kpl_entry_take(struct kpl_hash *map)
 	u64 head = READ_ONCE(map->free);
 	u32 tries;
 
-	for (tries = 0; tries < KPL_MAX_SPINS && (u32)head; tries++) {
+	for (tries = 0; tries < KPL_MAX_TRIES && (u32)head; tries++) {
 		u64 tag = (head >> 32) + 1;
 		u64 next = tag << 32 | READ_ONCE(kpl_entry(map, (u32)head)->next);
 		u64 found = cmpxchg(&map->free, head, next);

@@ -424,9 +424,6 @@ __poll_t kpl_session_poll(struct kpl_session *s, struct file *file, poll_table *
 	__poll_t events = 0;
 
 	poll_wait(file, &s->wait, table);
-	/* With kpl_ring_wake(): what came before is seen here, what comes later wakes. */
-	WRITE_ONCE(s->woken, false);
-	smp_mb();
 	if (READ_ONCE(s->closed))
 		events |= EPOLLHUP;
 	if (READ_ONCE(s->exiting) || atomic64_read(&s->stops) != READ_ONCE(s->stops_seen) ||

@@ -22,8 +22,9 @@ static void kpl_oops_print_cpu(u32 cpu)
 	    copy_from_kernel_nofault(name, origin.session->name, sizeof(name) - 1) ||
 	    copy_from_kernel_nofault(&opener, &origin.session->opener_nr, sizeof(opener)))
 		return;
-	pr_emerg("kprobe_lua: CPU %u runs the handler at %pS, line %u of %s, process %d\n", cpu,
-		 (void *)(unsigned long)origin.addr, origin.line, name, opener);
+	pr_emerg("kprobe_lua: CPU %u runs the handler at %pS, line %u of %*pE, process %d\n",
+		 cpu, (void *)(unsigned long)origin.addr, origin.line, (int)strlen(name), name,
+		 opener);
 }
 
 /*

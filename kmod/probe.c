@@ -192,8 +192,10 @@ static void kpl_batch_create(struct kpl_session *s, struct kpl_group *g, struct 
 	u32 i;
 
 	for (i = 0; i < g->nr; i++) {
-		struct kpl_probe *pr = kpl_probe_create(s, &list[i]);
+		struct kpl_probe *pr = ERR_PTR(-EINTR);
 
+		if (!kpl_session_interrupted(s))
+			pr = kpl_probe_create(s, &list[i]);
 		list[i].id = 0;
 		list[i].error = PTR_ERR_OR_ZERO(pr);
 		g->prs[i] = IS_ERR(pr) ? NULL : pr;
@@ -402,7 +404,7 @@ static int kpl_group_control(struct kpl_group *g, u32 op)
 		break;
 	case KPL_CTL_DETACH:
 		kpl_group_detach(g, kpl_is_added);
-		break;
+		return 0;
 	}
 	for (i = 0; i < g->nr; i++)
 		if (g->prs[i]->error)

@@ -40,18 +40,22 @@ static __always_inline bool kpl_ring_due(u64 head, u64 tail, u64 wake_at, u64 si
 	return head != tail && (head >= wake_at || head - tail > size / 2);
 }
 
-/* Once each time that the consumer looks. */
+/* Once for each state that the consumer leaves behind. */
 static __always_inline void kpl_ring_wake(struct kpl_ctx *ctx, struct kpl_ring *ring, u64 head)
 {
-	struct kpl_session *s = ctx->origin->session;
+	u64 tail, wake_at;
 
 	/* The consumer sets wake_at, then looks at head: one of us sees the other. */
 	smp_mb();
-	if (!kpl_ring_due(head, READ_ONCE(ring->ctl->tail), READ_ONCE(ring->ctl->wake_at),
-			  ring->size) || READ_ONCE(s->woken))
+	wake_at = READ_ONCE(ring->ctl->wake_at);
+	tail = READ_ONCE(ring->ctl->tail);
+	if (!kpl_ring_due(head, tail, wake_at, ring->size))
 		return;
-	WRITE_ONCE(s->woken, true);
-	kpl_session_wake(s);
+	if (wake_at == ring->woke_at && tail == ring->woke_tail)
+		return;
+	ring->woke_at = wake_at;
+	ring->woke_tail = tail;
+	kpl_session_wake(ctx->origin->session);
 }
 
 /* What is on offer becomes this CPU's ring, if it is larger; NULL: nothing is. */
@@ -397,6 +401,7 @@ static int kpl_ring_fill(struct kpl_ring *ring, struct kpl_areas *all_data,
 	head->size = size;
 	ring->data = data.addr + PAGE_SIZE;
 	ring->size = size;
+	ring->woke_tail = U64_MAX;
 	/* poll looks at any time. */
 	smp_store_release(&ring->ctl, ctl.addr);
 	smp_store_release(&ring->head, head);

@@ -18,6 +18,7 @@ struct kpl_ring {
 	struct kpl_rec *rec;		/* the pending record */
 	u32 fixed;			/* bytes of its fixed part */
 	u32 used, room;			/* its length so far and at most */
+	u64 woke_at, woke_tail;		/* the consumer's state at the last wake-up */
 
 	/* What a ring without memory has, which is always full. */
 	struct kpl_ring_head no_head;

@@ -52,7 +52,6 @@ struct kpl_session {
 	atomic64_t stops;		/* handlers stopped */
 	u64 stops_seen;			/* by user space */
 	struct irq_work wake;		/* hits can't wake a task themselves */
-	bool woken;			/* for records, since user space last looked: ring.c */
 	bool wake_late;			/* asked for on a CPU that takes no interrupts */
 	struct work_struct rouse;	/* where interrupts can't wake a task, either */
 	wait_queue_head_t wait;

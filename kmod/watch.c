@@ -8,7 +8,6 @@
  */
 #include <linux/hw_breakpoint.h>
 #include <linux/perf_event.h>
-#include <asm/nospec-branch.h>
 
 #include "common.h"
 #include "event.h"
@@ -17,6 +16,7 @@
 #include "watch.h"
 
 #if defined(CONFIG_X86) && defined(CONFIG_HAVE_HW_BREAKPOINT)
+#include <asm/nospec-branch.h>
 
 static bool kpl_overlaps(u64 addr, u32 len, const void *what, u32 size)
 {
@@ -60,10 +60,12 @@ static bool kpl_is_of_trap(u64 addr, u32 len)
 {
 	unsigned int cpu;
 
+	if (kpl_overlaps(addr, len, &x86_pred_cmd, sizeof(x86_pred_cmd)))
+		return true;
 	for_each_possible_cpu(cpu) {
 		if (kpl_overlaps(addr, len, per_cpu_ptr(&x86_spec_ctrl_current, cpu), sizeof(u64)))
 			return true;
-#ifdef CONFIG_MITIGATION_CALL_DEPTH_TRACKING
+#if defined(CONFIG_MITIGATION_CALL_DEPTH_TRACKING) || defined(CONFIG_CALL_DEPTH_TRACKING)
 		if (kpl_overlaps(addr, len, per_cpu_ptr(&pcpu_hot.call_depth, cpu), sizeof(u64)))
 			return true;
 #endif

@@ -86,6 +86,7 @@ std::string holders() {
 
 // What is wrong with the loaded module; a version that no module has: it does not even know the question.
 std::optional<Error> misfit(const kpl_info& info) {
+    if (info.abi == KPL_ABI_VERSION && info.abi_hash == KPL_ABI_HASH) return {};
     const std::string others = holders();
     const std::string reload = "load the one built with this program: " +
                                (others.empty() ? "" : "end process " + others + ", which has a session; ") +
@@ -94,12 +95,10 @@ std::optional<Error> misfit(const kpl_info& info) {
         return Error{Errc::system, "the loaded kprobe_lua module has ABI " +
                                        (info.abi ? std::to_string(info.abi) : std::string("unknown")) +
                                        ", this program needs " + std::to_string(KPL_ABI_VERSION) + ": " + reload};
-    if (info.abi_hash != KPL_ABI_HASH)
-        return Error{Errc::system,
-                     "the loaded kprobe_lua module was built from other sources than this program: build both "
-                     "(make), then " +
-                         reload};
-    return {};
+    return Error{
+        Errc::system,
+        "the loaded kprobe_lua module was built from other sources than this program: build both (make), then " +
+            reload};
 }
 
 Error open_error(int error) {

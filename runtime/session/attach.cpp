@@ -189,7 +189,8 @@ std::string attach_reason(const kpl_attach& request, const Paths& paths) {
             return request.kind == KPL_PROBE_TRACEPOINT ? "no such tracepoint any more" : "no such function any more";
         case EOPNOTSUPP:
             return request.kind == KPL_PROBE_TRACEPOINT
-                       ? "its module wants to be asked when it is switched on and off, and may be gone by then"
+                       ? "it passes no value, or more than 12, or its module wants to be told when it is switched off, and may "
+                         "be gone by then"
                        : "this kernel can't place this kind of probe";
         case E2BIG:
             return "more than the module allows (maxactive, data=, the number of probes, what all handlers there take together, "

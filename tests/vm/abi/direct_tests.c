@@ -221,6 +221,37 @@ static void many_become_kretprobes(void)
 	}
 }
 
+/* One of several is another's when they are switched on: it stays off, the others can be switched, and later it is free. */
+static void switched_on_later(void)
+{
+	static const char *const names[] = { CALLED, "__x64_sys_getppid", "__x64_sys_getsid" };
+	int fd = session(), other = session(), i;
+	struct kpl_attach a[3];
+	unsigned ids[3], id;
+	struct kpl_control all = { .ids = (uintptr_t)ids, .nr = 3, .op = KPL_CTL_ENABLE };
+
+	for (i = 0; i < 3; i++) {
+		a[i] = direct_at(names[i], KPL_NO_PROG, nothing(fd, KPL_PROG_RET));
+		a[i].flags = KPL_ATTACH_F_DISABLED;
+	}
+	EQ(attach(fd, a, 3), 0);
+	for (i = 0; i < 3; i++)
+		ids[i] = a[i].id;
+	id = attach_one(other, direct_at(CALLED, KPL_NO_PROG, nothing(other, KPL_PROG_RET)));
+	FAILS(EOPNOTSUPP, ioctl(fd, KPL_IOC_CONTROL, &all));
+	EQ(stats(fd, ids[0]).state, KPL_STATE_DISABLED);
+	EQ(stats(fd, ids[1]).state, KPL_STATE_DIRECT);
+	all.op = KPL_CTL_DISABLE;
+	EQ(ioctl(fd, KPL_IOC_CONTROL, &all), 0);
+	EQ(control(other, KPL_CTL_DETACH, id), 0);
+	all.op = KPL_CTL_ENABLE;
+	EQ(ioctl(fd, KPL_IOC_CONTROL, &all), 0);
+	call(100);
+	EQ(stats(fd, ids[0]).ret.handled, 100);
+	close(other);
+	close(fd);
+}
+
 /* The words that the caller is said to have put there may lie beyond the end of an interrupt's stack: they are zero. */
 static void beyond_stack(void)
 {
@@ -444,6 +475,7 @@ const struct test direct_tests[] = {
 	{ "direct: filters", filters },
 	{ "direct: becomes a kretprobe", becomes_kretprobe },
 	{ "direct: many become kretprobes", many_become_kretprobes },
+	{ "direct: switched on later", switched_on_later },
 	{ "direct: beyond the stack", beyond_stack },
 	{ "direct: a detached one's module goes", detached_goes },
 	{ "direct: a module that goes", module_goes },

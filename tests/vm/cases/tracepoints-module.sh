@@ -49,5 +49,5 @@ err "^-e:1: can't probe kpl_t_bare: it passes fewer arguments than the handler r
 # one that calls its module
 run kprobe-lua -e 'tracepoint("kpl_target:kpl_t_asks", function() end)'
 status 1
-err "^-e:1: can't probe kpl_target:kpl_t_asks: its module wants to be asked when it is switched on and off, and may be gone by then$"
+err "^-e:1: can't probe kpl_target:kpl_t_asks: it passes no value, or more than 12, or its module wants to be told"
 left_nothing
