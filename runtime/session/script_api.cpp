@@ -39,14 +39,15 @@ Result<void> Session::switch_probes(std::span<const uint32_t> declarations, kpl_
     if (stopped_) return {};  // callbacks still get what was sent before
     for (const uint32_t declaration : declarations) {
         ProbeDecl& probe = declared_.probes()[declaration];
-        if (op == KPL_CTL_DETACH)
-            probe.detached = true;
-        else if (probe.detached)
+        if (op != KPL_CTL_DETACH && probe.detached)
             return Error{Errc::script, "the probe was detached: declare it again"};
         if (declaration >= declared_.first_pending())
             probe.enabled = op == KPL_CTL_ENABLE;  // not armed yet: only remembered
     }
-    return armed_ ? armed_->control(declarations, op) : Result<void>();
+    const Result<void> done = armed_ ? armed_->control(declarations, op) : Result<void>();
+    for (const uint32_t declaration : declarations)
+        if (op == KPL_CTL_DETACH && done) declared_.probes()[declaration].detached = true;
+    return done;
 }
 
 Result<ProbeStatus> Session::status(uint32_t declaration) {
