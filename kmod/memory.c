@@ -91,17 +91,21 @@ static __always_inline bool kpl_kernel_block(u64 addr, u32 size)
 	       size <= kpl_kernel_span + 8 - (addr - kpl_kernel_first);
 }
 
-bool kpl_peek(void *to, u64 addr, u32 size)
+static __always_inline bool kpl_copy_kernel(void *to, u64 addr, u32 size)
 {
 	return kpl_kernel_block(addr, size) && !copy_from_kernel_nofault(to, (void *)addr, size);
+}
+
+bool kpl_peek(void *to, u64 addr, u32 size)
+{
+	return kpl_copy_kernel(to, addr, size);
 }
 
 static __always_inline bool kpl_copy_block(void *to, u64 addr, u32 size, bool user)
 {
 	if (user)
 		return !copy_from_user_nofault(to, (void __user *)addr, size);
-	return kpl_kernel_block(addr, size) &&
-	       !copy_from_kernel_nofault(to, (void *)addr, size);
+	return kpl_copy_kernel(to, addr, size);
 }
 
 /* False: the status says why. */

@@ -45,8 +45,8 @@ Result<void> Session::switch_probes(std::span<const uint32_t> declarations, kpl_
             probe.enabled = op == KPL_CTL_ENABLE;  // not armed yet: only remembered
     }
     const Result<void> done = armed_ ? armed_->control(declarations, op) : Result<void>();
-    for (const uint32_t declaration : declarations)
-        if (op == KPL_CTL_DETACH && done) declared_.probes()[declaration].detached = true;
+    if (op == KPL_CTL_DETACH && done)
+        for (const uint32_t declaration : declarations) declared_.probes()[declaration].detached = true;
     return done;
 }
 
