@@ -34,6 +34,8 @@ batch() { # KIND all|one FROM TO PATTERN
 }
 
 one_by_one() { # KIND
+    echo 0 > /sys/kernel/rcu_normal # most of the time is spent waiting for grace periods, on PREEMPT_RT above all
+    echo 1 > /sys/kernel/rcu_expedited
     (while :; do eval "$work"; done) > /dev/null 2>&1 &
     worker=$!
     run kprobe-lua -q "$KPL_ROOT/tests/sweep/functions.lua" "$1" one chosen
