@@ -214,8 +214,8 @@ static void kpl_traces_restore(struct kpl_probe **prs, u32 nr)
 
 	for (i = 0; i < nr; i++)
 		if (prs[i]->error && prs[i]->trace->moves && prs[i]->trace->changed &&
-		    !prs[i]->trace->registered)
-			kpl_trace_update(prs[i]->trace);
+		    !prs[i]->trace->registered && kpl_trace_update(prs[i]->trace))
+			kpl_trace_give_up(prs[i]->trace);
 }
 
 static void kpl_ftrace_switch(struct kpl_probe **prs, u32 nr, bool armed)
@@ -224,6 +224,7 @@ static void kpl_ftrace_switch(struct kpl_probe **prs, u32 nr, bool armed)
 
 	for (i = 0; i < nr; i++) {
 		prs[i]->trace->error = 0;
+		prs[i]->was_armed = prs[i]->armed;
 		kpl_trace_switch(prs[i], armed && !prs[i]->gone);
 		cond_resched();
 	}
@@ -232,7 +233,7 @@ static void kpl_ftrace_switch(struct kpl_probe **prs, u32 nr, bool armed)
 		if (prs[i]->gone)
 			prs[i]->error = -ENOENT;
 		/* What could not be armed is not. */
-		if (prs[i]->error)
+		if (prs[i]->error && !prs[i]->was_armed)
 			kpl_trace_switch(prs[i], false);
 	}
 	if (armed)

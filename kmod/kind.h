@@ -36,6 +36,7 @@ struct kpl_probe {
 	unsigned long site;	/* where ftrace calls from */
 	struct list_head in_list;	/* of the trace's; or of all tracepoints' */
 	bool armed;		/* hits find it */
+	bool was_armed;		/* before the operation under way */
 	bool gone;		/* with the code, or data, that it stood at */
 
 	/* A return probe's by direct calls; `site` and `gone`, too. */

@@ -256,6 +256,17 @@ int kpl_trace_update(struct kpl_trace *t)
 	return err;
 }
 
+/* No hit finds any of its probes. */
+void kpl_trace_give_up(struct kpl_trace *t)
+{
+	struct kpl_probe *pr;
+
+	pr_warn("kprobe_lua: no filter for a trace, all its probes are off\n");
+	list_for_each_entry(pr, &t->probes, in_list)
+		kpl_trace_switch(pr, false);
+	kpl_trace_update(t);
+}
+
 /* ---------------------------------------------------------- modules' code that goes */
 
 /*
@@ -274,12 +285,8 @@ void kpl_trace_forget(struct kpl_trace *t, const struct module *mod, bool init_a
 		pr->gone = true;
 		kpl_trace_switch(pr, false);
 	}
-	if (!t->changed || kpl_trace_update(t) != -ENOMEM)
-		return;
-	pr_warn("kprobe_lua: no memory for a filter, all its probes are off\n");
-	list_for_each_entry(pr, &t->probes, in_list)
-		kpl_trace_switch(pr, false);
-	kpl_trace_update(t);
+	if (t->changed && kpl_trace_update(t) == -ENOMEM)
+		kpl_trace_give_up(t);
 }
 
 #endif

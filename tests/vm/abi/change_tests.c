@@ -128,6 +128,39 @@ static void overrides(void)
 	close(fd);
 }
 
+/* What can't be switched on, as another's change is there, leaves on what was. */
+static void on_with_others(void)
+{
+	int fd = opened(KPL_RIGHT_CHANGE), other = opened(KPL_RIGHT_CHANGE), i;
+	struct kpl_attach a[2] = {
+		probe_at(CALLED, KPL_PROBE_FTRACE, load(fd, KPL_PROG_PRE, OVERRIDE), KPL_NO_PROG),
+		probe_at("__x64_sys_setpriority", KPL_PROBE_FTRACE, load(fd, KPL_PROG_PRE, OVERRIDE), KPL_NO_PROG),
+	};
+	struct kpl_attach same = a[1];
+	uint32_t ids[2];
+	struct kpl_control on = { .ids = (uintptr_t)ids, .nr = 2, .op = KPL_CTL_ENABLE };
+
+	a[1].flags = KPL_ATTACH_F_DISABLED;
+	EQ(attach(fd, a, 2), 0);
+	same.prog[0] = load(other, KPL_PROG_PRE, OVERRIDE);
+	attach_one(other, same);
+	for (i = 0; i < 2; i++) {
+		ids[0] = a[i].id;
+		ids[1] = a[!i].id;
+		FAILS(EBUSY, ioctl(fd, KPL_IOC_CONTROL, &on));
+		EQ(stats(fd, a[0].id).state, KPL_STATE_FTRACE);
+		EQ(stats(fd, a[1].id).state, KPL_STATE_DISABLED);
+		call(10);
+		EQ(stats(fd, a[0].id).moved, 10 * (i + 1));
+	}
+	close(other);
+	EQ(ioctl(fd, KPL_IOC_CONTROL, &on), 0);
+	EQ(stats(fd, a[1].id).state, KPL_STATE_FTRACE);
+	call(10);
+	EQ(stats(fd, a[0].id).moved, 30);
+	close(fd);
+}
+
 /* What starts a module goes before the rest of it. */
 static void startup(void)
 {
@@ -159,6 +192,7 @@ const struct test change_tests[] = {
 	{ "rights to change", rights },
 	{ "places of changes", places },
 	{ "overrides", overrides },
+	{ "on with others", on_with_others },
 	{ "goes to start-up code", startup },
 	{}
 };
