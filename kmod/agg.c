@@ -146,11 +146,16 @@ static __always_inline u64 kpl_add_keyed(u64 hit, const struct kpl_agg *agg, con
 	return 1;
 }
 
+#define KPL_KEY_WORDS_TWICE	32
+
 static noinline __noclone u64 kpl_add_at_words(u64 hit, const struct kpl_agg *agg,
 					       const u64 *key, u64 n)
 {
 	u32 words = kpl_key_words(&agg->shape, key);
 
+	/* To hash a longer one twice takes more than what a call is said to cost. */
+	if (words > KPL_KEY_WORDS_TWICE)
+		return kpl_add_searched(hit, agg, key, n);
 	return kpl_add_keyed(hit, agg, key, words, kpl_key_hash(&agg->shape, key, words),
 			     agg->shape.key_size, n);
 }

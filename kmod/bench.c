@@ -122,7 +122,7 @@ notrace int kpl_bench(struct kpl_session *s, struct kpl_bench *arg)
 			return -EINTR;
 		step = min_t(u32, arg->calls - done, KPL_BENCH_STEP);
 		kpl_bench_calls(arg->function, step);
-		cond_resched();
+		cond_resched_tasks_rcu_qs();
 	}
 	arg->ns = ktime_get_ns() - began;
 	return 0;

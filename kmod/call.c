@@ -58,7 +58,7 @@ int kpl_hit_call_when(struct kprobe *kp, struct pt_regs *regs)
 {
 	const struct kpl_probe *pr = kpl_probe_of(kp);
 
-	if (kpl_skipped(pr))
+	if (kpl_over(pr) || kpl_skipped(pr))
 		return 0;
 	return pr->rp.entry_handler ? kpl_hit_call_entry(kp, regs) : kpl_hit_call(kp, regs);
 }

@@ -165,24 +165,43 @@ static void kpl_direct_disband(struct kpl_direct *d, enum kpl_why why)
 	}
 }
 
-static bool kpl_in_module(const struct kpl_probe *pr)
+enum kpl_set_kind {
+	KPL_SET_KERNEL,
+	KPL_SET_MODULES,	/* registered anew when one goes: calls meanwhile are missed */
+	KPL_SET_CALLED,		/* by others of ours: each alone, as ftrace refuses a set whole */
+	KPL_SET_KINDS
+};
+
+static enum kpl_set_kind kpl_set_kind(const struct kpl_probe *pr)
 {
-	return pr->site >= MODULES_VADDR && pr->site < MODULES_END;
+	if (kpl_is_called(pr->site))
+		return KPL_SET_CALLED;
+	return pr->site >= MODULES_VADDR && pr->site < MODULES_END ? KPL_SET_MODULES :
+								     KPL_SET_KERNEL;
 }
 
-/*
- * One group of those without error.  Modules' functions are a set of their own:
- * when a module goes, it is registered anew, and misses calls meanwhile.
- */
+/* Of the probes of the group from `from` on. */
+static bool kpl_sets_make(struct kpl_direct *d, u32 from, enum kpl_set_kind kind)
+{
+	u32 step = kind == KPL_SET_CALLED ? 1 : max(d->nr - from, 1u);
+
+	for (; from < d->nr; from += step)
+		if (!kpl_set_alloc(&d->sets, from, from + step))
+			return false;
+	return true;
+}
+
+/* One group of those without error. */
 static void kpl_direct_make(struct kpl_probe **prs, u32 nr, bool stack, bool of_many)
 {
 	struct kpl_direct *d = kpl_direct_alloc(nr, of_many);
-	u32 in_module, i, from = 0;
+	enum kpl_set_kind kind;
 	bool sets = d;
+	u32 i, from = 0;
 
-	for (in_module = 0; in_module < 2; in_module++) {
+	for (kind = 0; kind < KPL_SET_KINDS; kind++) {
 		for (i = 0; i < nr; i++) {
-			if (!kpl_is_for_stub(prs[i], stack) || kpl_in_module(prs[i]) != in_module)
+			if (!kpl_is_for_stub(prs[i], stack) || kpl_set_kind(prs[i]) != kind)
 				continue;
 			if (!d)
 				prs[i]->error = -ENOMEM;
@@ -193,8 +212,7 @@ static void kpl_direct_make(struct kpl_probe **prs, u32 nr, bool stack, bool of_
 			else if (!kpl_direct_put(d, prs[i]))
 				kpl_direct_leave(prs[i], KPL_WHY_BUSY);
 		}
-		if (d && d->nr > from)
-			sets &= !!kpl_set_alloc(&d->sets, from, d->nr);
+		sets = sets && kpl_sets_make(d, from, kind);
 		from = d ? d->nr : 0;
 	}
 	if (!d)
@@ -272,6 +290,20 @@ static void kpl_direct_end(struct kpl_direct *d, struct list_head *ended)
 	list_move(&d->list, ended);
 }
 
+/* Why ftrace's or our own refusal leaves a probe to the kretprobes; KPL_WHY_NONE: it does not. */
+static enum kpl_why kpl_refused_why(int err)
+{
+	switch (err) {
+	case -EBUSY:
+		return KPL_WHY_BUSY;
+	case -EOPNOTSUPP:
+		return KPL_WHY_FTRACE;
+	case -ENOSPC:
+		return KPL_WHY_SPENT;
+	}
+	return KPL_WHY_NONE;
+}
+
 /* Those that are to be kretprobes, first in the list; how many. */
 static u32 kpl_directs_busy(struct kpl_probe **prs, u32 nr)
 {
@@ -279,11 +311,16 @@ static u32 kpl_directs_busy(struct kpl_probe **prs, u32 nr)
 	u32 i, busy = 0;
 
 	for (i = 0; i < nr; i++) {
+		enum kpl_why why = kpl_refused_why(prs[i]->error);
 		struct kpl_direct *d = prs[i]->direct;
 
-		if (prs[i]->error != -EBUSY && prs[i]->error != -EOPNOTSUPP)
+		if (!why)
 			continue;
-		kpl_direct_leave(prs[i], prs[i]->error == -EBUSY ? KPL_WHY_BUSY : KPL_WHY_FTRACE);
+		if (kpl_interrupted(prs[i])) {
+			prs[i]->error = -EINTR;
+			continue;
+		}
+		kpl_direct_leave(prs[i], why);
 		if (prs[i]->error)
 			continue;	/* it stays, off: another time it may do */
 		prs[i]->added = false;
@@ -351,7 +388,7 @@ static void kpl_direct_remove(struct kpl_probe **prs, u32 nr)
 static u64 kpl_direct_memory(const struct kpl_attach *a, const struct kpl_prog **progs)
 {
 	return KPL_TABLE_SLOTS * sizeof(struct kpl_table_slot) + sizeof(struct kpl_probe *) +
-	       sizeof(unsigned long);
+	       sizeof(unsigned long) + sizeof(struct kpl_direct_set);
 }
 
 static enum kpl_probe_state kpl_direct_state(struct kpl_probe *pr)

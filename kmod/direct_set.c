@@ -17,9 +17,17 @@
 
 #ifdef KPL_DIRECT_CALLS
 
+/*
+ * Each is a grace period at its end; and at a function that others trace, too,
+ * the kernel asks all ftrace_ops that there are.
+ */
+#define KPL_MAX_SETS	64
+
 DEFINE_MUTEX(kpl_directs_lock);
 LIST_HEAD(kpl_directs);
 u32 kpl_directs_nr;
+static u32 kpl_sets_nr;			/* registered */
+static DEFINE_XARRAY(kpl_called);	/* their sites, by the half that tells text apart */
 const struct kpl_stubs *kpl_stubs_used;
 
 static bool kpl_stubs_take(void)
@@ -137,6 +145,32 @@ void kpl_direct_switch(struct kpl_probe *pr, bool armed)
 			   armed ? pr : NULL);
 }
 
+bool kpl_is_called(unsigned long site)
+{
+	return xa_load(&kpl_called, (u32)site);
+}
+
+/* What is not noted, for want of memory, ftrace refuses all the same. */
+static void kpl_set_noted_on(struct kpl_direct_set *set, const unsigned long *sites, u32 nr)
+{
+	u32 i;
+
+	kpl_sets_nr++;
+	for (i = 0; i < nr; i++)
+		xa_store(&kpl_called, (u32)sites[i], set, KPL_GFP);
+}
+
+static void kpl_set_noted_off(const struct kpl_direct_set *set)
+{
+	const struct kpl_direct_set *other;
+	unsigned long at;
+
+	kpl_sets_nr--;
+	xa_for_each(&kpl_called, at, other)
+		if (other == set)
+			xa_erase(&kpl_called, at);
+}
+
 int kpl_set_off(struct kpl_direct *d, struct kpl_direct_set *set)
 {
 	int err;
@@ -154,6 +188,7 @@ int kpl_set_off(struct kpl_direct *d, struct kpl_direct_set *set)
 		return err;
 	}
 	set->registered = false;
+	kpl_set_noted_off(set);
 	kpl_refused_release();
 	return 0;
 }
@@ -170,6 +205,8 @@ static int kpl_set_register(struct kpl_direct *d, struct kpl_direct_set *set, u3
 {
 	int err;
 
+	if (kpl_sets_nr >= KPL_MAX_SETS)
+		return -ENOSPC;
 	memset(&set->ops, 0, sizeof(set->ops));
 	err = ftrace_set_filter_ips(&set->ops, d->sites, nr, 0, 1);
 	if (!err)
@@ -182,6 +219,7 @@ static int kpl_set_register(struct kpl_direct *d, struct kpl_direct_set *set, u3
 		return err;
 	}
 	set->registered = true;
+	kpl_set_noted_on(set, d->sites, nr);
 	kpl_refused_hold();
 	/* The sysctl that would switch it off silently is refused; before, 6.1 takes no flags. */
 	set->ops.flags |= FTRACE_OPS_FL_PERMANENT;
@@ -250,7 +288,7 @@ u32 kpl_direct_update(struct kpl_direct *d)
 		}
 		if (!kpl_set_wanted(d, set))
 			kpl_set_off(d, set);
-		cond_resched();
+		cond_resched_tasks_rcu_qs();	/* the kernel frees what each has had it copy */
 	}
 	d->changed = false;
 	return failed;

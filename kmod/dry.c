@@ -76,7 +76,7 @@ static int kpl_run_all(struct kpl_session *s, const struct kpl_prog *prog,
 			return 0;
 		if (kpl_session_interrupted(s))
 			return -EINTR;
-		cond_resched();
+		cond_resched_tasks_rcu_qs();	/* who takes away probes waits for that */
 	}
 }
 

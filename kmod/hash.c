@@ -116,6 +116,7 @@ struct kpl_found {
 	struct kpl_entry *entry;	/* NULL: absent */
 	u64 hash;
 	u32 words;		/* of the key */
+	bool full;		/* no search goes beyond the end of the chain */
 };
 
 static bool kpl_find(struct kpl_hash *map, const u64 *key, struct kpl_found *p)
@@ -139,13 +140,14 @@ static bool kpl_find(struct kpl_hash *map, const u64 *key, struct kpl_found *p)
 		}
 		p->link = &entry->next;
 	}
+	p->full = steps == KPL_MAX_CHAIN;
 	return true;
 }
 
 /* A new entry at the end of the chain, its value 0; NULL: no room. */
 static struct kpl_entry *kpl_insert(struct kpl_hash *map, const u64 *key, struct kpl_found *p)
 {
-	u32 at = *p->link ? 0 : kpl_entry_take(map);
+	u32 at = p->full ? 0 : kpl_entry_take(map);
 	struct kpl_entry *entry;
 
 	if (!at) {

@@ -12,7 +12,9 @@
 #include <linux/fs.h>
 #include <linux/memcontrol.h>
 #include <linux/mm.h>
+#include <linux/module.h>
 #include <linux/pid.h>
+#include <linux/pid_namespace.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/tracepoint.h>
@@ -205,8 +207,18 @@ void kpl_life_exit(void)
 
 /* --------------------------------------------------------------------- ends */
 
+/*
+ * Before 6.9, the end of a PID namespace's init waits for all its processes
+ * while every grace period of RCU-tasks waits for it, ours at detaching
+ * included.  Who exits in a namespace leaves the rest to a worker.
+ */
+static bool kpl_must_not_wait(void)
+{
+	return current->flags & PF_EXITING && task_active_pid_ns(current) != &init_pid_ns;
+}
+
 /* Waits for a step of the call under way, never for the whole of it. */
-void kpl_session_close(struct kpl_session *s)
+static void kpl_session_end(struct kpl_session *s)
 {
 	WRITE_ONCE(s->closing, true);
 	mutex_lock(&s->lock);
@@ -220,9 +232,20 @@ void kpl_session_close(struct kpl_session *s)
 	wake_up_poll(&s->wait, EPOLLHUP);
 }
 
+void kpl_session_close(struct kpl_session *s)
+{
+	if (!kpl_must_not_wait()) {
+		kpl_session_end(s);
+		return;
+	}
+	WRITE_ONCE(s->live, NULL);
+	WRITE_ONCE(s->closing, true);
+	queue_work(kpl_waiters, &s->orphaned);
+}
+
 static void kpl_session_orphaned(struct work_struct *work)
 {
-	kpl_session_close(container_of(work, struct kpl_session, orphaned));
+	kpl_session_end(container_of(work, struct kpl_session, orphaned));
 }
 
 static u64 kpl_session_memory(void)
@@ -247,16 +270,33 @@ static void kpl_session_free(struct kpl_session *s)
 	kvfree(s);
 }
 
-void kpl_session_release(struct kpl_session *s)
+static void kpl_session_finish(struct kpl_session *s)
 {
 	kpl_sessions_remove(s);
 	cancel_work_sync(&s->orphaned);
-	kpl_session_close(s);
+	kpl_session_end(s);
 	cancel_delayed_work_sync(&s->reader);
 	irq_work_sync(&s->wake);
 	cancel_work_sync(&s->rouse);
 	cancel_work_sync(&s->overloaded);
 	kpl_session_free(s);
+}
+
+/* The module's exit waits for its workers. */
+static void kpl_session_released(struct work_struct *work)
+{
+	kpl_session_finish(container_of(work, struct kpl_session, released));
+	module_put(THIS_MODULE);
+}
+
+void kpl_session_release(struct kpl_session *s)
+{
+	if (!kpl_must_not_wait()) {
+		kpl_session_finish(s);
+		return;
+	}
+	__module_get(THIS_MODULE);	/* the file's goes with it */
+	queue_work(kpl_waiters, &s->released);
 }
 
 /* --------------------------------------------------------------- the reader */
@@ -304,16 +344,15 @@ static void kpl_reader_look(struct work_struct *work)
 {
 	struct kpl_session *s = container_of(to_delayed_work(work), struct kpl_session, reader);
 	bool dead = kpl_reader_silent(s);
-	u64 read, lost;
+	struct kpl_ring_sums now = kpl_rings_sums(s), *seen = &s->sums_seen;
+	bool waits = now.waits && seen->waits, loses = now.lost != seen->lost;
 
-	kpl_rings_sums(s, &read, &lost);
-	if (read != s->read_seen)
+	if (now.read != seen->read)
 		s->read_told = false;
 	/* What a dead one lost since the last look is told, too. */
-	if ((dead || read == s->read_seen) && lost != s->lost_seen && !s->read_told)
-		s->read_told = kpl_log_unread(s, lost);
-	s->read_seen = read;
-	s->lost_seen = lost;
+	if (!s->read_told && (dead ? loses : now.read == seen->read && (loses || waits)))
+		s->read_told = kpl_log_unread(s, now.lost);
+	*seen = now;
 	if (!(dead && kpl_reader_dead(s)) && !READ_ONCE(s->closing))
 		queue_delayed_work(kpl_waiters, &s->reader, kpl_reader_period(s));
 }
@@ -397,6 +436,7 @@ struct kpl_session *kpl_session_open(void)
 	init_waitqueue_head(&s->wait);
 	kpl_wake_init(s);
 	INIT_WORK(&s->orphaned, kpl_session_orphaned);
+	INIT_WORK(&s->released, kpl_session_released);
 	INIT_DELAYED_WORK(&s->reader, kpl_reader_look);
 	INIT_WORK(&s->overloaded, kpl_probes_overloaded);
 	s->share = KPL_DEFAULT_SHARE;

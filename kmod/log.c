@@ -60,7 +60,7 @@ void kpl_log_armed(struct kpl_session *s)
 /* A call with handlers on both sides is one hit. */
 void kpl_log_ended(struct kpl_session *s)
 {
-	u64 hits = 0, missed = 0, stopped = 0, read, lost;
+	u64 hits = 0, missed = 0, stopped = 0;
 	struct kpl_counts side[KPL_SIDES];
 	struct kpl_probe *pr;
 	unsigned long id;
@@ -77,16 +77,16 @@ void kpl_log_ended(struct kpl_session *s)
 		missed += max(side[KPL_SIDE_FIRST].missed, side[KPL_SIDE_SECOND].missed);
 		cond_resched();
 	}
-	kpl_rings_sums(s, &read, &lost);
 	kpl_log(s, KERN_INFO,
 		"ended with %u probes, %llu hits, %llu missed, %llu stopped, %llu events lost",
-		s->nr_probes, hits, missed, stopped, lost);
+		s->nr_probes, hits, missed, stopped, kpl_rings_sums(s).lost);
 }
 
 bool kpl_log_unread(struct kpl_session *s, u64 lost)
 {
 	kpl_log(s, KERN_WARNING,
-		"does not read its events, %llu are lost: is it stopped, or debugged?", lost);
+		"does not read its events, %llu are lost so far: is it stopped, or debugged?",
+		lost);
 	return true;
 }
 

@@ -305,29 +305,32 @@ u64 kpl_rings_lost_without(const struct kpl_session *s)
 	return lost;
 }
 
-void kpl_rings_sums(const struct kpl_session *s, u64 *read, u64 *lost)
+static void kpl_ring_sum(const struct kpl_ring *ring, struct kpl_ring_sums *sums)
 {
+	const struct kpl_ring_head *head = kpl_ring_head(ring);
+	u64 tail = READ_ONCE(kpl_ring_ctl(ring)->tail);
+
+	sums->read += tail;
+	if (head == &ring->no_head)
+		return;
+	sums->lost += READ_ONCE(head->lost);
+	sums->waits |= READ_ONCE(head->head) != tail;
+}
+
+struct kpl_ring_sums kpl_rings_sums(const struct kpl_session *s)
+{
+	struct kpl_ring_sums sums = { .lost = kpl_rings_lost_without(s) };
 	struct kpl_rings *rings = kpl_rings(s);
 	struct kpl_spare *spare;
 	unsigned long nr;
 	u32 cpu;
 
-	*read = 0;
-	*lost = kpl_rings_lost_without(s);
-	for (cpu = 0; rings && cpu < nr_cpu_ids; cpu++) {
-		const struct kpl_ring *ring = &rings->of[cpu];
-		const struct kpl_ring_head *head = kpl_ring_head(ring);
-
-		*read += READ_ONCE(kpl_ring_ctl(ring)->tail);
-		if (head != &ring->no_head)
-			*lost += READ_ONCE(head->lost);
-	}
-	if (!rings)
-		return;
-	xa_for_each(&rings->spares, nr, spare) {
-		*read += READ_ONCE(kpl_ring_ctl(&spare->ring)->tail);
-		*lost += READ_ONCE(kpl_ring_head(&spare->ring)->lost);
-	}
+	for (cpu = 0; rings && cpu < nr_cpu_ids; cpu++)
+		kpl_ring_sum(&rings->of[cpu], &sums);
+	if (rings)
+		xa_for_each(&rings->spares, nr, spare)
+			kpl_ring_sum(&spare->ring, &sums);
+	return sums;
 }
 
 u32 kpl_ring_max_record(const struct kpl_session *s)

@@ -59,8 +59,8 @@ void kpl_ring_abandon(struct kpl_session *s);
 /* Whether a ring has what its consumer waits for.  Any context. */
 bool kpl_rings_ready(struct kpl_session *s);
 
-/* Bytes that user space has read, and records that found no room, since the start; 0 without rings. */
-void kpl_rings_sums(const struct kpl_session *s, u64 *read, u64 *lost);
+/* Since the start; 0 without rings.  Process context. */
+struct kpl_ring_sums kpl_rings_sums(const struct kpl_session *s);
 
 /* Of these, what was lost where there was no memory for a ring: no ring's head shows it. */
 u64 kpl_rings_lost_without(const struct kpl_session *s);

@@ -37,6 +37,13 @@ struct kpl_session_cpu {
 	u64 hits, own_hits;		/* by those that are timed; of the opener: overload.c */
 };
 
+/* Of a session's rings. */
+struct kpl_ring_sums {
+	u64 read;		/* bytes, as user space says */
+	u64 lost;		/* records */
+	bool waits;		/* there are records that were not read */
+};
+
 struct kpl_session {
 	/* Read at each hit: `cpu`, or NULL after a handler called exit(). */
 	struct kpl_session_cpu __percpu *live;
@@ -65,11 +72,12 @@ struct kpl_session {
 	struct delayed_work reader;	/* looks whether user space still reads: life.c */
 	unsigned long heard;		/* jiffies, of the opener */
 	u32 dead_man;			/* seconds without a word, or 0 */
-	u64 read_seen, lost_seen;	/* at the last look */
+	struct kpl_ring_sums sums_seen;	/* at the last look */
 	bool dead;			/* for so long that all was detached */
 	bool read_told;			/* that nobody reads */
 	bool arm_told;
 	struct work_struct orphaned;	/* closes the session after its opener's end */
+	struct work_struct released;	/* ends it where its file's last user must not wait */
 	struct work_struct overloaded;	/* disarms the probes that took more than the share */
 	bool closing;			/* calls are refused, those under way stop soon */
 	atomic64_t memory;		/* bytes held */

@@ -222,9 +222,13 @@ bool kpl_uprobe_wants(const struct kpl_uprobe *u, const struct mm_struct *mm)
 		return true;
 	rcu_read_lock();
 	leader = pid_task(u->pid, PIDTYPE_TGID);
-	if (leader)
-		for_each_thread(leader, task)
-			wants |= READ_ONCE(task->mm) == mm;
+	if (leader) {
+		for_each_thread(leader, task) {
+			wants = READ_ONCE(task->mm) == mm;
+			if (wants)
+				break;
+		}
+	}
 	rcu_read_unlock();
 	return wants;
 }

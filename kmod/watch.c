@@ -17,6 +17,8 @@
 
 #if defined(CONFIG_X86) && defined(CONFIG_HAVE_HW_BREAKPOINT)
 #include <asm/nospec-branch.h>
+#include <asm/processor.h>
+#include <asm/special_insns.h>
 
 static bool kpl_overlaps(u64 addr, u32 len, const void *what, u32 size)
 {
@@ -33,12 +35,15 @@ static bool kpl_watch_read(const struct kpl_probe *pr, u64 *value)
 /*
  * A hit: right after the access, as an NMI is.  Before it was what the last hit
  * saw: others may have come between that were missed, and devices trap nobody.
+ * The access may be one by which a page fault begins, whose address is still to
+ * be read: a fault of ours would leave another one there.
  */
 static void kpl_hit_watch(struct perf_event *event, struct perf_sample_data *data,
 			  struct pt_regs *regs)
 {
 	struct kpl_probe *pr = event->overflow_handler_context;
 	struct kpl_ctx *ctx = kpl_ctx_here();
+	unsigned long fault = read_cr2();
 	u64 values[2];
 
 	if (kpl_over(pr) || (pr->when.mask && kpl_skipped(pr)))
@@ -50,6 +55,8 @@ static void kpl_hit_watch(struct perf_event *event, struct perf_sample_data *dat
 	ctx->hit.regs = (unsigned long)regs;
 	ctx->hit.data = (unsigned long)values;
 	kpl_run_begun(pr, ctx, KPL_SIDE_FIRST);
+	if (unlikely(read_cr2() != fault))
+		write_cr2(fault);
 }
 
 /*
@@ -67,6 +74,11 @@ static bool kpl_is_of_trap(u64 addr, u32 len)
 			return true;
 #if defined(CONFIG_MITIGATION_CALL_DEPTH_TRACKING) || defined(CONFIG_CALL_DEPTH_TRACKING)
 		if (kpl_overlaps(addr, len, per_cpu_ptr(&pcpu_hot.call_depth, cpu), sizeof(u64)))
+			return true;
+#endif
+#ifdef CONFIG_STACKPROTECTOR
+		if (kpl_overlaps(addr, len, &per_cpu_ptr(&fixed_percpu_data, cpu)->stack_canary,
+				 sizeof(u64)))
 			return true;
 #endif
 	}

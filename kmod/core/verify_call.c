@@ -248,6 +248,8 @@ int kpl_check_call(struct kpl_verify *v, const struct bpf_insn *insn, u32 *cost)
 		err = check_rec_str(v);
 	else if (id == KPL_H_rec_read_str)
 		err = check_rec_read_str(v, &call.units);
+	else if (id == KPL_H_map_add)
+		call.units += call.map->value_size / 8;	/* a new one is zero */
 	else if (id == KPL_H_override || id == KPL_H_go_to)
 		err = check_move(v, id == KPL_H_override ? KPL_MOVE_OVERRIDE : KPL_MOVE_GO_TO);
 	if (err)

@@ -179,15 +179,19 @@ Result<Armed::Outcome> Armed::attach(std::vector<PlannedProbe> planned, size_t f
     }
     leave_to_kretprobes(planned, requests);
     const uint64_t began = monotonic_ns();
-    if (!parts_.client.attaching(device_)) return Outcome::Interrupted;
-    const auto attached = device_.attach(requests);
-    parts_.client.attached();
-    if (!attached) return attached.error();
-    if (*attached == Attached::Interrupted) return Outcome::Interrupted;
+    Attached attached = Attached::Interrupted;
+    // A freezer, a tracer, a livepatch or SIGSTOP interrupts as a signal does, and asks for no end.
+    for (const auto asked = requests; attached == Attached::Interrupted;) {
+        if (!parts_.client.attaching(device_)) return Outcome::Interrupted;
+        requests = asked;
+        const auto outcome = device_.attach(requests);
+        parts_.client.attached();
+        attached = TRY(outcome);
+    }
     const double seconds = seconds_since(began);
     const std::string errors = attach_errors(planned, requests);
     const auto not_direct = not_direct_text(requests, planned);
-    if (*attached == Attached::Refused)
+    if (attached == Attached::Refused)
         return Error{Errc::script, errors.empty() ? "the kernel refused the probes" : errors};
     take_attached(std::move(planned), requests);
     if (!errors.empty()) return Error{Errc::script, errors};  // what could not be excused after all: none

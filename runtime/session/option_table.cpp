@@ -36,7 +36,7 @@ const OptionRow rows[] = {
      "how much of each CPU all handlers may take, in percent (25); 100: no bound", &Options::cpu_share, 1,
      KPL_SHARE_OFF},
     {"dead-man", "--dead-man", "DEAD_MAN", "SECONDS",
-     "detach if this process is idle for SECONDS, for example because it is stopped", &Options::dead_man, 2,
+     "detach if this process does not run for SECONDS, for example because it is stopped", &Options::dead_man, 2,
      KPL_MAX_DEAD_MAN},
     {"unsafe", "--unsafe", "UNSAFE", "[=inject]",
      "let handlers change registers, return values and where functions go on; =inject: only override functions that "

@@ -4,7 +4,15 @@ control=${KPL_MODULES%/kmod}/tests/sweep/control/$(uname -r)/kpl_control.ko
 work='ls -lR /sys/kernel/mm /proc/self; for i in 1 2 3; do (cat /proc/stat | wc); done; sleep 0.2'
 
 functions=/tmp/sweep-functions # addresses and names, by address; made once in a boot
-list() { # PATTERN
+list() { # PATTERN, or @FUNCTIONS:SEED: the instructions of so many
+    case $1 in
+        @*)
+            at=${1#@}
+            [ -e "$functions$1" ] || points_agree --list "${at%:*}" "${at#*:}" > "$functions$1"
+            cat "$functions$1"
+            return
+            ;;
+    esac
     [ -e $functions ] ||
         awk '$2 ~ /[tTwW]/ && NF == 3 && !seen[$1]++ { print $1, $3 }' /proc/kallsyms | sort | grep -Ev ' __[pc]fi?x?_' > $functions
     awk -v pattern="$1" 'pattern == "" || $2 ~ pattern' $functions

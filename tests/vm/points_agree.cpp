@@ -214,17 +214,28 @@ void compare_between(const FunctionView& view, const Module& module, Score& scor
             fmt::print("{}+{:#x}: within an instruction, but taken\n", view.symbol.name, addr - view.symbol.addr);
 }
 
+// The address and name of each, for those who probe them otherwise.
+int list_points(const std::vector<FunctionView>& functions) {
+    for (const FunctionView& view : functions)
+        for (const ProbePoint& point : view.points)
+            fmt::print("{:x} {}+{:#x}\n", point.addr, view.symbol.name, point.addr - view.symbol.addr);
+    return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-    if (argc != 3 && argc != 4) fail("usage: points_agree FUNCTIONS SEED [MODULE]");
+    const bool list = argc > 1 && std::string_view(argv[1]) == "--list";
+    if (list) argv++, argc--;
+    if (argc != 3 && argc != 4) fail("usage: points_agree [--list] FUNCTIONS SEED [MODULE]");
     Kallsyms symbols;
     Types types;
     Inspector inspector = need(Inspector::open(symbols, types));
     const KernelMemory memory = need(KernelMemory::open());
-    const Module module;
     const auto functions = draw(inspector, symbols, std::stoul(argv[1]), static_cast<unsigned>(std::stoul(argv[2])),
                                 argc > 3 ? argv[3] : "vmlinux");
+    if (list) return list_points(functions);
+    const Module module;
     Score score;
     const auto rounds = rounds_of(functions);
     for (const auto& round : rounds) compare(round, module, memory, score);

@@ -189,14 +189,15 @@ static void becomes_kretprobe(void)
 	close(fd);
 }
 
+static const char *const names[] = {
+	CALLED, "__x64_sys_sched_yield", "__x64_sys_getppid", "__x64_sys_getsid", "__x64_sys_umask", "__x64_sys_getpgid",
+	"__x64_sys_getuid", "__x64_sys_geteuid", "__x64_sys_getgid", "__x64_sys_getegid", "__x64_sys_getpgrp",
+	"__x64_sys_sync", "__x64_sys_getrlimit", "__x64_sys_times", "__x64_sys_alarm", "__x64_sys_pause",
+};
+
 /* Each number of functions that another session has: they become kretprobes, and no others are touched. */
 static void many_become_kretprobes(void)
 {
-	static const char *const names[] = {
-		CALLED, "__x64_sys_sched_yield", "__x64_sys_getppid", "__x64_sys_getsid", "__x64_sys_umask", "__x64_sys_getpgid",
-		"__x64_sys_getuid", "__x64_sys_geteuid", "__x64_sys_getgid", "__x64_sys_getegid", "__x64_sys_getpgrp",
-		"__x64_sys_sync", "__x64_sys_getrlimit", "__x64_sys_times", "__x64_sys_alarm", "__x64_sys_pause",
-	};
 	struct kpl_attach first[16], later[16];
 	int fd, second, i, n;
 
@@ -221,10 +222,45 @@ static void many_become_kretprobes(void)
 	}
 }
 
+/* Some of many are another's: these alone become kretprobes, and are by direct calls where the other has gone before. */
+static void some_are_anothers(void)
+{
+	int fd = session(), second = session(), third = session(), i;
+	struct kpl_attach theirs[6], all[16], off[16];
+	unsigned ids[16];
+	struct kpl_control on = { .ids = (uintptr_t)ids, .nr = 16, .op = KPL_CTL_ENABLE };
+
+	for (i = 0; i < 16; i++) {
+		if (i % 3 == 0)
+			theirs[i / 3] = direct_at(names[i], KPL_NO_PROG, nothing(fd, KPL_PROG_RET));
+		all[i] = direct_at(names[i], KPL_NO_PROG, nothing(second, KPL_PROG_RET));
+		all[i].flags = KPL_ATTACH_F_ELSE_KPROBE;
+		off[i] = direct_at(names[i], KPL_NO_PROG, nothing(third, KPL_PROG_RET));
+		off[i].flags = KPL_ATTACH_F_DISABLED;
+	}
+	EQ(attach(fd, theirs, 6), 0);
+	EQ(attach(third, off, 16), 0);
+	EQ(attach(second, all, 16), 0);
+	call(100);
+	for (i = 0; i < 16; i++)
+		EQ(all[i].kind, i % 3 == 0 ? KPL_PROBE_KRETPROBE : KPL_PROBE_DIRECT);
+	EQ(stats(second, all[0].id).ret.handled, 100);
+	EQ(stats(fd, theirs[0].id).ret.handled, 100);
+	close(second);
+	close(fd);
+	for (i = 0; i < 16; i++)
+		ids[i] = off[i].id;
+	EQ(ioctl(third, KPL_IOC_CONTROL, &on), 0);
+	call(100);
+	EQ(stats(third, off[0].id).ret.handled, 100);
+	for (i = 0; i < 16; i++)
+		EQ(stats(third, off[i].id).state, KPL_STATE_DIRECT);
+	close(third);
+}
+
 /* One of several is another's when they are switched on: it stays off, the others can be switched, and later it is free. */
 static void switched_on_later(void)
 {
-	static const char *const names[] = { CALLED, "__x64_sys_getppid", "__x64_sys_getsid" };
 	int fd = session(), other = session(), i;
 	struct kpl_attach a[3];
 	unsigned ids[3], id;
@@ -475,6 +511,7 @@ const struct test direct_tests[] = {
 	{ "direct: filters", filters },
 	{ "direct: becomes a kretprobe", becomes_kretprobe },
 	{ "direct: many become kretprobes", many_become_kretprobes },
+	{ "direct: some are another's", some_are_anothers },
 	{ "direct: switched on later", switched_on_later },
 	{ "direct: beyond the stack", beyond_stack },
 	{ "direct: a detached one's module goes", detached_goes },

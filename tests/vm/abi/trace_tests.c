@@ -3,10 +3,12 @@
 #define _GNU_SOURCE
 #include "kit.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* Functions that anything traces, beside what stood there before. */
@@ -344,6 +346,43 @@ static void together(void)
 	EQ(traced_functions(), before);
 }
 
+static void armed_in_namespace(int go)
+{
+	int fd = session();
+
+	attach_one(fd, traced(CALLED, load(fd, KPL_PROG_PRE, PROG(RETURN(0)))));
+	attach_one(fd, probe_at("__x64_sys_getpgid", KPL_PROBE_DIRECT, KPL_NO_PROG, load(fd, KPL_PROG_RET, PROG(RETURN(0)))));
+	write(go, "a", 1);
+	pause();
+}
+
+/*
+ * The end of a PID namespace waits for the processes in it, and on 6.1, so does what they wait for in turn when they
+ * detach.
+ */
+static void namespace_ends(void)
+{
+	int before = traced_functions(), go[2];
+	pid_t init;
+	char c;
+
+	EQ(pipe(go), 0);
+	fflush(stdout);
+	init = syscall(SYS_clone, CLONE_NEWPID | SIGCHLD, 0, 0, 0, 0);
+	if (!init) {
+		if (!fork())
+			armed_in_namespace(go[1]);
+		pause();
+	}
+	EQ(read(go[0], &c, 1), 1);
+	EQ(traced_functions(), before + 2);
+	kill(init, SIGKILL);
+	WAIT(waitpid(init, NULL, WNOHANG) == init);
+	WAIT(traced_functions() == before);
+	close(go[0]);
+	close(go[1]);
+}
+
 const struct test trace_tests[] = {
 	{ "traced exactly", traced_exactly },
 	{ "several in one", several_in_one },
@@ -355,5 +394,6 @@ const struct test trace_tests[] = {
 	{ "else kprobe", else_kprobe },
 	{ "around", around },
 	{ "together", together },
+	{ "a namespace that ends", namespace_ends },
 	{ NULL, NULL },
 };

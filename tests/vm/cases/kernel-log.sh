@@ -45,15 +45,25 @@ kprobe("kpl_t_plain", function() e { x = 1, text = comm() } end)
 e:each(function() n = n + 1 end)
 at_exit(function() print(n > 10 and "the rings" or n) end)
 LUA
+KPROBE_LUA_VERBOSE=1 kprobe-lua stopped.lua > few_out 2> few_err & # with room for all
+few=$!
+armed few_err
+target 'plain 3' > /dev/null
+kill -STOP "$few"
 start kprobe-lua --buffer=4K --dead-man=5 stopped.lua
 armed
 kill -STOP "$pid"
 told() { log | grep -q "stopped\.lua, process $pid (kprobe-lua), user 0: $1"; }
+few_told() { log | grep -q "stopped\.lua, process $few (kprobe-lua), user 0: does not read its events, 0 are lost so far"; }
 round() {
     target 'plain 500' > /dev/null
     told "$1"
 }
 until_true 'the reader is missed' round 'does not read its events, [1-9][0-9]* are lost'
+until_true 'the other reader is missed' few_told
+kill -CONT "$few"
+kill -INT "$few"
+wait "$few" || true
 until_true 'the session is detached' told 'no sign of life for 5 seconds: detached'
 left_nothing_armed() { ! grep -q kpl_t_ /sys/kernel/debug/kprobes/list && ! grep -q kpl_t_ /sys/kernel/tracing/enabled_functions; }
 until_true 'nothing is armed' left_nothing_armed

@@ -39,15 +39,16 @@ refuses "watch: 0x8000000000000000 is not an address of the kernel's data" 'watc
 refuses "watch: 0x400000 is not an address of the kernel's data" 'watch { 0x400000, function() end }'
 refuses "can't probe 0xffffc7ffffff0000: no memory of the kernel lies there" 'watch { 0xffffc7ffffff0000ULL, function() end }'
 refuses "'current_task' is a variable of each CPU: watch one copy|no symbol 'current_task'" 'watch { "current_task", function() end }'
-# Nor can what the processor goes over on its way into the trap itself.
-if grep -q ' x86_spec_ctrl_current$' /proc/kallsyms; then
-    script first.lua <<'LUA'
-kprobe("vfs_read", function() printf("%x\n", kaddr("x86_spec_ctrl_current") + kvar("__per_cpu_offset", "uint64_t")) exit(0) end)
+# Nor can what the processor goes over on its way into the trap itself, or the handler of the trap on its way back.
+for own in 'x86_spec_ctrl_current kaddr("x86_spec_ctrl_current")' 'fixed_percpu_data 0x28'; do
+    grep -q " ${own%% *}\$" /proc/kallsyms || continue
+    script first.lua << LUA
+kprobe("vfs_read", function() printf("%x\n", kvar("__per_cpu_offset", "uint64_t") + ${own#* }) exit(0) end)
 LUA
     run kprobe-lua -q -c 'cat /proc/version' first.lua
     first=$(grep -oE '^[0-9a-f]{16}$' out | head -1)
     refuses "can't probe 0x$first" "watch { 0x${first}ULL, len = 8, on = 'rw', function() end }"
-fi
+done
 run kprobe-lua -e 'for i = 0, 4 do watch { "jiffies_64", len = 1, function() end } end'
 status 1
 err "can't probe jiffies_64: no debug register is free on some CPU.*; 4 are this script.s$"

@@ -39,6 +39,7 @@ struct measurement {
 	void (*prepare)(struct code *c, const struct measurement *m);
 	void (*call)(struct code *c, const struct measurement *m, unsigned nr);
 	uint64_t a, b;		/* for them */
+	const struct kpl_map_create *fresh;	/* `a` is a map like this, which no run has seen */
 	unsigned copies;	/* calls in a row; 0: 16 */
 	unsigned extra;		/* what all of them may take beside what is declared */
 	int changes;		/* it takes every right, and is of a pre handler: no instance data */

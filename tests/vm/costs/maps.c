@@ -52,6 +52,21 @@ static void access(struct code *c, const struct measurement *m, unsigned nr)
 	put(c, INSN(BPF_JMP | BPF_CALL, 0, 0, 0, m->id));
 }
 
+/* The keys that are deleted. */
+static void set_all(struct code *c, const struct measurement *m)
+{
+	unsigned i;
+
+	for (i = 0; i < 16; i++) {
+		set_key(c, m, i);
+		put(c, MOV(1, 6));
+		put_map(c, 2, m->a);
+		put(c, MOV(3, 8));
+		put(c, MOV(4, 7));
+		put(c, CALL(map_set));
+	}
+}
+
 static unsigned new_map(int fd, unsigned kind, unsigned key, unsigned value)
 {
 	struct kpl_map_create create = {
@@ -78,6 +93,10 @@ static void measure_aggregations(int fd)
 		CASE(agg_add, what, .fd = fd, .call = add_unkeyed, .a = new_map(fd, i, 0, 0));
 	}
 	for (i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+		const struct kpl_map_create count = { .kind = KPL_MAP_COUNT, .key_size = keys[i], .max_entries = ROOM };
+
+		sprintf(what, "count, new key of %u", keys[i]);
+		CASE(agg_add, what, .fd = fd, .call = add, .fresh = &count);
 		map = new_map(fd, KPL_MAP_STATS, keys[i], 0);
 		sprintf(what, "stats, new and found key of %u", keys[i]);
 		CASE(agg_add, what, .fd = fd, .call = add, .a = map);
@@ -103,6 +122,15 @@ static void measure_hashes(int fd)
 	unsigned i, map;
 
 	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		const struct kpl_map_create fresh = {
+			.kind = KPL_MAP_HASH, .key_size = sizes[i].key, .value_size = sizes[i].value, .max_entries = ROOM,
+		};
+
+		sprintf(what, "%u to %u, new", sizes[i].key, sizes[i].value);
+		CASE(map_set, what, .fd = fd, .call = access, .fresh = &fresh);
+		CASE(map_add, what, .fd = fd, .call = add, .fresh = &fresh);
+		sprintf(what, "%u to %u, there", sizes[i].key, sizes[i].value);
+		CASE(map_delete, what, .fd = fd, .prepare = set_all, .call = access, .fresh = &fresh);
 		map = new_map(fd, KPL_MAP_HASH, sizes[i].key, sizes[i].value);
 		sprintf(what, "%u to %u", sizes[i].key, sizes[i].value);
 		CASE(map_get, what, .fd = fd, .call = access, .a = map);
