@@ -362,7 +362,7 @@ static void armed_in_namespace(int go)
  */
 static void namespace_ends(void)
 {
-	int before = traced_functions(), go[2];
+	int before = traced_functions(), ended = 0, go[2];
 	pid_t init;
 	char c;
 
@@ -375,9 +375,9 @@ static void namespace_ends(void)
 		pause();
 	}
 	EQ(read(go[0], &c, 1), 1);
-	EQ(traced_functions(), before + 2);
+	OK(traced_functions() >= before + 2);
 	kill(init, SIGKILL);
-	WAIT(waitpid(init, NULL, WNOHANG) == init);
+	WAIT(ended || (ended = waitpid(init, NULL, WNOHANG) == init));
 	WAIT(traced_functions() == before);
 	close(go[0]);
 	close(go[1]);
