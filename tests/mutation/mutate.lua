@@ -62,6 +62,7 @@ local operators = {
   function(line) each_match(line, "if %(", "if (1 ? 1 : ", "always") end,
   function(line) each_match(line, "![%a(]", function(piece) return piece:sub(2) end, "without not") end,
   function(line) each_match(line, " %+ ", " - ", "plus is minus") end,
+  function(line) each_match(line, " |= ", " = ", "without what it was") end,
   function(line) each_match(line, " >= ", " > ", "one less") end,
   function(line) each_match(line, " > ", " >= ", "one more") end,
   function(line) each_match(line, " <= ", " < ", "one less") end,
