@@ -15,20 +15,47 @@
 static DEFINE_PER_CPU(struct kpl_outcomes, kpl_dry_outcomes);
 static DEFINE_PER_CPU(struct kpl_origin, kpl_dry_origin);
 
+/* Around the data of a run: what no program may change. */
+#define KPL_RUN_MARGIN	512
+#define KPL_RUN_MARK	0xa5
+
 struct kpl_run_input {
 	struct pt_regs regs;
 	struct kpl_hit hit;
-	u64 data[KPL_MAX_DATA / 8];
+	u8 memory[KPL_RUN_MARGIN + KPL_MAX_DATA + KPL_RUN_MARGIN] __aligned(8);
 };
+
+static u8 *kpl_run_data(struct kpl_run_input *in)
+{
+	return in->memory + KPL_RUN_MARGIN;
+}
 
 static int kpl_run_copy(struct kpl_run_input *in, const struct kpl_prog_run *arg)
 {
 	if (copy_from_user(&in->regs, u64_to_user_ptr(arg->regs), arg->regs_size) ||
-	    copy_from_user(in->data, u64_to_user_ptr(arg->data), arg->data_size))
+	    copy_from_user(kpl_run_data(in), u64_to_user_ptr(arg->data), arg->data_size))
 		return -EFAULT;
 	if (arg->hit && copy_from_user(&in->hit, u64_to_user_ptr(arg->hit), sizeof(in->hit)))
 		return -EFAULT;
 	return 0;
+}
+
+/* From the end of the program's data to the end of the memory. */
+static size_t kpl_run_beyond(const struct kpl_prog *prog)
+{
+	return KPL_MAX_DATA - prog->data_size + KPL_RUN_MARGIN;
+}
+
+static void kpl_run_mark(struct kpl_run_input *in, const struct kpl_prog *prog)
+{
+	memset(in->memory, KPL_RUN_MARK, KPL_RUN_MARGIN);
+	memset(kpl_run_data(in) + prog->data_size, KPL_RUN_MARK, kpl_run_beyond(prog));
+}
+
+static bool kpl_run_strayed(struct kpl_run_input *in, const struct kpl_prog *prog)
+{
+	return memchr_inv(in->memory, KPL_RUN_MARK, KPL_RUN_MARGIN) ||
+	       memchr_inv(kpl_run_data(in) + prog->data_size, KPL_RUN_MARK, kpl_run_beyond(prog));
 }
 
 static void kpl_run_once(struct kpl_session *s, const struct kpl_prog *prog,
@@ -47,7 +74,7 @@ static void kpl_run_once(struct kpl_session *s, const struct kpl_prog *prog,
 	ctx = kpl_guard_get(origin);
 	kpl_look(ctx, origin);
 	ctx->hit.regs = (unsigned long)&in->regs;
-	ctx->hit.data = (unsigned long)in->data;
+	ctx->hit.data = (unsigned long)kpl_run_data(in);
 	ctx->hit.ret = in->hit.ret;
 	ctx->hit.ret_addr = in->hit.ret_addr;
 	ctx->hit.bad_addr = in->hit.bad_addr;
@@ -60,8 +87,8 @@ static void kpl_run_once(struct kpl_session *s, const struct kpl_prog *prog,
 	put_cpu_ptr(&kpl_dry_origin);
 }
 
-static int kpl_run_all(struct kpl_session *s, const struct kpl_prog *prog,
-		       struct kpl_run_input *in, struct kpl_prog_run *arg)
+static int kpl_run_repeated(struct kpl_session *s, const struct kpl_prog *prog,
+			    struct kpl_run_input *in, struct kpl_prog_run *arg)
 {
 	u32 left = arg->repeat ?: 1;
 	u64 began;
@@ -78,6 +105,16 @@ static int kpl_run_all(struct kpl_session *s, const struct kpl_prog *prog,
 			return -EINTR;
 		cond_resched_tasks_rcu_qs();	/* who takes away probes waits for that */
 	}
+}
+
+static int kpl_run_all(struct kpl_session *s, const struct kpl_prog *prog,
+		       struct kpl_run_input *in, struct kpl_prog_run *arg)
+{
+	int err;
+
+	kpl_run_mark(in, prog);
+	err = kpl_run_repeated(s, prog, in, arg);
+	return kpl_run_strayed(in, prog) ? -EUCLEAN : err;
 }
 
 static int kpl_run_locked(struct kpl_session *s, struct kpl_run_input *in, struct kpl_prog_run *arg)
@@ -109,7 +146,7 @@ int kpl_prog_run(struct kpl_session *s, struct kpl_prog_run *arg)
 	err = kpl_run_copy(in, arg);
 	if (!err)
 		err = kpl_run_locked(s, in, arg);
-	if (!err && copy_to_user(u64_to_user_ptr(arg->data), in->data, arg->data_size))
+	if (!err && copy_to_user(u64_to_user_ptr(arg->data), kpl_run_data(in), arg->data_size))
 		err = -EFAULT;
 	kvfree(in);
 	return err;

@@ -229,7 +229,8 @@ struct kpl_prog_load {
 /*
  * KPL_IOC_PROG_RUN: runs a loaded program on prepared input, on this CPU, under
  * the same guard as a hit.  For tests and dry runs.  All of `repeat` runs work
- * on the same data; EINTR after a signal.
+ * on the same data; EINTR after a signal.  EUCLEAN: the program wrote next to
+ * its data, which is a bug of verifier or JIT.
  */
 struct kpl_prog_run {
 	__u32 id;		/* in */

@@ -104,7 +104,10 @@ class Module : public Engine {
         run.repeat = repeat;
         run.data = reinterpret_cast<uint64_t>(data.data());
         run.data_size = load.data_size;
-        if (::ioctl(session_.get(), KPL_IOC_PROG_RUN, &run) < 0) return system_error("running the program");
+        if (::ioctl(session_.get(), KPL_IOC_PROG_RUN, &run) < 0) {
+            if (errno == EUCLEAN) return Error{Errc::system, "the program wrote beyond its data"};
+            return system_error("running the program");
+        }
         handler.take_back(data, memory);
         return Ran{run.result, static_cast<double>(run.duration) / repeat};
     }
