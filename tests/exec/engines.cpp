@@ -7,11 +7,39 @@
 
 #include <cerrno>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 
 #include "base/unique_fd.hpp"
+#include "graph.hpp"
 #include "reference.hpp"
 #include "simulator/simulate.hpp"
+
+using namespace kpl;
+
+// tests/fuzz/traced_interp.c
+extern "C" {
+u64 traced_interpret_on(const bpf_insn* insn, kpl_hit* hit, const kpl_helper_fn* helpers, void* fp);
+void trace_step(const bpf_insn* insn, u64* regs);
+}
+
+namespace {
+
+Simulator* watched = nullptr;
+
+}  // namespace
+
+// Before each instruction of the interpreter: one that reaches beyond what the program was given is not run.
+void trace_step(const bpf_insn* insn, u64* regs) {
+    const auto access = exec::access_of(*insn);
+    if (!access) return;
+    const uint64_t address = regs[access->base] + static_cast<uint64_t>(int64_t{insn->off});
+    const bool store = BPF_CLASS(insn->code) != BPF_LDX;
+    if (watched->reach(address, static_cast<size_t>(access->size), store)) return;
+    fmt::print(stderr, "kprobe-lua-exec: an accepted program {} outside of its memory: opcode {:#x}, offset {}\n",
+               store ? "stores" : "loads", insn->code, insn->off);
+    std::abort();
+}
 
 namespace kpl::exec {
 
@@ -52,8 +80,10 @@ class Host : public Engine {
         sim.data = handler.data_of(memory);
         Ran ran;
         const auto began = std::chrono::steady_clock::now();
+        watched = &sim;
+        const auto engine = repeat == 1 ? traced_interpret_on : kpl_interpret_on;  // many are to be quick
         for (uint32_t i = 0; i < repeat; i++)
-            ran.r0 = is_reference_ ? TRY(run_reference(handler.insns, sim.data)) : sim.run(*program).r0;
+            ran.r0 = is_reference_ ? TRY(run_reference(handler.insns, sim.data)) : sim.run(*program, engine).r0;
         ran.ns = std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - began).count() / repeat;
         handler.take_back(sim.data, memory);
         return ended(handler, ran);

@@ -58,6 +58,16 @@ void store(State& state, const bpf_insn& insn) {
     if (off % 8 == 0 && off >= -KPL_MAX_STACK && off < 0) state.stack |= uint64_t{1} << (-off / 8 - 1);
 }
 
+}  // namespace
+
+State start_state(size_t memory, uint32_t offset) {
+    State state;
+    state.regs[1] = memory ? Value{KPL_T_DATA, true, offset} : Value{KPL_T_NUM, true, 0};
+    state.regs[2] = {KPL_T_NUM, true, static_cast<int64_t>(memory)};
+    state.regs[10] = {KPL_T_STACK, true, 0};
+    return state;
+}
+
 State joined(const State& a, const State& b) {
     State both;
     for (size_t i = 0; i < both.regs.size(); i++) {
@@ -68,16 +78,6 @@ State joined(const State& a, const State& b) {
     }
     both.stack = a.stack & b.stack;
     return both;
-}
-
-}  // namespace
-
-State start_state(size_t memory, uint32_t offset) {
-    State state;
-    state.regs[1] = memory ? Value{KPL_T_DATA, true, offset} : Value{KPL_T_NUM, true, 0};
-    state.regs[2] = {KPL_T_NUM, true, static_cast<int64_t>(memory)};
-    state.regs[10] = {KPL_T_STACK, true, 0};
-    return state;
 }
 
 State after(State state, const bpf_insn& insn) {

@@ -28,6 +28,9 @@ struct State {
 // What a program starts with: its memory begins at `offset` of the handler's data.
 State start_state(size_t memory, uint32_t offset);
 
+// What holds where two ways meet.
+State joined(const State& a, const State& b);
+
 State after(State state, const bpf_insn& insn);
 
 // Whether a conditional jump is taken, if the numbers that it compares are known.

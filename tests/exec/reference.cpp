@@ -3,9 +3,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstring>
+#include <optional>
+#include <string_view>
 
 #include "uapi/kprobe_lua.h"
 
@@ -17,6 +20,7 @@ constexpr uint64_t most_steps = 100'000'000;
 // Where things seem to lie: far from each other, so that no wrong sum of addresses meets another one.
 constexpr uint64_t hit_at = 0x1000'0000'0000, data_at = 0x2000'0000'0000, stack_top = 0x3000'0000'0000;
 constexpr uint64_t stack_size = 512;
+constexpr uint64_t lost = 0xdead'dead'dead'dead;  // what a call leaves in r1 to r5
 
 class Machine {
   public:
@@ -155,7 +159,39 @@ class Machine {
         return true;
     }
 
+    // The text of a struct kpl_str, of up to `limit` bytes; none: it may not be read.
+    std::optional<std::string_view> text(uint64_t at, uint64_t limit) {
+        const uint8_t* header = memory(at, KPL_STR_SIZE(limit));
+        if (limit > KPL_MAX_STR || !header) return std::nullopt;
+        uint32_t length = 0;
+        std::memcpy(&length, header, sizeof length);
+        const auto* bytes = reinterpret_cast<const char*>(header + sizeof(kpl_str));
+        return std::string_view(bytes, std::min<uint64_t>(length, limit));
+    }
+
+    // Of helpers, those that work on their arguments alone.
+    std::optional<uint64_t> call(int32_t helper) {
+        const auto a = static_cast<int64_t>(r_[1]), b = static_cast<int64_t>(r_[2]);
+        switch (helper) {
+            case KPL_H_sdiv: return b == -1 ? 0 - r_[1] : static_cast<uint64_t>(b ? a / b : 0);
+            case KPL_H_smod: return b == -1 ? 0 : static_cast<uint64_t>(b ? a % b : a);
+            case KPL_H_str_eq:
+            case KPL_H_str_starts: {
+                const auto left = text(r_[1], r_[2]), right = text(r_[3], r_[4]);
+                if (!left || !right) return std::nullopt;
+                return helper == KPL_H_str_eq ? *left == *right : left->starts_with(*right);
+            }
+            default: return std::nullopt;
+        }
+    }
+
     bool jump(const bpf_insn& insn) {
+        if (insn.code == (BPF_JMP | BPF_CALL)) {
+            const auto result = insn.src_reg ? std::nullopt : call(insn.imm);
+            r_[0] = result.value_or(0);
+            for (int i = 1; i <= 5; i++) r_[i] = lost;
+            return result.has_value();
+        }
         const bool wide = (insn.code & 7) == BPF_JMP;
         uint64_t a = r_[insn.dst_reg];
         uint64_t b = insn.code & BPF_X ? r_[insn.src_reg] : static_cast<uint64_t>(int64_t{insn.imm});

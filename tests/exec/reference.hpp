@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // RFC 9669 by its letter, for the instructions of the profile: handlers as they are loaded, without guards, in code
-// that shares nothing with the module's. Maps and helpers are not in it.
+// that shares nothing with the module's. Of helpers, sdiv, smod, str_eq and str_starts are in it; maps are not.
 #pragma once
 
 #include <linux/bpf.h>
