@@ -21,10 +21,10 @@ namespace {
 
 constexpr const char* about = R"(Runs an eBPF program and prints r0 in hex.
 
-The program is read from standard input: 8 bytes for each instruction, as pairs of hex digits. MEMORY, in hex, too, is
-what r1 points to; r2 is its length. Without it, both are 0. What the module's profile lacks is put in its words where
-that is possible. Programs that the profile does not take all the same are refused with the reason and the instruction:
-exit status 1.)";
+The program is read from standard input: 8 bytes for each instruction, as pairs of hex digits. MEMORY, in hex, too, and
+with 0x before it or not, is what r1 points to; r2 is its length. Without it, both are 0. What the module's profile
+lacks is put in its words where that is possible. Programs that the profile does not take all the same are refused with
+the reason and the instruction: exit status 1, with --batch, too, if any line is an error.)";
 
 struct Options {
     std::string memory, engine = "interp", kernel, release;
@@ -50,12 +50,16 @@ Result<std::unique_ptr<Engine>> engine_for(const Options& options) {
 Result<std::string> result_of(Engine& engine, const Options& options, std::string_view program,
                               std::string_view memory) {
     const std::vector<uint8_t> bytes = TRY(bytes_from_hex(program));
+    if (memory.starts_with("0x") || memory.starts_with("0X")) memory.remove_prefix(2);
     std::vector<uint8_t> data = TRY(bytes_from_hex(memory));
     const Handler handler = TRY(handler_from(bytes, data.size()));
     const Ran ran = TRY(engine.run(handler, data, options.repeat ? options.repeat : 1));
     std::string text = fmt::format("{:x}", ran.r0);
     if (options.show_memory) text += " " + (data.empty() ? "-" : hex(data));
-    if (options.repeat) text += fmt::format(" {:.1f} ns", ran.ns);
+    if (options.repeat)
+        text += fmt::format(" {:.1f} ns", ran.ns);
+    else if (options.inside && !options.batch)  // standard output has r0 alone
+        fmt::print(stderr, "{:.1f} ns\n", ran.ns);
     return text;
 }
 
@@ -73,14 +77,16 @@ int run_here(const Options& options, const std::string& input) {
             fmt::print(stderr, "kprobe-lua-exec: {}\n", result.error().message());
         return result ? 0 : 1;
     }
+    bool all = true;
     std::istringstream lines(input);
     for (std::string line; std::getline(lines, line);) {
         const size_t colon = std::min(line.find(':'), line.size());
         const std::string memory = colon < line.size() ? line.substr(colon + 1) : options.memory;
         const auto result = result_of(**engine, options, line.substr(0, colon), memory);
         fmt::print("{}\n", result ? *result : "error " + result.error().message());
+        all = all && result;
     }
-    return 0;
+    return all ? 0 : 1;
 }
 
 int run_in_vm(const Options& options, const std::string& input) {
@@ -116,7 +122,8 @@ int main(int argc, char** argv) {
     app.add_option("--release", options.release, "the VM's kernel: the beginning of its release")->needs(in_kernel);
     app.add_flag("--reference", options.reference, "by an interpreter that shares nothing with the module's")
         ->excludes(in_kernel);
-    app.add_option("--repeat", options.repeat, "so many runs on the same memory; prints what one took, too")
+    app.add_option("--repeat", options.repeat,
+                   "so many runs on the same memory; prints what one took, too; one run in a VM: on stderr")
         ->check(CLI::Range(1, 1'000'000));
     app.add_flag("--show-memory", options.show_memory, "print the memory after the run, too, in hex");
     app.add_flag("--batch", options.batch, "a program on each line, PROGRAM or PROGRAM:MEMORY; a line for each");

@@ -17,3 +17,6 @@ no_out '^error'
 echo "b70000002a000000 9500000000000000" > one
 kprobe-lua-exec --inside --kernel --repeat=1000 2a00 < one > out || fail "exit status $?"
 out '^2a [0-9]+\.[0-9] ns$'
+kprobe-lua-exec --inside --kernel 0x2a00 < one > out 2> err || fail "exit status $?"
+[ "$(cat out)" = 2a ] || fail "$(cat out), not r0 alone"
+err '^[0-9]+\.[0-9] ns$'
