@@ -69,13 +69,18 @@ SEED ?= 1
 fuzz: packages
 	@$(MAKE) --no-print-directory configure
 	@echo "==> building the fuzzers"
-	@ninja -C $(BUILD) differential_test verifier_fuzz guided_fuzzers kprobe-lua-exec kernel_modules
+	@ninja -C $(BUILD) differential_test verifier_fuzz guided_fuzzers kprobe-lua-exec engine_rows kernel_modules
 	@echo "==> $(FUNCTIONS) random functions, compiled and in LuaJIT"
 	@KPL_FUNCTIONS=$(FUNCTIONS) KPL_SEED=$(SEED) $(BUILD)/tests/unit/differential_test
 	@echo "==> $(INPUTS) programs through the verifier"
-	@$(BUILD)/tests/fuzz/verifier_fuzz $(INPUTS) $(SEED)
+	@mkdir -p $(BUILD)/fuzz
+	@$(BUILD)/tests/fuzz/verifier_fuzz $(INPUTS) $(SEED) $(BUILD)/fuzz/verifier.txt
 	@echo "==> $(INPUTS) inputs that coverage leads to; $(BUILD)/fuzz keeps those that matter"
-	@tests/fuzz/guided $(BUILD) $(INPUTS) $(SEED) $(BUILD)/fuzz
+	@KPL_ACCEPTED=$(abspath $(BUILD))/fuzz/guided.txt tests/fuzz/guided $(BUILD) $(INPUTS) $(SEED) $(BUILD)/fuzz
+	@echo "==> those of both that are accepted, on the kernels' engines"
+	@for kernel in $(or $(KERNELS),6.1 6.12); do \
+	    $(BUILD)/tests/vm/engine_rows --vm=$$kernel $(BUILD)/fuzz/verifier.txt $(BUILD)/fuzz/guided.txt || exit 1; \
+	done
 	@echo "==> $(PROGRAMS) accepted programs on interpreter, reference and the kernels' JIT"
 	@tests/exec/check $(BUILD)/kprobe-lua-exec $(PROGRAMS) $(SEED) $(or $(KERNELS),6.1 6.12)
 

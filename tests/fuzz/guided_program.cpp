@@ -2,10 +2,13 @@
 // libFuzzer: programs that new branches of the verifier lead to, against the oracle.
 //
 // An input is the number of a row, whose options (kind, sizes, maps, rights) it has, the room in the ring, how many
-// labels, these, and the instructions. Whoever begins without inputs gets the rows' own programs.
+// labels, these, and the instructions. Whoever begins without inputs gets the rows' own programs. The file that
+// KPL_ACCEPTED names gets some of those that are accepted, for engine_rows to run in the kernel.
+#include <cstdlib>
 #include <cstring>
 #include <random>
 
+#include "fuzz/accepted.hpp"
 #include "fuzz/mutate.hpp"
 #include "fuzz/oracle.hpp"
 
@@ -79,6 +82,8 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     Head head;
     rows::Row row;
     if (!decode(data, size, head, row)) return -1;
-    fuzz::judge(row, head.room % 3);
+    static const char* file = std::getenv("KPL_ACCEPTED");
+    static fuzz::Accepted kept(file ? file : "");
+    if (fuzz::judge(row, head.room % 3).reject == KPL_REJECT_NONE) kept.add(row);
     return 0;
 }

@@ -2,7 +2,8 @@
 // Runs data rows (tests/rows/rows.hpp) in the kernel: programs with a result on the module's interpreter and
 // on the kernel's JIT, and programs to be refused through its verifier.
 //
-//   engine_rows FILE…        ; and the edges of all arguments
+//   engine_rows FILE…                  ; and the edges of all arguments
+//   engine_rows --vm=KERNEL FILE…      ; the same in a VM of that kernel
 //
 // Prints each mismatch and a line of counts. Exit status 1: a mismatch, or nothing ran; 2: no module.
 #include <fcntl.h>
@@ -13,9 +14,11 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <optional>
 
 #include "base/unique_fd.hpp"
+#include "guest/guest.hpp"
 #include "rows/edges.hpp"
 #include "rows/rows.hpp"
 
@@ -208,9 +211,26 @@ class Kernel {
     std::optional<rows::Row> last_;
 };
 
+int run_in_vm(const std::string& release, std::vector<std::string> files) {
+    namespace fs = std::filesystem;
+    GuestSpec spec;
+    spec.kernel = release;
+    spec.program = fs::read_symlink("/proc/self/exe");
+    for (std::string& file : files) file = fs::absolute(file);
+    spec.argv = spec.files = files;
+    spec.cwd = "/";
+    spec.module_dir = fs::path(spec.program).parent_path() / "../../kmod";
+    const auto status = run_guest(spec);
+    if (status) return *status;
+    fmt::print(stderr, "engine_rows: {}\n", status.error().message());
+    return 1;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+    const std::string vm = "--vm=", first = argc > 1 ? argv[1] : "";
+    if (first.starts_with(vm)) return run_in_vm(first.substr(vm.size()), {argv + 2, argv + argc});
     Kernel kernel;
     for (int i = 1; i <= argc; i++) {
         auto rows = i < argc ? rows::read_rows(argv[i]) : rows::edge_rows();
