@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <sys/ioctl.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
@@ -78,12 +79,14 @@ class Host : public Engine {
         const auto program = sim.load(load_of(handler), reject);
         if (!program) return refused(reject.reason, origin_of(handler, reject.pc));
         sim.data = handler.data_of(memory);
+        std::copy(handler.regs.begin(), handler.regs.end(), sim.regs.begin());
         Ran ran;
         const auto began = std::chrono::steady_clock::now();
         watched = &sim;
         const auto engine = repeat == 1 ? traced_interpret_on : kpl_interpret_on;  // many are to be quick
         for (uint32_t i = 0; i < repeat; i++)
-            ran.r0 = is_reference_ ? TRY(run_reference(handler.insns, sim.data)) : sim.run(*program, engine).r0;
+            ran.r0 = is_reference_ ? TRY(run_reference(handler.insns, sim.data, handler.regs))
+                                   : sim.run(*program, engine).r0;
         ran.ns = std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - began).count() / repeat;
         handler.take_back(sim.data, memory);
         return ended(handler, ran);
@@ -134,6 +137,8 @@ class Module : public Engine {
         run.repeat = repeat;
         run.data = reinterpret_cast<uint64_t>(data.data());
         run.data_size = load.data_size;
+        run.regs = reinterpret_cast<uint64_t>(handler.regs.data());
+        run.regs_size = static_cast<uint32_t>(handler.regs.size() * sizeof handler.regs[0]);
         if (::ioctl(session_.get(), KPL_IOC_PROG_RUN, &run) < 0) {
             if (errno == EUCLEAN) return Error{Errc::system, "the program wrote beyond its data"};
             return system_error("running the program");

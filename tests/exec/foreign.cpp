@@ -20,47 +20,47 @@ Error wrong(fmt::format_string<Args...> text, Args&&... args) {
     return {Errc::usage, fmt::format(text, std::forward<Args>(args)...)};
 }
 
-Handler handler_of(Graph graph, size_t memory, uint32_t offset) {
-    place_registers(graph, start_state(memory, offset));
-    return laid_out(graph, memory, offset);
+Handler handler_of(Graph graph, const Given& with, uint32_t offset) {
+    place_registers(graph, start_state(with, offset));
+    return laid_out(graph, with, offset);
 }
 
 // No access reaches what lies around the memory, where that is not at the beginning of the data. An atomic one that is
 // not aligned is not to become so.
-bool may_be_moved(const Graph& graph, size_t memory) {
-    const auto states = states_of(graph, start_state(memory, 0));
+bool may_be_moved(const Graph& graph, const Given& with) {
+    const auto states = states_of(graph, start_state(with, 0));
     for (size_t i = 0; i < graph.size(); i++) {
         const auto access = access_of(graph[i].insn);
         if (!states[i] || !access) continue;
         const Value& base = states[i]->regs[access->base];
         if (base.type != KPL_T_DATA) continue;
         const int64_t begin = base.number + graph[i].insn.off, end = begin + access->size;
-        if (begin < 0 || end > static_cast<int64_t>(memory)) return false;
+        if (begin < 0 || end > static_cast<int64_t>(with.memory)) return false;
         if (graph[i].atomic && begin % access->size) return false;
     }
     return true;
 }
 
-Handler fitting(const Graph& given, size_t memory) {
-    const Handler plain = handler_of(given, memory, 0);
+Handler fitting(const Graph& given, const Given& with) {
+    const Handler plain = handler_of(given, with, 0);
     const Verdict first = verdict(plain);
     Handler best = plain, tried = plain;
     Verdict now = first;
     Graph graph = given;
     if (first.reason == KPL_REJECT_POINTER) {
-        graph = unfolded(given, start_state(memory, 0));
-        now = verdict(tried = handler_of(graph, memory, 0));
+        graph = unfolded(given, start_state(with, 0));
+        now = verdict(tried = handler_of(graph, with, 0));
         if (now.at > first.at) best = tried;
     }
-    if (now.reason == KPL_REJECT_ALIGN && may_be_moved(graph, memory))
+    if (now.reason == KPL_REJECT_ALIGN && may_be_moved(graph, with))
         for (uint32_t offset = 1; offset < 8 && now.reason == KPL_REJECT_ALIGN; offset++)
-            now = verdict(tried = handler_of(graph, memory, offset));
+            now = verdict(tried = handler_of(graph, with, offset));
     return now.reason == KPL_REJECT_NONE ? tried : best;
 }
 
 // Passes have registers of their own that no program has.
-Result<void> check_registers(const Graph& graph, size_t memory) {
-    const auto states = states_of(graph, start_state(memory, 0));
+Result<void> check_registers(const Graph& graph, const Given& with) {
+    const auto states = states_of(graph, start_state(with, 0));
     for (size_t i = 0; i < graph.size(); i++)
         if (states[i] && std::max<int>(graph[i].insn.dst_reg, graph[i].insn.src_reg) > 10)
             return refused(KPL_REJECT_REGISTER, graph[i].origin);
@@ -103,17 +103,17 @@ Result<std::vector<uint8_t>> bytes_from_hex(std::string_view text) {
     return bytes;
 }
 
-Result<Handler> handler_from(std::span<const uint8_t> program, size_t memory) {
+Result<Handler> handler_from(std::span<const uint8_t> program, const Given& with) {
     if (program.empty() || program.size() % sizeof(bpf_insn))
         return wrong("a program is a number of instructions of 8 bytes; this one has {} bytes", program.size());
-    if (memory > KPL_MAX_DATA) return wrong("memory of {} bytes; at most {}", memory, KPL_MAX_DATA);
+    if (with.memory > KPL_MAX_DATA) return wrong("memory of {} bytes; at most {}", with.memory, KPL_MAX_DATA);
     std::vector<bpf_insn> given(program.size() / sizeof(bpf_insn));
     std::memcpy(given.data(), program.data(), program.size());
     Graph graph = TRY(graph_from(given));
-    TRY(check_registers(graph, memory));
+    TRY(check_registers(graph, with));
     graph = inlined(graph);
     lower(graph);
-    Handler handler = fitting(graph, memory);
+    Handler handler = fitting(graph, with);
     TRY(check_size(handler, given.size()));
     return handler;
 }

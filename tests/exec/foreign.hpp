@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// eBPF programs of others, made into handlers: they get memory and its length in r1 and r2, and know no labels.
+// eBPF programs of others, made into handlers: they get memory and its length in r1 and r2, or
+// after struct pt_regs in r2 and r3, and know no labels.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +10,7 @@
 
 #include "base/result.hpp"
 #include "handler.hpp"
+#include "holds.hpp"
 
 namespace kpl::exec {
 
@@ -19,6 +21,6 @@ Result<std::vector<uint8_t>> bytes_from_hex(std::string_view text);
 // sum with a pointer, the program is unfolded; where it refuses an access that is not aligned, the memory lies at
 // another offset. Of one that is refused all the same, unfolded or not, that is returned of which the verifier takes
 // more. An error: a jump leaves the program, a register does not exist, or a handler would be too long.
-Result<Handler> handler_from(std::span<const uint8_t> program, size_t memory);
+Result<Handler> handler_from(std::span<const uint8_t> program, const Given& with);
 
 }  // namespace kpl::exec

@@ -60,10 +60,12 @@ void store(State& state, const bpf_insn& insn) {
 
 }  // namespace
 
-State start_state(size_t memory, uint32_t offset) {
+State start_state(const Given& given, uint32_t offset) {
     State state;
-    state.regs[1] = memory ? Value{KPL_T_DATA, true, offset} : Value{KPL_T_NUM, true, 0};
-    state.regs[2] = {KPL_T_NUM, true, static_cast<int64_t>(memory)};
+    uint8_t reg = 1;
+    if (given.context) state.regs[reg++] = {KPL_T_REGS, true, 0};
+    state.regs[reg++] = given.memory ? Value{KPL_T_DATA, true, offset} : Value{KPL_T_NUM, true, 0};
+    state.regs[reg] = {KPL_T_NUM, true, static_cast<int64_t>(given.memory)};
     state.regs[10] = {KPL_T_STACK, true, 0};
     return state;
 }

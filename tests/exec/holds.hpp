@@ -25,8 +25,14 @@ struct State {
     auto operator<=>(const State&) const = default;
 };
 
+// What a program is given: bytes of memory, and struct pt_regs or not.
+struct Given {
+    size_t memory = 0;
+    bool context = false;
+};
+
 // What a program starts with: its memory begins at `offset` of the handler's data.
-State start_state(size_t memory, uint32_t offset);
+State start_state(const Given& given, uint32_t offset);
 
 // What holds where two ways meet.
 State joined(const State& a, const State& b);

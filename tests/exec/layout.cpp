@@ -31,13 +31,16 @@ class Layout {
   public:
     explicit Layout(const Graph& graph) : graph_(graph), at_(graph.size(), unplaced) {}
 
-    void begin(size_t memory, uint32_t offset) {
-        if (memory)
-            add(make(BPF_LDX | BPF_MEM | BPF_DW, 1, 1, offsetof(kpl_hit, data), 0), 0);
+    // Its registers, as start_state() has them.
+    void begin(const Given& given, uint32_t offset) {
+        const uint8_t at = given.context ? 2 : 1, length = at + 1;
+        if (given.memory)
+            add(make(BPF_LDX | BPF_MEM | BPF_DW, at, 1, offsetof(kpl_hit, data), 0), 0);
         else
-            add(make(BPF_ALU64 | BPF_MOV | BPF_K, 1, 0, 0, 0), 0);
-        if (offset) add(make(BPF_ALU64 | BPF_ADD | BPF_K, 1, 0, 0, static_cast<int32_t>(offset)), 0);
-        add(make(BPF_ALU64 | BPF_MOV | BPF_K, 2, 0, 0, static_cast<int32_t>(memory)), 0);
+            add(make(BPF_ALU64 | BPF_MOV | BPF_K, at, 0, 0, 0), 0);
+        if (offset) add(make(BPF_ALU64 | BPF_ADD | BPF_K, at, 0, 0, static_cast<int32_t>(offset)), 0);
+        add(make(BPF_ALU64 | BPF_MOV | BPF_K, length, 0, 0, static_cast<int32_t>(given.memory)), 0);
+        if (given.context) add(make(BPF_LDX | BPF_MEM | BPF_DW, 1, 1, offsetof(kpl_hit, regs), 0), 0);
     }
 
     void place(size_t step, size_t following) {
@@ -115,14 +118,14 @@ class Layout {
 
 }  // namespace
 
-Handler laid_out(const Graph& graph, size_t memory, uint32_t offset) {
+Handler laid_out(const Graph& graph, const Given& given, uint32_t offset) {
     const auto order = in_order(graph);
     Layout layout(graph);
-    layout.begin(memory, offset);
+    layout.begin(given, offset);
     for (size_t i = 0; i < order.size(); i++) layout.place(order[i], i + 1 < order.size() ? order[i + 1] : off_the_end);
-    Handler out = layout.finish(states_of(graph, start_state(memory, offset)));
+    Handler out = layout.finish(states_of(graph, start_state(given, offset)));
     out.offset = offset;
-    out.data_size = static_cast<uint32_t>((offset + memory + 7) / 8 * 8);
+    out.data_size = static_cast<uint32_t>((offset + given.memory + 7) / 8 * 8);
     return out;
 }
 

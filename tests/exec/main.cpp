@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -27,7 +28,7 @@ lacks is put in its words where that is possible. Programs that the profile does
 the reason and the instruction: exit status 1, with --batch, too, if any line is an error.)";
 
 struct Options {
-    std::string memory, engine = "interp", kernel, release;
+    std::string memory, context, kernel, release;
     bool batch = false, show_memory = false, reference = false;
     bool inside = false;  // of the VM
     uint32_t repeat = 0, random = 0;
@@ -47,12 +48,27 @@ Result<std::unique_ptr<Engine>> engine_for(const Options& options) {
     return options.reference ? reference() : simulator();
 }
 
+Result<std::vector<uint8_t>> memory_from(std::string_view text) {
+    if (text.starts_with("0x") || text.starts_with("0X")) text.remove_prefix(2);
+    return bytes_from_hex(text);
+}
+
+Result<std::vector<uint64_t>> regs_from(std::string_view text) {
+    const std::vector<uint8_t> bytes = TRY(memory_from(text));
+    std::vector<uint64_t> words(bytes.size() / 8);
+    if (bytes.size() % 8 || words.size() > 21)
+        return Error{Errc::usage,
+                     fmt::format("a context of {} bytes; 8 for each register, of which there are 21", bytes.size())};
+    std::copy(bytes.begin(), bytes.end(), reinterpret_cast<uint8_t*>(words.data()));
+    return words;
+}
+
 Result<std::string> result_of(Engine& engine, const Options& options, std::string_view program,
                               std::string_view memory) {
     const std::vector<uint8_t> bytes = TRY(bytes_from_hex(program));
-    if (memory.starts_with("0x") || memory.starts_with("0X")) memory.remove_prefix(2);
-    std::vector<uint8_t> data = TRY(bytes_from_hex(memory));
-    const Handler handler = TRY(handler_from(bytes, data.size()));
+    std::vector<uint8_t> data = TRY(memory_from(memory));
+    Handler handler = TRY(handler_from(bytes, {data.size(), !options.context.empty()}));
+    handler.regs = TRY(regs_from(options.context));
     const Ran ran = TRY(engine.run(handler, data, options.repeat ? options.repeat : 1));
     std::string text = fmt::format("{:x}", ran.r0);
     if (options.show_memory) text += " " + (data.empty() ? "-" : hex(data));
@@ -97,6 +113,7 @@ int run_in_vm(const Options& options, const std::string& input) {
     if (options.batch) spec.argv.push_back("--batch");
     if (options.show_memory) spec.argv.push_back("--show-memory");
     if (options.repeat) spec.argv.push_back(fmt::format("--repeat={}", options.repeat));
+    if (!options.context.empty()) spec.argv.push_back("--context=" + options.context);
     if (!options.memory.empty()) spec.argv.push_back(options.memory);
     spec.input = input;
     spec.cwd = "/";
@@ -113,6 +130,10 @@ int main(int argc, char** argv) {
     Options options;
     CLI::App app(about, "kprobe-lua-exec");
     app.add_option("memory", options.memory, "what r1 points to, in hex")->option_text("MEMORY");
+    app.add_option(
+           "--context", options.context,
+           "struct pt_regs, in hex, 8 bytes for each register: r1 points to it, MEMORY and its length are in r2 and r3")
+        ->option_text("HEX");
     // A flag takes a value only with '=': what follows may be the memory. One without a value says "true".
     CLI::Option* in_kernel =
         app.add_flag("--kernel", options.kernel, "in a VM, by the module: jit, interp; jit if nothing is said")

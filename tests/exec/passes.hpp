@@ -32,6 +32,6 @@ Graph unfolded(const Graph& graph, const State& start);
 
 // The instructions in an order in which a way forward leads to each of them, only plain jumps going back, and a label
 // at each of their targets.
-Handler laid_out(const Graph& graph, size_t memory, uint32_t offset);
+Handler laid_out(const Graph& graph, const Given& given, uint32_t offset);
 
 }  // namespace kpl::exec

@@ -29,7 +29,7 @@ constexpr int sizes[] = {BPF_B, BPF_H, BPF_W, BPF_DW};
 // Knows of each register and of the stack what the verifier will know.
 class Author {
   public:
-    explicit Author(uint64_t seed) : random_(seed), now_(start_state(memory_size, 0)) {}
+    explicit Author(uint64_t seed) : random_(seed), now_(start_state({memory_size}, 0)) {}
 
     std::string line() {
         add(BPF_ALU64 | BPF_MOV | BPF_X, home, 1, 0, 0);

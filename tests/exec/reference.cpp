@@ -18,13 +18,16 @@ namespace {
 
 constexpr uint64_t most_steps = 100'000'000;
 // Where things seem to lie: far from each other, so that no wrong sum of addresses meets another one.
-constexpr uint64_t hit_at = 0x1000'0000'0000, data_at = 0x2000'0000'0000, stack_top = 0x3000'0000'0000;
+constexpr uint64_t hit_at = 0x1000'0000'0000, data_at = 0x2000'0000'0000, stack_top = 0x3000'0000'0000,
+                   regs_at = 0x4000'0000'0000;
 constexpr uint64_t stack_size = 512;
 constexpr uint64_t lost = 0xdead'dead'dead'dead;  // what a call leaves in r1 to r5
 
 class Machine {
   public:
-    Machine(std::span<const bpf_insn> insns, std::vector<uint8_t>& data) : insns_(insns), data_(data) {
+    Machine(std::span<const bpf_insn> insns, std::vector<uint8_t>& data, std::span<const uint64_t> regs)
+        : insns_(insns), data_(data) {
+        std::copy_n(regs.begin(), std::min(regs.size(), regs_.size()), regs_.begin());
         r_[1] = hit_at;
         r_[10] = stack_top;
     }
@@ -82,6 +85,15 @@ class Machine {
         const uint64_t address = r_[insn.src_reg] + static_cast<uint64_t>(int64_t{insn.off});
         if (address == hit_at + offsetof(kpl_hit, data) && width(insn) == 8) {
             r_[insn.dst_reg] = data_at;
+            return true;
+        }
+        if (address == hit_at + offsetof(kpl_hit, regs) && width(insn) == 8) {
+            r_[insn.dst_reg] = regs_at;
+            return true;
+        }
+        if (address >= regs_at && address < regs_at + sizeof regs_) {
+            if (width(insn) != 8 || address % 8) return false;
+            r_[insn.dst_reg] = regs_[(address - regs_at) / 8];
             return true;
         }
         const uint8_t* from = memory(address, width(insn));
@@ -224,14 +236,16 @@ class Machine {
     std::span<const bpf_insn> insns_;
     std::vector<uint8_t>& data_;
     std::array<uint64_t, 11> r_{};
+    std::array<uint64_t, 21> regs_{};  // x86-64's
     std::array<uint8_t, stack_size> stack_{};
     size_t pc_ = 0;
 };
 
 }  // namespace
 
-Result<uint64_t> run_reference(std::span<const bpf_insn> insns, std::vector<uint8_t>& data) {
-    return Machine(insns, data).run();
+Result<uint64_t> run_reference(std::span<const bpf_insn> insns, std::vector<uint8_t>& data,
+                               std::span<const uint64_t> regs) {
+    return Machine(insns, data, regs).run();
 }
 
 }  // namespace kpl::exec

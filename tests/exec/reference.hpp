@@ -13,8 +13,9 @@
 
 namespace kpl::exec {
 
-// r0. `data` is what the hit's `data` points to. An error: an access outside of it and of the stack, an instruction
-// that is not in the profile, or more than 100 million steps.
-Result<uint64_t> run_reference(std::span<const bpf_insn> insns, std::vector<uint8_t>& data);
+// r0. `data` is what the hit's `data` points to, `regs` what its `regs` does, zeros behind it. An error: an access
+// outside of it and of the stack, an instruction that is not in the profile, or more than 100 million steps.
+Result<uint64_t> run_reference(std::span<const bpf_insn> insns, std::vector<uint8_t>& data,
+                               std::span<const uint64_t> regs = {});
 
 }  // namespace kpl::exec

@@ -20,3 +20,6 @@ out '^2a [0-9]+\.[0-9] ns$'
 kprobe-lua-exec --inside --kernel 0x2a00 < one > out 2> err || fail "exit status $?"
 [ "$(cat out)" = 2a ] || fail "$(cat out), not r0 alone"
 err '^[0-9]+\.[0-9] ns$'
+echo "7910080000000000 7122010000000000 0f20000000000000 0f30000000000000 9500000000000000" > context
+kprobe-lua-exec --inside --kernel --context 00000000000000000100000000000000 aa20 < context > out 2> err || fail "exit status $?"
+[ "$(cat out)" = 23 ] || fail "with a context: $(cat out)"
