@@ -41,6 +41,16 @@ constexpr std::string_view anywhere[] = {
     "stack-protector:",
 };
 
+// kernel/kcsan/report.c
+constexpr std::string_view race_start = "BUG: KCSAN:", race_end = "Reported by Kernel Concurrency Sanitizer";
+
+// A frame in the module, or in a module of the tests: "f+0x12/0x34 [kprobe_lua]".
+bool names_our_module(std::string_view line) {
+    return line.find("[kprobe_lua") != line.npos || line.find("[kpl_") != line.npos;
+}
+
+}  // namespace
+
 // "[    1.234567] text" and, on some kernels, "[    1.234567][    T1] text".
 std::string_view without_stamp(std::string_view line) {
     while (line.starts_with('[')) {
@@ -55,8 +65,6 @@ std::string_view without_stamp(std::string_view line) {
     }
     return line;
 }
-
-}  // namespace
 
 bool is_splat(std::string_view line) {
     line = without_stamp(line);
@@ -83,7 +91,26 @@ void Console::take_line(std::string line) {
         splat_lines_.push_back(lines_.size());
         splats_.emplace_back(without_stamp(line));
     }
+    follow_race(without_stamp(line));
     lines_.push_back(std::move(line));
+}
+
+void Console::follow_race(std::string_view line) {
+    if (line.starts_with(race_start)) {
+        race_.reset();
+        if (names_our_module(line)) return;
+        race_ = lines_.size();
+        in_racy_ = std::any_of(racy_.begin(), racy_.end(),
+                               [line](const std::string& function) { return line.find(function) != line.npos; });
+    } else if (race_ && names_our_module(line) && !in_racy_) {
+        race_.reset();
+    } else if (race_ && line.starts_with(race_end)) {
+        const auto at = std::find(splat_lines_.begin(), splat_lines_.end(), *race_);
+        splats_.erase(splats_.begin() + (at - splat_lines_.begin()));
+        splat_lines_.erase(at);
+        kernel_races_.push_back(*race_);
+        race_.reset();
+    }
 }
 
 std::vector<std::string> Console::lines() const {

@@ -179,6 +179,7 @@ Result<GuestReport> run_guest_report(const GuestSpec& spec) {
     GuestReport report;
     report.release = kernel.release;
     for (const std::string& text : spec.let_through) report.console.let_through(text);
+    for (const std::string& function : spec.let_races) report.console.let_race(function);
     VmConfig config{kernel.image, spec.cpus, memory_for(spec, image.size()), spec.icount, spec.parallel, spec.keyboard};
     tell(spec, fmt::format("vm: booting {} ({}, {} MiB)\n", kernel.release,
                            uses_kvm(config) ? "KVM" : "software emulation", config.memory_mib));

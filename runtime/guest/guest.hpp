@@ -51,6 +51,7 @@ struct GuestSpec {
     // Instead of these, when set: called with 1 or 2 and the bytes.
     std::function<void(int stream, std::string_view bytes)> on_output;
     std::vector<std::string> let_through;  // text of lines of its console whose call trace is no trouble
+    std::vector<std::string> let_races;    // functions of its kernel in which a race is no trouble
     bool verbose = false;                  // steps, and the kernel's console once it is up, on `err_fd`
 
     // KPROBE_LUA_*, TERM, NO_COLOR, PATH, the locale, the time zone and Lua's paths of this process, as

@@ -241,6 +241,80 @@ TEST_CASE("what a console lets through is the trace alone") {
     CHECK(console.splats().size() == 2);
 }
 
+TEST_CASE("a race that KCSAN reports is the kernel's own where no module of ours stands") {
+    const auto report = [](const std::string& title, const std::string& frame) {
+        return "[    1.0] ==================================================================\n"
+               "[    1.0] BUG: KCSAN: data-race in " +
+               title +
+               "\n"
+               "[    1.0] \n"
+               "[    1.0] write to 0xffff888003a1c2e8 of 8 bytes by interrupt on cpu 0:\n"
+               "[    1.0]  wq_worker_tick+0x4e/0x120\n"
+               "[    1.0]  update_process_times+0x8d/0xb0\n"
+               "[    1.0] \n"
+               "[    1.0] read to 0xffff888003a1c2e8 of 8 bytes by task 30 on cpu 1:\n"
+               "[    1.0]  " +
+               frame +
+               "+0x10/0x20\n"
+               "[    1.0]  kthread+0x1a2/0x1e0\n"
+               "[    1.0] \n"
+               "[    1.0] value changed: 0x0000000000000004 -> 0x0000000000000005\n"
+               "[    1.0] \n"
+               "[    1.0] Reported by Kernel Concurrency Sanitizer on:\n"
+               "[    1.0] CPU: 1 UID: 0 PID: 30 Comm: kworker/1:1 Tainted: G           O       6.12.117-kcsan #1\n"
+               "[    1.0] ==================================================================\n";
+    };
+    Console console;
+    console.let_race("timekeeping_cycles_to_ns");
+    SECTION("none does") {
+        console.append(report("process_scheduled_works / wq_worker_tick", "process_scheduled_works"));
+        CHECK(console.clean());
+        CHECK(console.splat_lines().empty());
+        CHECK(console.kernel_races() == std::vector<std::size_t>{1});
+        SECTION("what comes behind it counts") {
+            console.append("[    2.0] WARNING: CPU: 0 PID: 7 at f.c:1\n");
+            CHECK(console.splats() == std::vector<std::string>{"WARNING: CPU: 0 PID: 7 at f.c:1"});
+        }
+    }
+    SECTION("one does") {
+        const std::string frame =
+            GENERATE("kpl_hit+0x1/0x2 [kprobe_lua]\n  f", "kpl_stub+0x1/0x2 [kprobe_lua_stubs]\n  f",
+                     "kpl_t_plain+0x1/0x2 [kpl_target]\n  f");
+        console.append(report("f / wq_worker_tick", frame));
+        CHECK(console.splat_lines() == std::vector<std::size_t>{1});
+        CHECK(console.kernel_races().empty());
+    }
+    SECTION("its title does") {
+        console.append(report("kpl_hit [kprobe_lua] / wq_worker_tick", "f"));
+        CHECK_FALSE(console.clean());
+    }
+    SECTION("it calls a function that may race") {
+        const std::string caller = "timekeeping_cycles_to_ns+0x1/0x2\n  kpl_hit";
+        console.append(report("timekeeping_advance / timekeeping_cycles_to_ns", caller + "+0x1/0x2 [kprobe_lua]\n  f"));
+        CHECK(console.clean());
+        CHECK(console.kernel_races().size() == 1);
+        console.append(report("kpl_hit [kprobe_lua] / timekeeping_cycles_to_ns", "timekeeping_cycles_to_ns"));
+        CHECK_FALSE(console.clean());
+    }
+    SECTION("another splat stands in it") {
+        std::string text = report("process_scheduled_works / wq_worker_tick", "process_scheduled_works");
+        text.insert(text.find("[    1.0] read to"),
+                    "[    1.0] BUG: sleeping function called from invalid context at f.c:1\n");
+        console.append(text);
+        CHECK(console.splats() ==
+              std::vector<std::string>{"BUG: sleeping function called from invalid context at f.c:1"});
+    }
+    SECTION("a report without an end") {
+        const std::string text = report("process_scheduled_works / wq_worker_tick", "process_scheduled_works");
+        const auto end = text.find("[    1.0] Reported by");
+        console.append(text.substr(0, end));
+        CHECK_FALSE(console.clean());
+        console.append(text);
+        CHECK(console.splats().size() == 1);
+        CHECK(console.kernel_races().size() == 1);
+    }
+}
+
 TEST_CASE("what programs need") {
     SECTION("a dynamic program brings its loader and libc") {
         const auto needs = program_needs(fs::read_symlink("/proc/self/exe"));

@@ -3,12 +3,13 @@
 // hang or a case that left something in the kernel.
 //
 //   vm_tests --kernel 6.1 --title vm.6.1 --cases DIR --lib lib.sh --runner runner.sh [--program FILE]… [--modules DIR]
-//            [--icount] [--add loop.ko]… [--let-through TEXT]… [NAME…]
+//            [--icount] [--add loop.ko]… [--let-through TEXT]… [--let-race FUNCTION]… [NAME…]
 //   vm_tests --host --cases DIR …           the cases run on this machine (and boot VMs of their own)
 //
 // A case passes when its script exits 0, the kernel's console shows no splat while it runs, and nothing of
-// ours is left in the kernel after it; exit status 77 skips. A call trace behind a line with a TEXT is no splat. The
-// last result, "end", is the VM's own end.
+// ours is left in the kernel after it; exit status 77 skips. A call trace behind a line with a TEXT is no splat, nor is
+// a race that KCSAN reports with no frame of our modules, or in a FUNCTION of the kernel: lines "let through CASE: …"
+// count them. The last result, "end", is the VM's own end.
 //
 // QEMU emulates all CPUs on one thread. A case whose header says "# parallel: WHY" runs in a boot where each CPU has a
 // thread of its own; what fails there while the emulator strays runs again on one thread, and that run counts.
@@ -23,6 +24,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/process.hpp"
@@ -38,7 +40,7 @@ constexpr int max_dead_boots = 2;  // VMs that end before any case has started
 
 struct Arguments {
     std::string kernel, title = "vm", cases, lib, runner, modules, root;
-    std::vector<std::string> programs, names, files, add, let_through;
+    std::vector<std::string> programs, names, files, add, let_through, let_races;
     bool host = false;
     bool show = false;       // what passes, too
     bool icount = false;     // for cases that compare times: the VM's clock counts instructions
@@ -94,9 +96,10 @@ class RunnerOutput {
     std::vector<Outcome> outcomes_;
 };
 
+constexpr std::string_view case_mark = "kpl-case: ";  // as runner.sh says it on the console
+
 // Each case whose part of the console has a splat, with the console from there on.
 std::map<std::string, std::string> splats_by_case(const Console& console) {
-    constexpr std::string_view mark = "kpl-case: ";
     std::map<std::string, std::string> found;
     std::string name = "end";
     std::size_t shown = 0;
@@ -104,12 +107,28 @@ std::map<std::string, std::string> splats_by_case(const Console& console) {
     const std::vector<std::size_t>& splats = console.splat_lines();
     for (std::size_t i = 0; i < lines.size(); i++) {
         const std::string& line = lines[i];
-        if (const auto at = line.find(mark); at != std::string::npos) name = line.substr(at + mark.size()), shown = 0;
+        if (const auto at = line.find(case_mark); at != std::string::npos)
+            name = line.substr(at + case_mark.size()), shown = 0;
         const bool splat = std::binary_search(splats.begin(), splats.end(), i);
         if (!splat && (!found.contains(name) || shown == 0)) continue;
         if (shown++ < 60) found[name] += "console: " + line + "\n";
     }
     return found;
+}
+
+// A line for each of the kernel's own races and the case during which it was reported.
+void print_kernel_races(const Console& console) {
+    std::map<std::pair<std::string, std::string>, int> found;
+    std::string name = "end";
+    std::size_t i = 0;
+    const std::vector<std::string> lines = console.lines();
+    for (const std::size_t race : console.kernel_races()) {
+        for (; i < race; i++)
+            if (const auto at = lines[i].find(case_mark); at != std::string::npos)
+                name = lines[i].substr(at + case_mark.size());
+        found[{name, std::string(without_stamp(lines[race]))}]++;
+    }
+    for (const auto& [race, times] : found) fmt::print("let through {}: {} × {}\n", race.first, times, race.second);
 }
 
 void fail_with(std::vector<Outcome>& outcomes, const std::string& name, const std::string& why) {
@@ -146,6 +165,7 @@ GuestSpec spec_for(const Arguments& args, const Group& group, RunnerOutput& outp
     }
     spec.add = args.add;
     spec.let_through = args.let_through;
+    spec.let_races = args.let_races;
     spec.module_dir = args.modules;
     spec.env.push_back("KPL_ROOT=" + args.root);
     spec.env.push_back("KPL_MODULES=" + args.modules);
@@ -184,6 +204,7 @@ Result<std::vector<Outcome>> boot(const Arguments& args, Group& group) {
     }
     for (const auto& [name, text] : splats_by_case(report.console)) fail_with(outcomes, name, text);
     for (const auto& left : report.left) fail_with(outcomes, "end", left + "\n");
+    print_kernel_races(report.console);
     for (Outcome& outcome : outcomes)
         if (const auto why = group.again.find(outcome.name); why != group.again.end()) outcome.again = why->second;
     if (const std::string sign = strayed(report.console); group.parallel && !sign.empty()) {
@@ -265,7 +286,8 @@ bool parse(int argc, char** argv, Arguments& args) {
     const std::map<std::string_view, std::vector<std::string>*> lists{{"--program", &args.programs},
                                                                       {"--file", &args.files},
                                                                       {"--add", &args.add},
-                                                                      {"--let-through", &args.let_through}};
+                                                                      {"--let-through", &args.let_through},
+                                                                      {"--let-race", &args.let_races}};
     for (int i = 1; i < argc; i++) {
         const std::string_view arg = argv[i];
         if (arg == "--host")
