@@ -51,7 +51,7 @@ no_leaks() {
     echo scan > $leaks
     sleep 6
     echo scan > $leaks
-    if grep -q kprobe_lua $leaks; then
+    if grep -q 'kprobe_lua\|kpl_planted' $leaks; then
         head -n 60 $leaks
         fail "memory that nobody frees"
     fi
