@@ -121,6 +121,8 @@ storm: all
 
 # Other tracers at the functions of our probes, in every order; perf and bpftrace, if they are installed.
 neighbours: all
+	@setup/install setup/peers
+	@cmake -S . -B $(BUILD) > /dev/null # finds them
 	@tests/check $(BUILD) -L long
 
 # Command, library, headers, manual pages, udev rule: below DESTDIR, if it is given.

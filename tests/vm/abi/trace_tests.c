@@ -362,7 +362,7 @@ static void armed_in_namespace(int go)
  */
 static void namespace_ends(void)
 {
-	int before = traced_functions(), ended = 0, go[2];
+	int before = traced_functions(), ended = 0, fd, go[2];
 	pid_t init;
 	char c;
 
@@ -379,6 +379,9 @@ static void namespace_ends(void)
 	kill(init, SIGKILL);
 	WAIT(ended || (ended = waitpid(init, NULL, WNOHANG) == init));
 	WAIT(traced_functions() == before);
+	fd = session();
+	WAIT(info(fd).memory_all == info(fd).memory);
+	close(fd);
 	close(go[0]);
 	close(go[1]);
 }
