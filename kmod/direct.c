@@ -165,43 +165,24 @@ static void kpl_direct_disband(struct kpl_direct *d, enum kpl_why why)
 	}
 }
 
-enum kpl_set_kind {
-	KPL_SET_KERNEL,
-	KPL_SET_MODULES,	/* registered anew when one goes: calls meanwhile are missed */
-	KPL_SET_CALLED,		/* by others of ours: each alone, as ftrace refuses a set whole */
-	KPL_SET_KINDS
-};
-
-static enum kpl_set_kind kpl_set_kind(const struct kpl_probe *pr)
+static bool kpl_in_module(const struct kpl_probe *pr)
 {
-	if (kpl_is_called(pr->site))
-		return KPL_SET_CALLED;
-	return pr->site >= MODULES_VADDR && pr->site < MODULES_END ? KPL_SET_MODULES :
-								     KPL_SET_KERNEL;
+	return pr->site >= MODULES_VADDR && pr->site < MODULES_END;
 }
 
-/* Of the probes of the group from `from` on. */
-static bool kpl_sets_make(struct kpl_direct *d, u32 from, enum kpl_set_kind kind)
-{
-	u32 step = kind == KPL_SET_CALLED ? 1 : max(d->nr - from, 1u);
-
-	for (; from < d->nr; from += step)
-		if (!kpl_set_alloc(&d->sets, from, from + step))
-			return false;
-	return true;
-}
-
-/* One group of those without error. */
+/*
+ * One group of those without error.  Modules' functions are a set of their own:
+ * when a module goes, it is registered anew, and misses calls meanwhile.
+ */
 static void kpl_direct_make(struct kpl_probe **prs, u32 nr, bool stack, bool of_many)
 {
 	struct kpl_direct *d = kpl_direct_alloc(nr, of_many);
-	enum kpl_set_kind kind;
+	u32 in_module, i, from = 0;
 	bool sets = d;
-	u32 i, from = 0;
 
-	for (kind = 0; kind < KPL_SET_KINDS; kind++) {
+	for (in_module = 0; in_module < 2; in_module++) {
 		for (i = 0; i < nr; i++) {
-			if (!kpl_is_for_stub(prs[i], stack) || kpl_set_kind(prs[i]) != kind)
+			if (!kpl_is_for_stub(prs[i], stack) || kpl_in_module(prs[i]) != in_module)
 				continue;
 			if (!d)
 				prs[i]->error = -ENOMEM;
@@ -212,7 +193,8 @@ static void kpl_direct_make(struct kpl_probe **prs, u32 nr, bool stack, bool of_
 			else if (!kpl_direct_put(d, prs[i]))
 				kpl_direct_leave(prs[i], KPL_WHY_BUSY);
 		}
-		sets = sets && kpl_sets_make(d, from, kind);
+		if (d && d->nr > from)
+			sets &= !!kpl_set_alloc(&d->sets, from, d->nr);
 		from = d ? d->nr : 0;
 	}
 	if (!d)
@@ -351,7 +333,7 @@ static void kpl_direct_arm(struct kpl_probe **prs, u32 nr)
 		kpl_step(prs[i]);
 	/* They are armed with the other kretprobes, whose turn is next. */
 	if (busy)
-		kpl_kretprobe_ops.run[KPL_OP_ADD](prs, busy);
+		kpl_kretprobe_add_left(prs, busy);
 }
 
 static void kpl_direct_disarm(struct kpl_probe **prs, u32 nr)
@@ -388,7 +370,7 @@ static void kpl_direct_remove(struct kpl_probe **prs, u32 nr)
 static u64 kpl_direct_memory(const struct kpl_attach *a, const struct kpl_prog **progs)
 {
 	return KPL_TABLE_SLOTS * sizeof(struct kpl_table_slot) + sizeof(struct kpl_probe *) +
-	       sizeof(unsigned long) + sizeof(struct kpl_direct_set);
+	       sizeof(unsigned long) + sizeof(struct kpl_direct_set) + sizeof(struct xa_node);
 }
 
 static enum kpl_probe_state kpl_direct_state(struct kpl_probe *pr)

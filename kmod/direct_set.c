@@ -27,7 +27,7 @@ DEFINE_MUTEX(kpl_directs_lock);
 LIST_HEAD(kpl_directs);
 u32 kpl_directs_nr;
 static u32 kpl_sets_nr;			/* registered */
-static DEFINE_XARRAY(kpl_called);	/* their sites, by the half that tells text apart */
+static DEFINE_XARRAY_FLAGS(kpl_called, XA_FLAGS_ACCOUNT);	/* by kpl_called_at() */
 const struct kpl_stubs *kpl_stubs_used;
 
 static bool kpl_stubs_take(void)
@@ -145,9 +145,10 @@ void kpl_direct_switch(struct kpl_probe *pr, bool armed)
 			   armed ? pr : NULL);
 }
 
-bool kpl_is_called(unsigned long site)
+/* The half of a site that tells the kernel's text apart, and no more than tells functions apart. */
+static unsigned long kpl_called_at(unsigned long site)
 {
-	return xa_load(&kpl_called, (u32)site);
+	return (u32)site / 16;
 }
 
 /* What is not noted, for want of memory, ftrace refuses all the same. */
@@ -157,7 +158,7 @@ static void kpl_set_noted_on(struct kpl_direct_set *set, const unsigned long *si
 
 	kpl_sets_nr++;
 	for (i = 0; i < nr; i++)
-		xa_store(&kpl_called, (u32)sites[i], set, KPL_GFP);
+		xa_store(&kpl_called, kpl_called_at(sites[i]), set, KPL_GFP);
 }
 
 static void kpl_set_noted_off(const struct kpl_direct_set *set)
@@ -264,11 +265,43 @@ static u32 kpl_set_fail(struct kpl_direct *d, struct kpl_direct_set *set, int er
 	return nr;
 }
 
+/* Puts those last whose functions others of ours are registered for; where they begin. */
+static u32 kpl_set_sort(struct kpl_direct *d, struct kpl_direct_set *set)
+{
+	u32 i, at = set->from;
+
+	for (i = set->from; i < set->to; i++) {
+		struct kpl_probe *pr = d->probes[i];
+
+		if (pr && xa_load(&kpl_called, kpl_called_at(pr->site)))
+			continue;
+		swap(d->probes[i], d->probes[at]);
+		if (d->probes[i])
+			d->probes[i]->direct_at = i;
+		if (pr)
+			pr->direct_at = at;
+		at++;
+	}
+	return at;
+}
+
 /*
  * Of a set that has a function which is called directly already, ftrace takes
- * none and does not say which: it is tried by halves, each of which stays a set
- * of its own.
+ * none and does not say which.  What is ours is known, and is a set of its own;
+ * others' are found by halves, each of which stays a set.  False: it is refused.
  */
+static bool kpl_set_divide(struct kpl_direct *d, struct kpl_direct_set *set)
+{
+	u32 at = kpl_set_sort(d, set);
+
+	if (at == set->to)
+		at = set->from + (set->to - set->from) / 2;
+	if (at == set->from || !kpl_set_alloc(&set->list, at, set->to))
+		return false;
+	set->to = at;
+	return true;
+}
+
 u32 kpl_direct_update(struct kpl_direct *d)
 {
 	struct kpl_direct_set *set;
@@ -277,13 +310,9 @@ u32 kpl_direct_update(struct kpl_direct *d)
 	/* Sets that are made on the way stand behind the one they are made of. */
 	list_for_each_entry(set, &d->sets, list) {
 		while (kpl_set_wanted(d, set) && !set->registered) {
-			u32 half = set->from + (set->to - set->from) / 2;
 			int err = kpl_set_on(d, set);
 
-			if (err == -EBUSY && half > set->from &&
-			    kpl_set_alloc(&set->list, half, set->to))
-				set->to = half;
-			else if (err)
+			if (err && (err != -EBUSY || !kpl_set_divide(d, set)))
 				failed += kpl_set_fail(d, set, err);
 		}
 		if (!kpl_set_wanted(d, set))

@@ -66,9 +66,6 @@ u32 kpl_direct_update(struct kpl_direct *d);
 /* The same, for those in which a probe of the list was switched. */
 void kpl_directs_update(struct kpl_probe **prs, u32 nr);
 
-/* Whether a set is registered for the function: ftrace takes none that has another one. */
-bool kpl_is_called(unsigned long site);
-
 /* Unregisters a set, if it is registered. */
 int kpl_set_off(struct kpl_direct *d, struct kpl_direct_set *set);
 

@@ -213,6 +213,21 @@ static void kpl_kretprobe_add(struct kpl_probe **prs, u32 nr)
 	}
 }
 
+void kpl_kretprobe_add_left(struct kpl_probe **prs, u32 nr)
+{
+	u32 i;
+
+	for (i = 0; i < nr; i++) {
+		bool ends = READ_ONCE(prs[i]->origin.session->closing) ||
+			    fatal_signal_pending(current);
+
+		prs[i]->error = ends ? -EINTR : kpl_kretprobe_add_one(prs[i]);
+		prs[i]->added = !prs[i]->error;
+		kpl_step(prs[i]);
+		cond_resched();
+	}
+}
+
 static int kpl_returned_nothing(struct kretprobe_instance *ri, struct pt_regs *regs)
 {
 	return 0;

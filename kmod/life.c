@@ -295,6 +295,8 @@ void kpl_session_release(struct kpl_session *s)
 		kpl_session_finish(s);
 		return;
 	}
+	WRITE_ONCE(s->live, NULL);
+	WRITE_ONCE(s->closing, true);
 	__module_get(THIS_MODULE);	/* the file's goes with it */
 	queue_work(kpl_waiters, &s->released);
 }
@@ -345,13 +347,15 @@ static void kpl_reader_look(struct work_struct *work)
 	struct kpl_session *s = container_of(to_delayed_work(work), struct kpl_session, reader);
 	bool dead = kpl_reader_silent(s);
 	struct kpl_ring_sums now = kpl_rings_sums(s), *seen = &s->sums_seen;
-	bool waits = now.waits && seen->waits, loses = now.lost != seen->lost;
+	bool loses = now.lost != seen->lost;
+	/* Told once: some read but seldom.  Who has the lock is at work. */
+	bool waits = now.waits && seen->waits && !s->waits_told && !mutex_is_locked(&s->lock);
 
 	if (now.read != seen->read)
 		s->read_told = false;
 	/* What a dead one lost since the last look is told, too. */
 	if (!s->read_told && (dead ? loses : now.read == seen->read && (loses || waits)))
-		s->read_told = kpl_log_unread(s, now.lost);
+		s->waits_told = s->read_told = kpl_log_unread(s, now.lost);
 	*seen = now;
 	if (!(dead && kpl_reader_dead(s)) && !READ_ONCE(s->closing))
 		queue_delayed_work(kpl_waiters, &s->reader, kpl_reader_period(s));

@@ -74,7 +74,7 @@ struct kpl_session {
 	u32 dead_man;			/* seconds without a word, or 0 */
 	struct kpl_ring_sums sums_seen;	/* at the last look */
 	bool dead;			/* for so long that all was detached */
-	bool read_told;			/* that nobody reads */
+	bool read_told, waits_told;	/* that nobody reads; ever */
 	bool arm_told;
 	struct work_struct orphaned;	/* closes the session after its opener's end */
 	struct work_struct released;	/* ends it where its file's last user must not wait */

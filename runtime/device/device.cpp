@@ -285,7 +285,9 @@ Result<void> Device::control(kpl_control_op op, std::span<const uint32_t> ids) c
     request.ids = reinterpret_cast<uint64_t>(ids.data());
     request.nr = static_cast<uint32_t>(ids.size());
     request.op = op;
-    if (::ioctl(fd(), KPL_IOC_CONTROL, &request) < 0) return errno_error("controlling probes", errno);
+    // What was interrupted is done in part, and goes on where it was.
+    while (::ioctl(fd(), KPL_IOC_CONTROL, &request) < 0)
+        if (errno != EINTR) return errno_error("controlling probes", errno);
     return {};
 }
 

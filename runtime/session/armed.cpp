@@ -17,6 +17,8 @@
 namespace kpl {
 namespace {
 
+constexpr int most_tries = 10;  // of an attach that is interrupted
+
 const char* state_name(uint32_t state) {
     static constexpr const char* names[] = {"int3",     "optimized", "ftrace", "disabled", "gone",
                                             "detached", "overload",  "direct", "armed"};
@@ -181,7 +183,9 @@ Result<Armed::Outcome> Armed::attach(std::vector<PlannedProbe> planned, size_t f
     const uint64_t began = monotonic_ns();
     Attached attached = Attached::Interrupted;
     // A freezer, a tracer, a livepatch or SIGSTOP interrupts as a signal does, and asks for no end.
-    for (const auto asked = requests; attached == Attached::Interrupted;) {
+    const auto asked = requests;
+    for (int tries = 0; attached == Attached::Interrupted; tries++) {
+        if (tries == most_tries) return Outcome::Interrupted;
         if (!parts_.client.attaching(device_)) return Outcome::Interrupted;
         requests = asked;
         const auto outcome = device_.attach(requests);

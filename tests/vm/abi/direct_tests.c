@@ -247,9 +247,12 @@ static void some_are_anothers(void)
 	EQ(stats(second, all[0].id).ret.handled, 100);
 	EQ(stats(fd, theirs[0].id).ret.handled, 100);
 	close(second);
-	close(fd);
 	for (i = 0; i < 16; i++)
 		ids[i] = off[i].id;
+	FAILS(EOPNOTSUPP, ioctl(third, KPL_IOC_CONTROL, &on));
+	for (i = 0; i < 16; i++)
+		EQ(stats(third, ids[i]).state, i % 3 == 0 ? KPL_STATE_DISABLED : KPL_STATE_DIRECT);
+	close(fd);
 	EQ(ioctl(third, KPL_IOC_CONTROL, &on), 0);
 	call(100);
 	EQ(stats(third, off[0].id).ret.handled, 100);
