@@ -119,7 +119,7 @@ STORM ?= 300
 storm: all
 	@for kernel in $(or $(KERNELS),6.1 6.12); do tests/storm/run $(BUILD) $$kernel $(STORM) $(SEED) || exit 1; done
 
-# Other tracers at the functions of our probes, in every order; perf and bpftrace, if they are installed.
+# Other tracers at the functions of our probes, in every order: perf and bpftrace, too.
 neighbours: all
 	@setup/install setup/peers
 	@cmake -S . -B $(BUILD) > /dev/null # finds them

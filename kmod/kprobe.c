@@ -3,6 +3,7 @@
 #include <linux/module.h>
 #include <linux/uaccess.h>
 
+#include "common.h"
 #include "compat.h"
 #include "going.h"
 #include "hit.h"
@@ -74,16 +75,14 @@ static int kpl_kprobe_add_one(struct kpl_probe *pr)
 	return -EDOM;
 }
 
+static int kpl_kprobe_try(struct kpl_probe *pr)
+{
+	return kpl_interrupted(pr) ? -EINTR : kpl_kprobe_add_one(pr);
+}
+
 static void kpl_kprobe_add(struct kpl_probe **prs, u32 nr)
 {
-	u32 i;
-
-	for (i = 0; i < nr; i++) {
-		prs[i]->error = kpl_interrupted(prs[i]) ? -EINTR : kpl_kprobe_add_one(prs[i]);
-		prs[i]->added = !prs[i]->error;
-		kpl_step(prs[i]);
-		cond_resched();
-	}
+	kpl_add_each(prs, nr, kpl_kprobe_try);
 }
 
 /* The kernel counts them for each of a place, armed or not.  Of one that is armed: since then. */

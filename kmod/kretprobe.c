@@ -201,31 +201,26 @@ static int kpl_kretprobe_add_one(struct kpl_probe *pr)
 	return 0;
 }
 
+static int kpl_kretprobe_try(struct kpl_probe *pr)
+{
+	return kpl_interrupted(pr) ? -EINTR : kpl_kretprobe_add_one(pr);
+}
+
 static void kpl_kretprobe_add(struct kpl_probe **prs, u32 nr)
 {
-	u32 i;
+	kpl_add_each(prs, nr, kpl_kretprobe_try);
+}
 
-	for (i = 0; i < nr; i++) {
-		prs[i]->error = kpl_interrupted(prs[i]) ? -EINTR : kpl_kretprobe_add_one(prs[i]);
-		prs[i]->added = !prs[i]->error;
-		kpl_step(prs[i]);
-		cond_resched();
-	}
+static int kpl_kretprobe_insist(struct kpl_probe *pr)
+{
+	bool ends = READ_ONCE(pr->origin.session->closing) || fatal_signal_pending(current);
+
+	return ends ? -EINTR : kpl_kretprobe_add_one(pr);
 }
 
 void kpl_kretprobe_add_left(struct kpl_probe **prs, u32 nr)
 {
-	u32 i;
-
-	for (i = 0; i < nr; i++) {
-		bool ends = READ_ONCE(prs[i]->origin.session->closing) ||
-			    fatal_signal_pending(current);
-
-		prs[i]->error = ends ? -EINTR : kpl_kretprobe_add_one(prs[i]);
-		prs[i]->added = !prs[i]->error;
-		kpl_step(prs[i]);
-		cond_resched();
-	}
+	kpl_add_each(prs, nr, kpl_kretprobe_insist);
 }
 
 static int kpl_returned_nothing(struct kretprobe_instance *ri, struct pt_regs *regs)

@@ -110,6 +110,13 @@ static void kpl_late_exit(void)
 
 /* --------------------------------------------------------------- the opener */
 
+/* No handler begins any more; the caller has it disarmed.  Any context. */
+static void kpl_session_stop(struct kpl_session *s)
+{
+	WRITE_ONCE(s->live, NULL);
+	WRITE_ONCE(s->closing, true);
+}
+
 /* Its sessions do nothing any more, and are disarmed soon. */
 static void kpl_opener_gone(struct pid *opener)
 {
@@ -122,8 +129,7 @@ static void kpl_opener_gone(struct pid *opener)
 	list_for_each_entry(s, &kpl_sessions, list) {
 		if (s->opener != opener)
 			continue;
-		WRITE_ONCE(s->live, NULL);
-		WRITE_ONCE(s->closing, true);
+		kpl_session_stop(s);
 		queue_work(kpl_waiters, &s->orphaned);
 	}
 	raw_spin_unlock_irqrestore(&kpl_sessions_lock, flags);
@@ -238,8 +244,7 @@ void kpl_session_close(struct kpl_session *s)
 		kpl_session_end(s);
 		return;
 	}
-	WRITE_ONCE(s->live, NULL);
-	WRITE_ONCE(s->closing, true);
+	kpl_session_stop(s);
 	queue_work(kpl_waiters, &s->orphaned);
 }
 
@@ -295,8 +300,7 @@ void kpl_session_release(struct kpl_session *s)
 		kpl_session_finish(s);
 		return;
 	}
-	WRITE_ONCE(s->live, NULL);
-	WRITE_ONCE(s->closing, true);
+	kpl_session_stop(s);
 	__module_get(THIS_MODULE);	/* the file's goes with it */
 	queue_work(kpl_waiters, &s->released);
 }

@@ -171,6 +171,18 @@ void Armed::leave_to_kretprobes(const std::vector<PlannedProbe>& planned, std::v
     }
 }
 
+// A freezer, a tracer, a livepatch or SIGSTOP interrupts as a signal does, and asks for no end.
+Result<Attached> Armed::try_attach(std::vector<kpl_attach>& requests) {
+    const auto asked = requests;
+    for (int tries = 0; tries < most_tries && parts_.client.attaching(device_); tries++) {
+        if (tries > 0) requests = asked;
+        const auto attached = device_.attach(requests);
+        parts_.client.attached();
+        if (!attached || *attached != Attached::Interrupted) return attached;
+    }
+    return Attached::Interrupted;
+}
+
 Result<Armed::Outcome> Armed::attach(std::vector<PlannedProbe> planned, size_t first) {
     std::vector<kpl_attach> requests;
     requests.reserve(planned.size());
@@ -181,17 +193,8 @@ Result<Armed::Outcome> Armed::attach(std::vector<PlannedProbe> planned, size_t f
     }
     leave_to_kretprobes(planned, requests);
     const uint64_t began = monotonic_ns();
-    Attached attached = Attached::Interrupted;
-    // A freezer, a tracer, a livepatch or SIGSTOP interrupts as a signal does, and asks for no end.
-    const auto asked = requests;
-    for (int tries = 0; attached == Attached::Interrupted; tries++) {
-        if (tries == most_tries) return Outcome::Interrupted;
-        if (!parts_.client.attaching(device_)) return Outcome::Interrupted;
-        requests = asked;
-        const auto outcome = device_.attach(requests);
-        parts_.client.attached();
-        attached = TRY(outcome);
-    }
+    const Attached attached = TRY(try_attach(requests));
+    if (attached == Attached::Interrupted) return Outcome::Interrupted;
     const double seconds = seconds_since(began);
     const std::string errors = attach_errors(planned, requests);
     const auto not_direct = not_direct_text(requests, planned);

@@ -87,6 +87,7 @@ class Armed {
     Result<Outcome> attach(std::vector<PlannedProbe> planned, size_t first);
     std::string attach_errors(const std::vector<PlannedProbe>& planned, const std::vector<kpl_attach>& requests);
     std::string watched_text(std::span<const kpl_attach> before) const;
+    Result<Attached> try_attach(std::vector<kpl_attach>& requests);
     void leave_to_kretprobes(const std::vector<PlannedProbe>& planned, std::vector<kpl_attach>& requests) const;
     void take_attached(std::vector<PlannedProbe> planned, const std::vector<kpl_attach>& requests);
     Result<void> report_left_out(size_t first);
