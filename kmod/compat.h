@@ -14,6 +14,17 @@
 #if !defined(CONFIG_KRETPROBES) || !defined(CONFIG_TRACEPOINTS) || !defined(CONFIG_64BIT)
 #error "kprobe_lua needs CONFIG_KRETPROBES, CONFIG_TRACEPOINTS and a 64-bit kernel"
 #endif
+#ifndef CONFIG_BPF
+#error "kprobe_lua needs CONFIG_BPF, for native code: CONFIG_NET or CONFIG_BPF_SYSCALL selects it"
+#endif
+/* A probe's code is called by functions of the kernel that know another type of it. */
+#ifdef CONFIG_CFI_CLANG
+#error "kprobe_lua can't run in a kernel with CONFIG_CFI_CLANG"
+#endif
+/* Text would lie outside the section that the kernel takes no probes in. */
+#ifdef CONFIG_LTO_CLANG
+#error "kprobe_lua can't be built for a kernel with CONFIG_LTO_CLANG"
+#endif
 
 #ifndef KPL_HAVE_VM_FLAGS_SET
 static inline void vm_flags_set(struct vm_area_struct *vma, unsigned long flags)

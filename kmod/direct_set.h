@@ -10,10 +10,12 @@
 #include <linux/list.h>
 #include <linux/mutex.h>
 
+#include "compat.h"
 #include "kind.h"
 #include "stubs.h"
 #include "table.h"
 
+#ifdef KPL_DIRECT_CALLS
 /* Functions that one ftrace_ops is for: of the group's probes, those from `from` to `to`. */
 struct kpl_direct_set {
 	struct list_head list;
@@ -68,5 +70,6 @@ void kpl_directs_update(struct kpl_probe **prs, u32 nr);
 
 /* Unregisters a set, if it is registered. */
 int kpl_set_off(struct kpl_direct *d, struct kpl_direct_set *set);
+#endif
 
 #endif

@@ -107,15 +107,23 @@ static int kpl_events_follow(struct kpl_events *es)
 	return err;
 }
 
-/* A CPU that has come or gone is no reason to fail: where no event can be made, none is. */
+/*
+ * A CPU that has come or gone is no reason to fail: where no event can be made,
+ * none is, and the log says so.
+ */
 static void kpl_cpus_changed(struct work_struct *work)
 {
 	struct kpl_events *es;
 
 	mutex_lock(&kpl_events_lock);
-	list_for_each_entry(es, &kpl_events_all, list)
-		if (es->pr->armed)
-			kpl_events_follow(es);
+	list_for_each_entry(es, &kpl_events_all, list) {
+		int err = es->pr->armed ? kpl_events_follow(es) : 0;
+		int pid = pid_nr(es->pr->origin.session->opener);
+
+		if (err)
+			pr_warn_ratelimited("kprobe_lua: process %d has no event on a CPU (%d)\n",
+					    pid, err);
+	}
 	mutex_unlock(&kpl_events_lock);
 }
 
@@ -138,12 +146,14 @@ static int kpl_cpu_goes(unsigned int cpu)
 
 static bool kpl_is_cpus_data_of(const struct module *mod, u64 addr)
 {
+#ifdef CONFIG_SMP
 	unsigned int cpu;
 
 	for_each_possible_cpu(cpu)
 		if (addr - (unsigned long)per_cpu_ptr(mod->percpu, cpu) < mod->percpu_size)
 			return true;
-	return false;
+#endif
+	return false;	/* without others, they are among the module's own */
 }
 
 /* A breakpoint in memory of the module, or in that of its start-up alone. */
@@ -159,7 +169,8 @@ static bool kpl_events_stand_in(const struct kpl_events *es, const struct module
 /* A module that goes: the notifier below has been, or is to come. */
 static bool kpl_is_memory_gone(const struct kpl_events *es)
 {
-	return es->attr.type == PERF_TYPE_BREAKPOINT && kpl_is_going(es->attr.bp_addr);
+	return es->attr.type == PERF_TYPE_BREAKPOINT &&
+	       (kpl_is_going(es->attr.bp_addr) || kpl_is_cpus_data_going(es->attr.bp_addr));
 }
 
 /* Before the memory goes. */

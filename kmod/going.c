@@ -59,16 +59,29 @@ static void kpl_parts_each(const struct module *mod, bool init, bool starts,
 #endif
 }
 
+/* What it has on each CPU, by its distance from where the CPU's begins: far below any address. */
+static struct kpl_part kpl_cpus_part(const struct module *mod)
+{
+#ifdef CONFIG_SMP
+	return (struct kpl_part) { (__force unsigned long)mod->percpu, mod->percpu_size, false };
+#else
+	return (struct kpl_part) {};
+#endif
+}
+
 /* A module that fails to start goes with its start-up code. */
 static int kpl_going_module(struct notifier_block *nb, unsigned long state, void *mod)
 {
 	spin_lock(&kpl_parts_lock);
 	if (state == MODULE_STATE_COMING) {
 		kpl_parts_each(mod, false, false, kpl_part_forget);
+		kpl_part_forget(kpl_cpus_part(mod));
 		kpl_parts_each(mod, true, true, kpl_part_note);
 	}
-	if (state == MODULE_STATE_GOING)
+	if (state == MODULE_STATE_GOING) {
 		kpl_parts_each(mod, false, false, kpl_part_note);
+		kpl_part_note(kpl_cpus_part(mod));
+	}
 	if (state == MODULE_STATE_GOING || state == MODULE_STATE_LIVE)
 		kpl_parts_each(mod, true, false, kpl_part_note);
 	spin_unlock(&kpl_parts_lock);
@@ -80,8 +93,6 @@ static bool kpl_is_in_part(unsigned long addr, bool starts)
 	bool found = false;
 	u32 i;
 
-	if (addr < MODULES_VADDR || addr >= MODULES_END)
-		return false;
 	spin_lock(&kpl_parts_lock);
 	for (i = 0; i < ARRAY_SIZE(kpl_parts); i++)
 		found |= kpl_parts[i].starts == starts &&
@@ -90,14 +101,31 @@ static bool kpl_is_in_part(unsigned long addr, bool starts)
 	return found;
 }
 
+static bool kpl_is_a_modules(unsigned long addr)
+{
+	return addr >= MODULES_VADDR && addr < MODULES_END;
+}
+
 bool kpl_is_going(unsigned long addr)
 {
-	return kpl_is_in_part(addr, false);
+	return kpl_is_a_modules(addr) && kpl_is_in_part(addr, false);
+}
+
+bool kpl_is_cpus_data_going(unsigned long addr)
+{
+#ifdef CONFIG_SMP
+	unsigned int cpu;
+
+	for_each_possible_cpu(cpu)
+		if (kpl_is_in_part(addr - per_cpu_offset(cpu), false))
+			return true;
+#endif
+	return false;
 }
 
 bool kpl_is_starting(unsigned long addr)
 {
-	return kpl_is_in_part(addr, true);
+	return kpl_is_a_modules(addr) && kpl_is_in_part(addr, true);
 }
 
 /* Before those that take probes away. */

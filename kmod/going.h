@@ -18,6 +18,8 @@ void kpl_going_exit(void);
  * own notifier takes is told of what begins to go later.
  */
 bool kpl_is_going(unsigned long addr);
+/* The same, of what a module has on each CPU. */
+bool kpl_is_cpus_data_going(unsigned long addr);
 /* Whether it goes before its module does: a module that comes up starts by it. */
 bool kpl_is_starting(unsigned long addr);
 

@@ -91,6 +91,17 @@ void kpl_grow_end(struct kpl_grower *g)
 	mutex_unlock(&kpl_grow_lock);
 }
 
+void kpl_grow_end_all(const struct kpl_session *s)
+{
+	struct kpl_grower *g, *next;
+
+	mutex_lock(&kpl_grow_lock);
+	list_for_each_entry_safe(g, next, &kpl_growers, list)
+		if (g->areas->session == s)
+			list_del_init(&g->list);
+	mutex_unlock(&kpl_grow_lock);
+}
+
 /* ------------------------------------------------------------------ CPUs come and go */
 
 /* Not the cgroup of whoever switches the CPU on is charged. */

@@ -26,6 +26,8 @@ struct kpl_grower {
 int kpl_grow_begin(struct kpl_grower *g);
 /* Also of one that never began.  What was made is the caller's to free. */
 void kpl_grow_end(struct kpl_grower *g);
+/* Of all of a session. */
+void kpl_grow_end_all(const struct kpl_session *s);
 
 int kpl_grow_init(void);
 void kpl_grow_exit(void);

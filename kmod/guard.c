@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /* The guard, the wait for all that run under it, and their scratch memory. */
+#include <linux/cpu.h>
 #include <linux/cpumask.h>
 #include <linux/delay.h>
 #include <linux/jiffies.h>
@@ -47,9 +48,12 @@ void kpl_hits_drain(void)
 	synchronize_rcu_expedited();	/* the next line disturbs every CPU anyway */
 	kick_all_cpus_sync();
 	/*
-	 * Neither waits for a CPU on its way on or off.  A handler that the kernel
-	 * died in never ends.
+	 * Neither waits for a CPU on its way on or off, where a hit that has not yet
+	 * reached the guard would not be seen below: until there is none.
 	 */
+	cpus_read_lock();
+	cpus_read_unlock();
+	/* A handler that the kernel died in never ends. */
 	for_each_possible_cpu(cpu)
 		while (!cpu_online(cpu) && READ_ONCE(per_cpu(kpl_ctx, cpu).origin) &&
 		       time_before(jiffies, end))

@@ -23,6 +23,7 @@
 #include "change.h"
 #include "direct.h"
 #include "ftrace.h"
+#include "grow.h"
 #include "guard.h"
 #include "life.h"
 #include "log.h"
@@ -301,6 +302,7 @@ void kpl_session_release(struct kpl_session *s)
 		return;
 	}
 	kpl_session_stop(s);
+	kpl_grow_end_all(s);		/* the device's inode may go before the worker is there */
 	__module_get(THIS_MODULE);	/* the file's goes with it */
 	queue_work(kpl_waiters, &s->released);
 }

@@ -152,8 +152,8 @@ static u64 kpl_run_account(struct kpl_load *load, const struct kpl_handler *hand
 	u64 ns = now > began ? now - began : 0;
 
 	kpl_spend(load, handler->origin, ns, weight, now);
-	load->every = load->exact || ns >= KPL_LONG ? 1 :
-		      min_t(u32, 2 * load->every ?: 1, KPL_TIMED_EVERY);
+	WRITE_ONCE(load->every, load->exact || ns >= KPL_LONG ? 1 :
+		   min_t(u32, 2 * READ_ONCE(load->every) ?: 1, KPL_TIMED_EVERY));
 	return result;
 }
 
@@ -170,12 +170,13 @@ static void kpl_count_own(struct kpl_session *s, u32 weight)
 noinline u64 kpl_run_timed(struct kpl_hit *hit, const struct kpl_handler *handler)
 {
 	struct kpl_load *load = this_cpu_ptr(&kpl_load);
-	u32 weight = load->weight ?: 1;
+	u32 weight = load->weight ?: 1, every;
 	u64 result = kpl_run_account(load, handler, hit, weight);
 
 	kpl_count_own(handler->origin->session, weight);
+	every = READ_ONCE(load->every);
 	load->random = load->random * 1664525 + 1013904223;
-	load->weight = load->every / 2 + 1 + (load->random >> 16 & (load->every - 1));
+	load->weight = every / 2 + 1 + (load->random >> 16 & (every - 1));
 	kpl_ctx_of((unsigned long)hit)->until = load->weight - 1;
 	return result;
 }
@@ -196,9 +197,9 @@ void kpl_overload_woken(struct kpl_session *s)
 
 void kpl_overload_forgive(struct kpl_origin *origin)
 {
-	if (!origin->overload)
+	if (!READ_ONCE(origin->overload))
 		return;
-	origin->overload = KPL_OVERLOAD_NONE;
+	WRITE_ONCE(origin->overload, KPL_OVERLOAD_NONE);
 	WRITE_ONCE(origin->live, &origin->session->live);
 }
 

@@ -37,6 +37,17 @@ static bool kpl_is_idle(const char *name)
 	return match_string(idle, ARRAY_SIZE(idle), name) >= 0;
 }
 
+/* Whether a name begins as one of these. */
+static bool kpl_is_of(const char * const *beginnings, u32 nr, const char *name)
+{
+	u32 i;
+
+	for (i = 0; i < nr; i++)
+		if (strstarts(name, beginnings[i]))
+			return true;
+	return false;
+}
+
 /*
  * Where the kernel registers probes and then dies of them.
  *
@@ -51,6 +62,10 @@ static bool kpl_is_idle(const char *name)
  *
  * What the compiler of a kernel that checks itself (KASAN, KMSAN, KCSAN, KCOV)
  * has called at each access, or each jump: by that which handles a breakpoint, too.
+ *
+ * What a breakpoint's entry calls before kprobes knows of the breakpoint, or after
+ * it has forgotten it: the tracers of latencies at each NMI, a debugger, what looks
+ * whether RCU may be used.  And the one clock that takes a lock: handlers read it.
  *
  * Return probes on what returns as another task than it was called by.  The
  * kernel has a list of these, but compares the symbol's address with that of
@@ -84,27 +99,35 @@ noinline_for_stack int kpl_check_place(u64 addr, bool returns)
 	};
 	static const char * const checks[] = {
 		"kasan_", "__kasan_", "__asan_", "kmsan_", "__msan_", "kcsan_", "__kcsan_",
-		"__tsan_", "__sanitizer_cov_",
+		"__tsan_", "__sanitizer_cov_", "write_comp_data", "check_kcov_mode",
+		"ftrace_likely_update",
+	};
+	static const char * const before[] = {
+		"trace_hwlat_callback", "trace_osnoise_callback", "trace_clock_local",
+		"kgdb_ll_trap", "__kgdb_notify", "rcu_read_lock_any_held",
+		"rcu_read_lock_held_common", "rcu_lockdep_current_cpu_online", "read_hpet",
+	};
+	static const char * const pools[] = {
+		"objpool_", "__objpool_", "freelist_", "__freelist_",
 	};
 	static const char * const no_return[] = {
-		"__switch_to", "ret_from_fork", "ret_from_fork_asm", "objpool_pop", "objpool_push",
-		"preempt_schedule_notrace", "preempt_schedule_notrace_thunk",
+		"__switch_to", "ret_from_fork", "ret_from_fork_asm", "preempt_schedule_notrace",
+		"preempt_schedule_notrace_thunk",
 	};
 	char name[KSYM_SYMBOL_LEN];
-	u32 i;
 
 	sprint_symbol_no_offset(name, addr);
-	for (i = 0; i < ARRAY_SIZE(checks); i++) {
-		if (strstarts(name, checks[i]))
-			return -EINVAL;
-	}
+	if (kpl_is_of(checks, ARRAY_SIZE(checks), name) ||
+	    (returns && kpl_is_of(pools, ARRAY_SIZE(pools), name)))
+		return -EINVAL;
 	if (strstarts(name, "__SCT__") || match_string(copied, ARRAY_SIZE(copied), name) >= 0)
 		return -EINVAL;
 	if (returns && kpl_is_cold(name))
 		return -EINVAL;
 	name[strcspn(name, ". ")] = '\0';	/* "[module]", what the compiler added */
 	if (match_string(early, ARRAY_SIZE(early), name) >= 0 || kpl_is_idle(name) ||
-	    match_string(wakes, ARRAY_SIZE(wakes), name) >= 0)
+	    match_string(wakes, ARRAY_SIZE(wakes), name) >= 0 ||
+	    match_string(before, ARRAY_SIZE(before), name) >= 0)
 		return -EINVAL;
 	if (returns && match_string(no_return, ARRAY_SIZE(no_return), name) >= 0)
 		return -EINVAL;

@@ -9,6 +9,7 @@
 #include "session.h"
 #include "sites.h"
 
+#ifdef CONFIG_DYNAMIC_FTRACE
 /* An ops that is never registered is asked. */
 noinline_for_stack int kpl_sites_known(unsigned long *sites, u32 nr)
 {
@@ -18,6 +19,12 @@ noinline_for_stack int kpl_sites_known(unsigned long *sites, u32 nr)
 	ftrace_free_filter(&ops);
 	return err;
 }
+#else
+int kpl_sites_known(unsigned long *sites, u32 nr)
+{
+	return -EINVAL;
+}
+#endif
 
 #ifdef KPL_TRACES
 bool kpl_ftrace_is_dead(void)

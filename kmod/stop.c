@@ -88,7 +88,7 @@ static void kpl_remember(struct kpl_sites *sites, u32 key, u64 bad_addr)
 	if (!site)
 		return;
 	if (!READ_ONCE(site->first)) {
-		site->bad_addr = bad_addr;
+		WRITE_ONCE(site->bad_addr, bad_addr);
 		/* With it, the site is complete. */
 		smp_store_release(&site->first, ktime_get_mono_fast_ns() ?: 1);
 	}
@@ -140,7 +140,7 @@ u32 kpl_sites_collect(struct kpl_sites *sites, struct kpl_site *out)
 			.pc = KPL_RET_PC(site->key),
 			.reason = KPL_RET_REASON(site->key),
 			.count = count,
-			.bad_addr = site->bad_addr,
+			.bad_addr = READ_ONCE(site->bad_addr),
 			.first = first,
 		};
 	}

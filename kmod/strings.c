@@ -95,7 +95,7 @@ u64 kpl_h_comm(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 {
 	const u64 *comm = (const u64 *)current->comm;
 	struct kpl_str *to = (struct kpl_str *)r1;
-	u64 first = comm[0], second = 0, bits = kpl_zero_bits(first);
+	u64 first = READ_ONCE(comm[0]), second = 0, bits = kpl_zero_bits(first);
 	u32 len;
 
 	static_assert(sizeof(current->comm) == KPL_COMM && KPL_COMM == 2 * sizeof(*comm));
@@ -103,7 +103,7 @@ u64 kpl_h_comm(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 		len = kpl_bytes_before(bits);
 		first = kpl_before(first, bits);
 	} else {
-		second = comm[1] & KPL_COMM_END;
+		second = READ_ONCE(comm[1]) & KPL_COMM_END;
 		bits = kpl_zero_bits(second);
 		len = 8 + kpl_bytes_before(bits);
 		second = kpl_before(second, bits);

@@ -13,6 +13,7 @@
 #include "compat.h"
 #include "kind.h"
 
+#ifdef KPL_TRACES
 /* A place in a function that ftrace calls from; 0: none. */
 struct kpl_trace_slot {
 	unsigned long site;
@@ -41,7 +42,6 @@ struct kpl_trace {
 	int error;			/* of the operation under way */
 };
 
-#ifdef KPL_TRACES
 /* Of a trace of several. */
 static __always_inline u32 kpl_trace_hash(const struct kpl_trace *t, unsigned long site)
 {

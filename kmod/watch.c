@@ -16,6 +16,7 @@
 #include "watch.h"
 
 #if defined(CONFIG_X86) && defined(CONFIG_HAVE_HW_BREAKPOINT)
+#include <asm/current.h>
 #include <asm/nospec-branch.h>
 #include <asm/processor.h>
 #include <asm/special_insns.h>
@@ -60,22 +61,50 @@ static void kpl_hit_watch(struct perf_event *event, struct perf_sample_data *dat
 }
 
 /*
+ * Where registers are put when a task enters the kernel from user space: by the
+ * trap's own way in, too, before it leaves the stack that a second trap would
+ * begin again at the top of.  Other tasks may have these stacks tomorrow.
+ */
+static bool kpl_is_top_of_stack(u64 addr, u32 len)
+{
+	u32 top = sizeof(struct pt_regs) + TOP_OF_KERNEL_STACK_PADDING;
+
+	if (IS_ENABLED(CONFIG_VMAP_STACK) ? !is_vmalloc_addr((void *)addr) : !virt_addr_valid(addr))
+		return false;
+	return (addr & (THREAD_SIZE - 1)) + len > THREAD_SIZE - top;
+}
+
+/*
+ * What a CPU finds that stack by, and itself; where no symbol tells, what lies
+ * around the current task.
+ */
+static bool kpl_is_of_entry(u64 addr, u32 len, u32 cpu)
+{
+#ifdef KPL_HAVE_PCPU_HOT
+	return kpl_overlaps(addr, len, per_cpu_ptr(&pcpu_hot, cpu), sizeof(struct pcpu_hot));
+#else
+	return kpl_overlaps(addr, len, (void *)per_cpu_ptr(&current_task, cpu) - 256, 512) ||
+	       kpl_overlaps(addr, len, per_cpu_ptr(&cpu_number, cpu), sizeof(u32));
+#endif
+}
+
+/*
  * Whether the processor's way into the trap itself goes over it, with breakpoints
- * still on: it would never get there.  The kernel refuses the rest of these.
+ * still on, or an NMI's that comes in between: it would never get there.  The
+ * kernel refuses the rest of these.
  */
 static bool kpl_is_of_trap(u64 addr, u32 len)
 {
 	unsigned int cpu;
 
-	if (kpl_overlaps(addr, len, &x86_pred_cmd, sizeof(x86_pred_cmd)))
+	if (kpl_overlaps(addr, len, &x86_pred_cmd, sizeof(x86_pred_cmd)) ||
+	    kpl_overlaps(addr, len, &__cpu_online_mask, sizeof(__cpu_online_mask)) ||
+	    kpl_is_top_of_stack(addr, len))
 		return true;
 	for_each_possible_cpu(cpu) {
-		if (kpl_overlaps(addr, len, per_cpu_ptr(&x86_spec_ctrl_current, cpu), sizeof(u64)))
+		if (kpl_is_of_entry(addr, len, cpu) ||
+		    kpl_overlaps(addr, len, per_cpu_ptr(&x86_spec_ctrl_current, cpu), sizeof(u64)))
 			return true;
-#if defined(CONFIG_MITIGATION_CALL_DEPTH_TRACKING) || defined(CONFIG_CALL_DEPTH_TRACKING)
-		if (kpl_overlaps(addr, len, per_cpu_ptr(&pcpu_hot.call_depth, cpu), sizeof(u64)))
-			return true;
-#endif
 #ifdef CONFIG_STACKPROTECTOR
 		if (kpl_overlaps(addr, len, &per_cpu_ptr(&fixed_percpu_data, cpu)->stack_canary,
 				 sizeof(u64)))

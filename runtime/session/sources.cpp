@@ -20,6 +20,10 @@ namespace {
 Error no_tracepoint(const std::string& text, KernelView& kernel) {
     if (const auto theirs = foreign_target(text))
         return {Errc::script, fmt::format("no tracepoint '{}': {}", text, *theirs)};
+    if (const auto all = kernel.tracepoints.find("*", kernel.symbols); all && all->empty())
+        return {Errc::script, fmt::format("no tracepoint '{}': the kernel shows none, without CONFIG_BPF_EVENTS "
+                                          "and CONFIG_KALLSYMS_ALL",
+                                          text)};
     std::string message = fmt::format("no tracepoint '{}' in this kernel", text);
     if (const auto near = kernel.tracepoints.near(text, kernel.symbols); near && !near->empty())
         message += fmt::format("; near to it: {}", fmt::join(*near, ", "));

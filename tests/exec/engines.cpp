@@ -85,7 +85,7 @@ class Host : public Engine {
         watched = &sim;
         const auto engine = repeat == 1 ? traced_interpret_on : kpl_interpret_on;  // many are to be quick
         for (uint32_t i = 0; i < repeat; i++)
-            ran.r0 = is_reference_ ? TRY(run_reference(handler.insns, sim.data, handler.regs))
+            ran.r0 = is_reference_ ? TRY(run_reference(handler.insns, sim.data, handler.regs, handler.origin))
                                    : sim.run(*program, engine).r0;
         ran.ns = std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - began).count() / repeat;
         handler.take_back(sim.data, memory);

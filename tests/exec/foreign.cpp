@@ -25,29 +25,50 @@ Handler handler_of(Graph graph, const Given& with, uint32_t offset) {
     return laid_out(graph, with, offset);
 }
 
-// No access reaches what lies around the memory, where that is not at the beginning of the data. An atomic one that is
-// not aligned is not to become so.
-bool may_be_moved(const Graph& graph, const Given& with) {
+// An access of the program to its memory.
+struct Reach {
+    const Step& step;
+    int64_t begin, size;
+};
+
+template <class Predicate>
+std::optional<Reach> first_reach(const Graph& graph, const Given& with, Predicate is_it) {
     const auto states = states_of(graph, start_state(with, 0));
     for (size_t i = 0; i < graph.size(); i++) {
         const auto access = access_of(graph[i].insn);
         if (!states[i] || !access) continue;
         const Value& base = states[i]->regs[access->base];
-        if (base.type != KPL_T_DATA) continue;
-        const int64_t begin = base.number + graph[i].insn.off, end = begin + access->size;
-        if (begin < 0 || end > static_cast<int64_t>(with.memory)) return false;
-        if (graph[i].atomic && begin % access->size) return false;
+        const Reach reach{graph[i], base.number + graph[i].insn.off, access->size};
+        if (base.type == KPL_T_DATA && is_it(reach)) return reach;
     }
-    return true;
+    return std::nullopt;
 }
 
-Handler fitting(const Graph& given, const Given& with) {
+// The data that the verifier knows of is a multiple of 8 bytes, and may have more before the memory.
+std::optional<Reach> outside(const Graph& graph, const Given& with) {
+    return first_reach(graph, with, [&with](const Reach& reach) {
+        return reach.begin < 0 || reach.begin + reach.size > static_cast<int64_t>(with.memory);
+    });
+}
+
+// An atomic access that is not aligned is not to become so.
+bool may_be_moved(const Graph& graph, const Given& with) {
+    const auto odd = [](const Reach& reach) { return reach.step.atomic && reach.begin % reach.size; };
+    return !outside(graph, with) && !first_reach(graph, with, odd);
+}
+
+// A number that is known only on each way by itself.
+bool may_help_to_unfold(uint32_t reason) {
+    return reason == KPL_REJECT_POINTER || reason == KPL_REJECT_UNINIT || reason == KPL_REJECT_STATE;
+}
+
+Result<Handler> fitting(const Graph& given, const Given& with) {
     const Handler plain = handler_of(given, with, 0);
     const Verdict first = verdict(plain);
     Handler best = plain, tried = plain;
     Verdict now = first;
     Graph graph = given;
-    if (first.reason == KPL_REJECT_POINTER) {
+    if (may_help_to_unfold(first.reason)) {
         graph = unfolded(given, start_state(with, 0));
         now = verdict(tried = handler_of(graph, with, 0));
         if (now.at > first.at) best = tried;
@@ -55,7 +76,9 @@ Handler fitting(const Graph& given, const Given& with) {
     if (now.reason == KPL_REJECT_ALIGN && may_be_moved(graph, with))
         for (uint32_t offset = 1; offset < 8 && now.reason == KPL_REJECT_ALIGN; offset++)
             now = verdict(tried = handler_of(graph, with, offset));
-    return now.reason == KPL_REJECT_NONE ? tried : best;
+    if (now.reason != KPL_REJECT_NONE) return best;
+    if (const auto reach = outside(graph, with)) return refused(KPL_REJECT_RANGE, reach->step.origin);
+    return tried;
 }
 
 // Passes have registers of their own that no program has.
@@ -82,6 +105,7 @@ Result<void> check_size(const Handler& handler, size_t given) {
 }  // namespace
 
 Result<std::vector<uint8_t>> bytes_from_hex(std::string_view text) {
+    if (text.starts_with("0x") || text.starts_with("0X")) text.remove_prefix(2);
     static constexpr std::string_view digits = "0123456789abcdef";
     std::vector<uint8_t> bytes;
     int high = -1;
@@ -91,7 +115,9 @@ Result<std::vector<uint8_t>> bytes_from_hex(std::string_view text) {
             continue;
         }
         const size_t digit = digits.find(static_cast<char>(std::tolower(static_cast<unsigned char>(c))));
-        if (digit == std::string_view::npos) return wrong("'{}' is no hex digit", c);
+        if (digit == std::string_view::npos)
+            return std::isprint(static_cast<unsigned char>(c)) ? wrong("'{}' is no hex digit", c)
+                                                               : wrong("byte {:#04x} is no hex digit", c & 0xff);
         if (high < 0) {
             high = static_cast<int>(digit);
         } else {
@@ -106,6 +132,8 @@ Result<std::vector<uint8_t>> bytes_from_hex(std::string_view text) {
 Result<Handler> handler_from(std::span<const uint8_t> program, const Given& with) {
     if (program.empty() || program.size() % sizeof(bpf_insn))
         return wrong("a program is a number of instructions of 8 bytes; this one has {} bytes", program.size());
+    if (program.size() / sizeof(bpf_insn) > KPL_MAX_INSNS)
+        return wrong("{} slots; at most {}", program.size() / sizeof(bpf_insn), KPL_MAX_INSNS);
     if (with.memory > KPL_MAX_DATA) return wrong("memory of {} bytes; at most {}", with.memory, KPL_MAX_DATA);
     std::vector<bpf_insn> given(program.size() / sizeof(bpf_insn));
     std::memcpy(given.data(), program.data(), program.size());
@@ -113,7 +141,7 @@ Result<Handler> handler_from(std::span<const uint8_t> program, const Given& with
     TRY(check_registers(graph, with));
     graph = inlined(graph);
     lower(graph);
-    Handler handler = fitting(graph, with);
+    Handler handler = TRY(fitting(graph, with));
     TRY(check_size(handler, given.size()));
     return handler;
 }

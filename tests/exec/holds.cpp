@@ -18,7 +18,7 @@ void load_number(std::vector<bpf_insn>& insns, uint8_t reg, int64_t number) {
 // What the RFC says that an instruction makes of numbers: the new one, or of a condition whether it is met.
 std::optional<int64_t> outcome(const State& state, bpf_insn insn) {
     const Value &a = state.regs[insn.dst_reg], &b = state.regs[insn.src_reg];
-    const bool two = BPF_SRC(insn.code) == BPF_X && BPF_OP(insn.code) != BPF_END;
+    const bool two = BPF_SRC(insn.code) == BPF_X && (is_condition(insn) || BPF_OP(insn.code) != BPF_END);
     if (reads_dst(insn) && !(a.type == KPL_T_NUM && a.known)) return std::nullopt;
     if (two && !(b.type == KPL_T_NUM && b.known)) return std::nullopt;
     std::vector<bpf_insn> insns;

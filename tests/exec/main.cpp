@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: MIT
 // kprobe-lua-exec: runs eBPF programs as handlers, on any of the engines. CONTRIBUTING.md shows it at work.
+#include <fcntl.h>
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <iterator>
 #include <memory>
+#include <system_error>
 
 #include "engines.hpp"
 #include "foreign.hpp"
@@ -48,13 +51,8 @@ Result<std::unique_ptr<Engine>> engine_for(const Options& options) {
     return options.reference ? reference() : simulator();
 }
 
-Result<std::vector<uint8_t>> memory_from(std::string_view text) {
-    if (text.starts_with("0x") || text.starts_with("0X")) text.remove_prefix(2);
-    return bytes_from_hex(text);
-}
-
 Result<std::vector<uint64_t>> regs_from(std::string_view text) {
-    const std::vector<uint8_t> bytes = TRY(memory_from(text));
+    const std::vector<uint8_t> bytes = TRY(bytes_from_hex(text));
     std::vector<uint64_t> words(bytes.size() / 8);
     if (bytes.size() % 8 || words.size() > 21)
         return Error{Errc::usage,
@@ -63,12 +61,17 @@ Result<std::vector<uint64_t>> regs_from(std::string_view text) {
     return words;
 }
 
+Result<Handler> handler_of(const Options& options, std::string_view program, size_t memory) {
+    const std::vector<uint8_t> bytes = TRY(bytes_from_hex(program));
+    Handler handler = TRY(handler_from(bytes, {memory, !options.context.empty()}));
+    handler.regs = TRY(regs_from(options.context));
+    return handler;
+}
+
 Result<std::string> result_of(Engine& engine, const Options& options, std::string_view program,
                               std::string_view memory) {
-    const std::vector<uint8_t> bytes = TRY(bytes_from_hex(program));
-    std::vector<uint8_t> data = TRY(memory_from(memory));
-    Handler handler = TRY(handler_from(bytes, {data.size(), !options.context.empty()}));
-    handler.regs = TRY(regs_from(options.context));
+    std::vector<uint8_t> data = TRY(bytes_from_hex(memory));
+    const Handler handler = TRY(handler_of(options, program, data.size()));
     const Ran ran = TRY(engine.run(handler, data, options.repeat ? options.repeat : 1));
     std::string text = fmt::format("{:x}", ran.r0);
     if (options.show_memory) text += " " + (data.empty() ? "-" : hex(data));
@@ -79,19 +82,19 @@ Result<std::string> result_of(Engine& engine, const Options& options, std::strin
     return text;
 }
 
+int failed(const Error& error) {
+    fmt::print(stderr, "kprobe-lua-exec: {}\n", error.message());
+    return 1;
+}
+
 int run_here(const Options& options, const std::string& input) {
     const auto engine = engine_for(options);
-    if (!engine) {
-        fmt::print(stderr, "kprobe-lua-exec: {}\n", engine.error().message());
-        return 1;
-    }
+    if (!engine) return failed(engine.error());
     if (!options.batch) {
         const auto result = result_of(**engine, options, input, options.memory);
-        if (result)
-            fmt::print("{}\n", *result);
-        else
-            fmt::print(stderr, "kprobe-lua-exec: {}\n", result.error().message());
-        return result ? 0 : 1;
+        if (!result) return failed(result.error());
+        fmt::print("{}\n", *result);
+        return 0;
     }
     bool all = true;
     std::istringstream lines(input);
@@ -105,7 +108,16 @@ int run_here(const Options& options, const std::string& input) {
     return all ? 0 : 1;
 }
 
+// What is wrong without a kernel is said before one boots.
+Result<void> check(const Options& options, const std::string& input) {
+    const std::vector<uint8_t> memory = TRY(bytes_from_hex(options.memory));
+    TRY(regs_from(options.context));
+    if (!options.batch) TRY(handler_of(options, input, memory.size()));
+    return {};
+}
+
 int run_in_vm(const Options& options, const std::string& input) {
+    if (const auto good = check(options, input); !good) return failed(good.error());
     GuestSpec spec;
     spec.kernel = options.release;
     spec.program = self();
@@ -119,14 +131,16 @@ int run_in_vm(const Options& options, const std::string& input) {
     spec.cwd = "/";
     spec.module_dir = self().parent_path() / "kmod";
     const auto status = run_guest(spec);
-    if (status) return *status;
-    fmt::print(stderr, "kprobe-lua-exec: {}\n", status.error().message());
-    return 1;
+    return status ? *status : failed(status.error());
 }
 
-}  // namespace
+// The next file that is opened would get a closed stream's number. Writing to one stays an error.
+void fill_standard_streams() {
+    for (int fd = 0; fd <= 2; fd++)
+        if (::fcntl(fd, F_GETFD) < 0) (void)!::open("/dev/null", O_RDONLY);
+}
 
-int main(int argc, char** argv) {
+int run(int argc, char** argv) {
     Options options;
     CLI::App app(about, "kprobe-lua-exec");
     app.add_option("memory", options.memory, "what r1 points to, in hex")->option_text("MEMORY");
@@ -160,4 +174,17 @@ int main(int argc, char** argv) {
     if (options.random) return 0;
     const std::string input{std::istreambuf_iterator<char>(std::cin), {}};
     return *in_kernel && !options.inside ? run_in_vm(options, input) : run_here(options, input);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    fill_standard_streams();
+    try {
+        const int status = run(argc, argv);
+        if (std::fflush(stdout) == 0 && !std::ferror(stdout)) return status;
+    } catch (const std::system_error&) {  // a stream, says fmt
+    }
+    std::fputs("kprobe-lua-exec: the output can't be written\n", stderr);
+    return 1;
 }

@@ -25,8 +25,9 @@ constexpr uint64_t lost = 0xdead'dead'dead'dead;  // what a call leaves in r1 to
 
 class Machine {
   public:
-    Machine(std::span<const bpf_insn> insns, std::vector<uint8_t>& data, std::span<const uint64_t> regs)
-        : insns_(insns), data_(data) {
+    Machine(std::span<const bpf_insn> insns, std::vector<uint8_t>& data, std::span<const uint64_t> regs,
+            std::span<const uint32_t> origin)
+        : insns_(insns), data_(data), origin_(origin) {
         std::copy_n(regs.begin(), std::min(regs.size(), regs_.size()), regs_.begin());
         r_[1] = hit_at;
         r_[10] = stack_top;
@@ -34,16 +35,19 @@ class Machine {
 
     Result<uint64_t> run() {
         for (uint64_t steps = 0; steps < most_steps; steps++) {
-            if (pc_ >= insns_.size()) return wrong("control left the program");
-            const bpf_insn& insn = insns_[pc_++];
-            if (insn.code == (BPF_JMP | BPF_EXIT)) return r_[0];
-            if (!step(insn)) return wrong("no instruction of the profile, or a bad access");
+            if (pc_ >= insns_.size()) return wrong("control left the program", pc_);
+            const size_t pc = pc_++;
+            if (insns_[pc].code == (BPF_JMP | BPF_EXIT)) return r_[0];
+            if (!step(insns_[pc]))
+                return wrong("no instruction of the profile, a helper that it lacks, or a bad access", pc);
         }
-        return wrong("no end");
+        return wrong("no end", pc_);
     }
 
   private:
-    Error wrong(const char* what) const { return {Errc::script, fmt::format("reference: {} at {}", what, pc_)}; }
+    Error wrong(const char* what, size_t pc) const {
+        return {Errc::script, fmt::format("reference: {} at {}", what, pc < origin_.size() ? origin_[pc] : pc)};
+    }
 
     bool step(const bpf_insn& insn) {
         switch (insn.code & 7) {
@@ -235,6 +239,7 @@ class Machine {
 
     std::span<const bpf_insn> insns_;
     std::vector<uint8_t>& data_;
+    std::span<const uint32_t> origin_;
     std::array<uint64_t, 11> r_{};
     std::array<uint64_t, 21> regs_{};  // x86-64's
     std::array<uint8_t, stack_size> stack_{};
@@ -244,8 +249,8 @@ class Machine {
 }  // namespace
 
 Result<uint64_t> run_reference(std::span<const bpf_insn> insns, std::vector<uint8_t>& data,
-                               std::span<const uint64_t> regs) {
-    return Machine(insns, data, regs).run();
+                               std::span<const uint64_t> regs, std::span<const uint32_t> origin) {
+    return Machine(insns, data, regs, origin).run();
 }
 
 }  // namespace kpl::exec

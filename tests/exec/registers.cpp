@@ -27,11 +27,37 @@ void rename(bpf_insn& insn, uint8_t from, uint8_t to) {
 }
 
 // Over a call only r6 to r8 keep their values; r0 to r2 are the result and what the program is given.
-std::optional<uint8_t> unused_register(const Graph& graph) {
+uint8_t first_replaceable(const Graph& graph) {
     const bool calls = std::any_of(graph.begin(), graph.end(), [](const Step& step) { return is_call(step.insn); });
-    for (uint8_t reg = 8; reg >= (calls ? 6 : 3); reg--)
+    return calls ? 6 : 3;
+}
+
+std::optional<uint8_t> unused_register(const Graph& graph) {
+    for (uint8_t reg = 8; reg >= first_replaceable(graph); reg--)
         if (!is_named(graph, reg)) return reg;
     return std::nullopt;
+}
+
+bool holds_pointer(const std::vector<std::optional<State>>& states, uint8_t reg) {
+    return std::any_of(states.begin(), states.end(), [reg](const std::optional<State>& state) {
+        return state && state->regs[reg].type != KPL_T_NONE && state->regs[reg].type != KPL_T_NUM;
+    });
+}
+
+void exchange(Graph& graph, uint8_t a, uint8_t b) {
+    const auto other = [a, b](uint8_t reg) -> uint8_t { return reg == a ? b : reg == b ? a : reg; };
+    for (Step& step : graph) {
+        step.insn.dst_reg = other(step.insn.dst_reg) & 15;
+        step.insn.src_reg = other(step.insn.src_reg) & 15;
+    }
+}
+
+// Only a number can be kept on the stack: where r9 holds a pointer, one that never does changes places with it.
+void spare_pointer(Graph& graph, const State& start) {
+    const auto states = states_of(graph, start);
+    if (!is_named(graph, 9) || unused_register(graph) || !holds_pointer(states, 9)) return;
+    for (uint8_t reg = 8; reg >= first_replaceable(graph); reg--)
+        if (start.regs[reg].type == KPL_T_NONE && !holds_pointer(states, reg)) return exchange(graph, 9, reg);
 }
 
 // Helpers reach up from where a pointer points to.
@@ -90,6 +116,7 @@ void onto_the_stack(Graph& graph, const State& start, const Place& place) {
 }  // namespace
 
 void place_registers(Graph& graph, const State& start) {
+    spare_pointer(graph, start);
     std::vector<Place> places;
     for (const uint8_t reg : {uint8_t{9}, made_register, first_kept, uint8_t{13}, uint8_t{14}, last_kept}) {
         if (!is_named(graph, reg)) continue;

@@ -34,6 +34,7 @@ struct Fake : Machine {
             "BTF=y\n"
             "CONFIG_OPTPROBES=y\nCONFIG_KALLSYMS_ALL=y\nCONFIG_FUNCTION_TRACER=y\nCONFIG_DYNAMIC_FTRACE="
             "y\nCONFIG_DYNAMIC_FTRACE_WITH_REGS=y\n"
+            "CONFIG_BPF=y\nCONFIG_BPF_EVENTS=y\nCONFIG_TRACEPOINTS=y\nCONFIG_UPROBES=y\nCONFIG_HAVE_HW_BREAKPOINT=y\n"
             "CONFIG_KPROBES_ON_FTRACE=y\nCONFIG_BPF_JIT=y\nCONFIG_DEBUG_FS=y\nCONFIG_PROC_KCORE=y\n");
         put("/lib/modules/6.1.0-1-test/build/Makefile", "");
         put("/build/kmod/6.1.0-1-test/kprobe_lua.ko", std::string("\x7f"
@@ -97,7 +98,9 @@ TEST_CASE("the kernel's configuration") {
     machine.put("/proc/kallsyms",
                 "ffffffff81000000 T register_kretprobe\nffffffff81000000 d kprobe_table\nffffffff81000000 T "
                 "ftrace_set_filter_ip\n"
-                "ffffffff81000000 T ftrace_regs_caller\n");
+                "ffffffff81000000 T ftrace_regs_caller\nffffffff81000000 T tracepoint_probe_register\n"
+                "ffffffff81000000 T __bpf_call_base\nffffffff81000000 T bpf_get_raw_tracepoint\n"
+                "ffffffff81000000 T uprobe_register\nffffffff81000000 T register_wide_hw_breakpoint\n");
     CHECK(machine.faults() ==
           Strings{"poor: kernel without CONFIG_OPTPROBES: a probe within a function costs a breakpoint -> " +
                       std::string(boot),

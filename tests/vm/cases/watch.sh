@@ -39,16 +39,28 @@ refuses "watch: 0x8000000000000000 is not an address of the kernel's data" 'watc
 refuses "watch: 0x400000 is not an address of the kernel's data" 'watch { 0x400000, function() end }'
 refuses "can't probe 0xffffc7ffffff0000: no memory of the kernel lies there" 'watch { 0xffffc7ffffff0000ULL, function() end }'
 refuses "'current_task' is a variable of each CPU: watch one copy|no symbol 'current_task'" 'watch { "current_task", function() end }'
-# Nor can what the processor goes over on its way into the trap itself, or the handler of the trap on its way back.
-for own in 'x86_spec_ctrl_current kaddr("x86_spec_ctrl_current")' 'fixed_percpu_data 0x28'; do
-    grep -q " ${own%% *}\$" /proc/kallsyms || continue
+# Nor can what the processor goes over on its way into the trap itself, or the handler of the trap on its way back: of each CPU,
+# and where the registers of a program lie that has met a trap.
+refused_at() { # SYMBOL EXPRESSION HOW [OFFSET]
+    grep -q " $1\$" /proc/kallsyms || return 0
     script first.lua << LUA
-kprobe("vfs_read", function() printf("%x\n", kvar("__per_cpu_offset", "uint64_t") + ${own#* }) exit(0) end)
+kprobe("vfs_read", function() printf("%x\n", $2) exit(0) end)
 LUA
     run kprobe-lua -q -c 'cat /proc/version' first.lua
     first=$(grep -oE '^[0-9a-f]{16}$' out | head -1)
-    refuses "can't probe 0x$first" "watch { 0x${first}ULL, len = 8, on = 'rw', function() end }"
+    refuses "can't probe 0x$first" "watch { 0x${first}ULL, len = 8, on = '$3', function() end }"
+}
+of_cpu='kvar("__per_cpu_offset", "uint64_t")'
+for own in x86_spec_ctrl_current cpu_current_top_of_stack pcpu_hot; do
+    refused_at $own "$of_cpu + kaddr(\"$own\")" rw
 done
+refused_at fixed_percpu_data "$of_cpu + 0x28" rw
+refused_at pcpu_hot "$of_cpu + kaddr(\"pcpu_hot\") + 24" rw
+refused_at __cpu_online_mask 'kaddr("__cpu_online_mask")' rw
+stack=16384
+grep -q ' kasan_report$' /proc/kallsyms && stack=32768
+refused_at init_task "task().stack + $((stack - 8))" w
+refused_at init_task "task().stack + $((stack - 168))" w
 run kprobe-lua -e 'for i = 0, 4 do watch { "jiffies_64", len = 1, function() end } end'
 status 1
 err "can't probe jiffies_64: no debug register is free on some CPU.*; 4 are this script.s$"
