@@ -26,14 +26,31 @@ bool is_trampoline(std::string_view name) {
     return is_static_call(name) || std::find(std::begin(copied), std::end(copied), name) != std::end(copied);
 }
 
-bool runs_before_breakpoints(std::string_view name) {
-    constexpr std::string_view early[] = {
-        "secondary_startup_64", "secondary_startup_64_no_verify",
-        "verify_cpu",           "early_setup_idt",
-        "start_secondary",      "cr4_init",
-        "native_write_cr4",     "cpu_init_exception_handling",
+std::string_view why_no_probe(std::string_view name) {
+    constexpr std::string_view early = "a CPU that comes up runs it before it can take a breakpoint";
+    constexpr std::string_view entry = "the entry of a breakpoint calls it, before kprobes knows of the breakpoint";
+    constexpr std::pair<std::string_view, std::string_view> rows[] = {
+        {"secondary_startup_64", early},
+        {"secondary_startup_64_no_verify", early},
+        {"verify_cpu", early},
+        {"early_setup_idt", early},
+        {"start_secondary", early},
+        {"cr4_init", early},
+        {"native_write_cr4", early},
+        {"cpu_init_exception_handling", early},
+        {"trace_hwlat_callback", entry},
+        {"trace_osnoise_callback", entry},
+        {"trace_clock_local", entry},
+        {"kgdb_ll_trap", entry},
+        {"__kgdb_notify", entry},
+        {"rcu_read_lock_any_held", entry},
+        {"rcu_read_lock_held_common", entry},
+        {"rcu_lockdep_current_cpu_online", entry},
+        {"read_hpet", "it is a clock with a lock, and handlers read it"},
     };
-    return std::find(std::begin(early), std::end(early), name.substr(0, name.find('.'))) != std::end(early);
+    for (const auto& [function, why] : rows)
+        if (name.substr(0, name.find('.')) == function) return why;
+    return {};
 }
 
 std::string_view why_no_return(std::string_view name) {
@@ -45,9 +62,9 @@ std::string_view why_no_return(std::string_view name) {
         {"__switch_to", "it returns as another task than it was called by; probe its entry, or finish_task_switch"},
         {"ret_from_fork", fork},
         {"ret_from_fork_asm", fork},
-        {"objpool_pop", own},
-        {"objpool_push", own},
     };
+    for (const std::string_view pool : {"objpool_", "__objpool_", "freelist_", "__freelist_"})
+        if (name.starts_with(pool)) return own;
     for (const auto& [function, why] : rows)
         if (name.substr(0, name.find('.')) == function) return why;
     return {};

@@ -14,10 +14,12 @@ kretprobe { "__switch_to", ret = function() end }
 kprobe(address "ftrace_regs_caller" + 4, function() end)
 kprobe("kprobe_lua:__SCT__kpl_hook_return", function() end)
 kprobe("start_secondary", function() end)
+kprobe("trace_clock_local+4", function() end)
 LUA
 run kprobe-lua refused.lua
 status 1
-[ "$(wc -l < err)" = 8 ] || fail 'not eight lines'
+[ "$(wc -l < err)" = 9 ] || fail 'not nine lines'
+err "can't probe trace_clock_local: the entry of a breakpoint calls it, before kprobes knows of the breakpoint"
 err "can't probe start_secondary: a CPU that comes up runs it before it can take a breakpoint"
 [ "$(grep -c "can't probe .*: the kernel rewrites or copies this code" err)" = 5 ] || fail 'not five trampolines'
 err "^refused.lua:9: can't probe the return of __switch_to: it returns as another task"
