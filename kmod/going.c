@@ -7,9 +7,15 @@
 
 #include "going.h"
 
+enum kpl_part_kind {
+	KPL_PART_GOES,
+	KPL_PART_STARTS,	/* of a module that comes up, and goes when it is up */
+	KPL_PART_OF_CPUS,	/* goes; `start` is its distance from where a CPU's data begins */
+};
+
 struct kpl_part {
 	unsigned long start, size;
-	bool starts;	/* of a module that comes up, and goes when it is up */
+	enum kpl_part_kind kind;
 };
 
 /* Until something else comes to stand there; when it is full, one by one is overwritten. */
@@ -42,7 +48,7 @@ static void kpl_part_note(struct kpl_part part)
 }
 
 /* Its start-up code and data, or all else of the module. */
-static void kpl_parts_each(const struct module *mod, bool init, bool starts,
+static void kpl_parts_each(const struct module *mod, bool init, enum kpl_part_kind kind,
 			   void (*what)(struct kpl_part part))
 {
 #ifdef KPL_HAVE_MODULE_MEM
@@ -50,20 +56,21 @@ static void kpl_parts_each(const struct module *mod, bool init, bool starts,
 		const struct module_memory *mem = &mod->mem[type];
 
 		if (mod_mem_type_is_init(type) == init)
-			what((struct kpl_part) { (unsigned long)mem->base, mem->size, starts });
+			what((struct kpl_part) { (unsigned long)mem->base, mem->size, kind });
 	}
 #else
 	const struct module_layout *mem = init ? &mod->init_layout : &mod->core_layout;
 
-	what((struct kpl_part) { (unsigned long)mem->base, mem->size, starts });
+	what((struct kpl_part) { (unsigned long)mem->base, mem->size, kind });
 #endif
 }
 
-/* What it has on each CPU, by its distance from where the CPU's begins: far below any address. */
 static struct kpl_part kpl_cpus_part(const struct module *mod)
 {
 #ifdef CONFIG_SMP
-	return (struct kpl_part) { (__force unsigned long)mod->percpu, mod->percpu_size, false };
+	return (struct kpl_part) {
+		(__force unsigned long)mod->percpu, mod->percpu_size, KPL_PART_OF_CPUS
+	};
 #else
 	return (struct kpl_part) {};
 #endif
@@ -74,28 +81,28 @@ static int kpl_going_module(struct notifier_block *nb, unsigned long state, void
 {
 	spin_lock(&kpl_parts_lock);
 	if (state == MODULE_STATE_COMING) {
-		kpl_parts_each(mod, false, false, kpl_part_forget);
+		kpl_parts_each(mod, false, KPL_PART_GOES, kpl_part_forget);
 		kpl_part_forget(kpl_cpus_part(mod));
-		kpl_parts_each(mod, true, true, kpl_part_note);
+		kpl_parts_each(mod, true, KPL_PART_STARTS, kpl_part_note);
 	}
 	if (state == MODULE_STATE_GOING) {
-		kpl_parts_each(mod, false, false, kpl_part_note);
+		kpl_parts_each(mod, false, KPL_PART_GOES, kpl_part_note);
 		kpl_part_note(kpl_cpus_part(mod));
 	}
 	if (state == MODULE_STATE_GOING || state == MODULE_STATE_LIVE)
-		kpl_parts_each(mod, true, false, kpl_part_note);
+		kpl_parts_each(mod, true, KPL_PART_GOES, kpl_part_note);
 	spin_unlock(&kpl_parts_lock);
 	return NOTIFY_DONE;
 }
 
-static bool kpl_is_in_part(unsigned long addr, bool starts)
+static bool kpl_is_in_part(unsigned long addr, enum kpl_part_kind kind)
 {
 	bool found = false;
 	u32 i;
 
 	spin_lock(&kpl_parts_lock);
 	for (i = 0; i < ARRAY_SIZE(kpl_parts); i++)
-		found |= kpl_parts[i].starts == starts &&
+		found |= kpl_parts[i].kind == kind &&
 			 addr - kpl_parts[i].start < kpl_parts[i].size;
 	spin_unlock(&kpl_parts_lock);
 	return found;
@@ -108,7 +115,7 @@ static bool kpl_is_a_modules(unsigned long addr)
 
 bool kpl_is_going(unsigned long addr)
 {
-	return kpl_is_a_modules(addr) && kpl_is_in_part(addr, false);
+	return kpl_is_a_modules(addr) && kpl_is_in_part(addr, KPL_PART_GOES);
 }
 
 bool kpl_is_cpus_data_going(unsigned long addr)
@@ -117,7 +124,7 @@ bool kpl_is_cpus_data_going(unsigned long addr)
 	unsigned int cpu;
 
 	for_each_possible_cpu(cpu)
-		if (kpl_is_in_part(addr - per_cpu_offset(cpu), false))
+		if (kpl_is_in_part(addr - per_cpu_offset(cpu), KPL_PART_OF_CPUS))
 			return true;
 #endif
 	return false;
@@ -125,7 +132,7 @@ bool kpl_is_cpus_data_going(unsigned long addr)
 
 bool kpl_is_starting(unsigned long addr)
 {
-	return kpl_is_a_modules(addr) && kpl_is_in_part(addr, true);
+	return kpl_is_a_modules(addr) && kpl_is_in_part(addr, KPL_PART_STARTS);
 }
 
 /* Before those that take probes away. */

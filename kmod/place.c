@@ -106,6 +106,9 @@ noinline_for_stack int kpl_check_place(u64 addr, bool returns)
 		"trace_hwlat_callback", "trace_osnoise_callback", "trace_clock_local",
 		"kgdb_ll_trap", "__kgdb_notify", "rcu_read_lock_any_held",
 		"rcu_read_lock_held_common", "rcu_lockdep_current_cpu_online", "read_hpet",
+		"get_cpu_data", "cond_move_irq_delta_start", "cond_move_softirq_delta_start",
+		"cond_move_thread_delta_start", "__traceiter_nmi_noise", "perf_trace_nmi_noise",
+		"trace_event_raw_event_nmi_noise",
 	};
 	static const char * const pools[] = {
 		"objpool_", "__objpool_", "freelist_", "__freelist_",

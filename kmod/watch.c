@@ -69,7 +69,8 @@ static bool kpl_is_top_of_stack(u64 addr, u32 len)
 {
 	u32 top = sizeof(struct pt_regs) + TOP_OF_KERNEL_STACK_PADDING;
 
-	if (IS_ENABLED(CONFIG_VMAP_STACK) ? !is_vmalloc_addr((void *)addr) : !virt_addr_valid(addr))
+	if (IS_ENABLED(CONFIG_VMAP_STACK) ? !is_vmalloc_addr((void *)addr) :
+					    !virt_addr_valid(addr) || addr >= __START_KERNEL_map)
 		return false;
 	return (addr & (THREAD_SIZE - 1)) + len > THREAD_SIZE - top;
 }
@@ -83,8 +84,11 @@ static bool kpl_is_of_entry(u64 addr, u32 len, u32 cpu)
 #ifdef KPL_HAVE_PCPU_HOT
 	return kpl_overlaps(addr, len, per_cpu_ptr(&pcpu_hot, cpu), sizeof(struct pcpu_hot));
 #else
-	return kpl_overlaps(addr, len, (void *)per_cpu_ptr(&current_task, cpu) - 256, 512) ||
-	       kpl_overlaps(addr, len, per_cpu_ptr(&cpu_number, cpu), sizeof(u32));
+#ifdef CONFIG_SMP
+	if (kpl_overlaps(addr, len, per_cpu_ptr(&cpu_number, cpu), sizeof(u32)))
+		return true;
+#endif
+	return kpl_overlaps(addr, len, (void *)per_cpu_ptr(&current_task, cpu) - 256, 512);
 #endif
 }
 
@@ -102,6 +106,10 @@ static bool kpl_is_of_trap(u64 addr, u32 len)
 	    kpl_is_top_of_stack(addr, len))
 		return true;
 	for_each_possible_cpu(cpu) {
+#ifdef CONFIG_SMP
+		if (kpl_overlaps(addr, len, per_cpu_ptr(&this_cpu_off, cpu), sizeof(u64)))
+			return true;
+#endif
 		if (kpl_is_of_entry(addr, len, cpu) ||
 		    kpl_overlaps(addr, len, per_cpu_ptr(&x86_spec_ctrl_current, cpu), sizeof(u64)))
 			return true;

@@ -41,6 +41,13 @@ std::string_view why_no_probe(std::string_view name) {
         {"trace_hwlat_callback", entry},
         {"trace_osnoise_callback", entry},
         {"trace_clock_local", entry},
+        {"get_cpu_data", entry},  // of hwlat
+        {"cond_move_irq_delta_start", entry},
+        {"cond_move_softirq_delta_start", entry},
+        {"cond_move_thread_delta_start", entry},
+        {"__traceiter_nmi_noise", entry},
+        {"perf_trace_nmi_noise", entry},
+        {"trace_event_raw_event_nmi_noise", entry},
         {"kgdb_ll_trap", entry},
         {"__kgdb_notify", entry},
         {"rcu_read_lock_any_held", entry},

@@ -156,7 +156,9 @@ std::string attach_reason(const kpl_attach& request, const Paths& paths) {
     if (request.kind == KPL_PROBE_WATCH) switch (-request.error) {
             case EPERM: return "watching data takes CAP_SYS_ADMIN";
             case EFAULT: return "no memory of the kernel lies there";
-            case EINVAL: return "the processor can't watch it: an address of the kernel's data, a multiple of len";
+            case EINVAL:
+                return "the processor can't watch it: what is watched is data of the kernel, at a multiple of len, and "
+                       "nothing that the trap itself goes over";
             case ENOSPC:
                 return "no debug register is free on some CPU: of the 4 that each has, for all probes, debuggers and perf together";
             case EOPNOTSUPP: return "on this machine a module can't go on behind the access";

@@ -27,8 +27,9 @@ Handler handler_of(Graph graph, const Given& with, uint32_t offset) {
 
 // An access of the program to its memory.
 struct Reach {
-    const Step& step;
     int64_t begin, size;
+    bool atomic;
+    uint32_t origin;
 };
 
 template <class Predicate>
@@ -38,7 +39,7 @@ std::optional<Reach> first_reach(const Graph& graph, const Given& with, Predicat
         const auto access = access_of(graph[i].insn);
         if (!states[i] || !access) continue;
         const Value& base = states[i]->regs[access->base];
-        const Reach reach{graph[i], base.number + graph[i].insn.off, access->size};
+        const Reach reach{base.number + graph[i].insn.off, access->size, graph[i].atomic, graph[i].origin};
         if (base.type == KPL_T_DATA && is_it(reach)) return reach;
     }
     return std::nullopt;
@@ -53,7 +54,7 @@ std::optional<Reach> outside(const Graph& graph, const Given& with) {
 
 // An atomic access that is not aligned is not to become so.
 bool may_be_moved(const Graph& graph, const Given& with) {
-    const auto odd = [](const Reach& reach) { return reach.step.atomic && reach.begin % reach.size; };
+    const auto odd = [](const Reach& reach) { return reach.atomic && reach.begin % reach.size; };
     return !outside(graph, with) && !first_reach(graph, with, odd);
 }
 
@@ -77,8 +78,13 @@ Result<Handler> fitting(const Graph& given, const Given& with) {
         for (uint32_t offset = 1; offset < 8 && now.reason == KPL_REJECT_ALIGN; offset++)
             now = verdict(tried = handler_of(graph, with, offset));
     if (now.reason != KPL_REJECT_NONE) return best;
-    if (const auto reach = outside(graph, with)) return refused(KPL_REJECT_RANGE, reach->step.origin);
-    return tried;
+    const auto reach = outside(graph, with);
+    if (!reach) return tried;
+    // It may be on a way that the program never goes.
+    graph = unfolded(given, start_state(with, 0));
+    tried = handler_of(graph, with, 0);
+    if (verdict(tried).reason == KPL_REJECT_NONE && !outside(graph, with)) return tried;
+    return refused(KPL_REJECT_RANGE, reach->origin);
 }
 
 // Passes have registers of their own that no program has.

@@ -41,26 +41,36 @@ refuses "can't probe 0xffffc7ffffff0000: no memory of the kernel lies there" 'wa
 refuses "'current_task' is a variable of each CPU: watch one copy|no symbol 'current_task'" 'watch { "current_task", function() end }'
 # Nor can what the processor goes over on its way into the trap itself, or the handler of the trap on its way back: of each CPU,
 # and where the registers of a program lie that has met a trap.
-refused_at() { # SYMBOL EXPRESSION HOW [OFFSET]
+refused_at() { # SYMBOL EXPRESSION HOW [LENGTH]
     grep -q " $1\$" /proc/kallsyms || return 0
     script first.lua << LUA
 kprobe("vfs_read", function() printf("%x\n", $2) exit(0) end)
 LUA
     run kprobe-lua -q -c 'cat /proc/version' first.lua
     first=$(grep -oE '^[0-9a-f]{16}$' out | head -1)
-    refuses "can't probe 0x$first" "watch { 0x${first}ULL, len = 8, on = '$3', function() end }"
+    refuses "can't probe 0x$first: the processor can't watch it" "watch { 0x${first}ULL, len = ${4:-8}, on = '$3', function() end }"
 }
 of_cpu='kvar("__per_cpu_offset", "uint64_t")'
-for own in x86_spec_ctrl_current cpu_current_top_of_stack pcpu_hot; do
+for own in x86_spec_ctrl_current cpu_current_top_of_stack pcpu_hot this_cpu_off; do
     refused_at $own "$of_cpu + kaddr(\"$own\")" rw
 done
+refused_at cpu_number "$of_cpu + kaddr(\"cpu_number\")" rw 4
 refused_at fixed_percpu_data "$of_cpu + 0x28" rw
 refused_at pcpu_hot "$of_cpu + kaddr(\"pcpu_hot\") + 24" rw
 refused_at __cpu_online_mask 'kaddr("__cpu_online_mask")' rw
-stack=16384
-grep -q ' kasan_report$' /proc/kallsyms && stack=32768
-refused_at init_task "task().stack + $((stack - 8))" w
-refused_at init_task "task().stack + $((stack - 168))" w
+size=16384
+grep -q ' kasan_report$' /proc/kallsyms && size=32768
+(while :; do cat /dev/null; done) &
+forker=$!
+run kprobe-lua -q -e "kprobe('kernel_clone', function() if pid() == $forker then printf('%x\n', task().stack) exit(0) end end)"
+stack=$(head -n 1 out)
+for below in 8 168; do
+    top=$(printf %x $((0x$stack + size - below)))
+    refuses "can't probe 0x$top: the processor can't watch it" "watch { 0x${top}ULL, len = 8, function() end }"
+done
+run kprobe-lua -q -c true -e "watch { 0x$(printf %x $((0x$stack + size - 176)))ULL, len = 8, function() end }"
+status 0
+kill $forker
 run kprobe-lua -e 'for i = 0, 4 do watch { "jiffies_64", len = 1, function() end } end'
 status 1
 err "can't probe jiffies_64: no debug register is free on some CPU.*; 4 are this script.s$"
