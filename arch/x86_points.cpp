@@ -205,6 +205,7 @@ class Analysis {
         if (has(facts_.jump_labels, d.addr)) return Why::jump_label;
         if (reserved(facts_.static_calls, d.addr, d.addr)) return Why::static_call;
         if (has(facts_.bugs, d.addr)) return Why::bug;
+        if (has(facts_.fixups, d.addr)) return Why::fixup;  // the module's rule
         if (facts_.rules.refuses_traps && is_trap(d.insn)) return Why::trap;
         return copy(d.insn);
     }

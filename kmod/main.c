@@ -23,6 +23,7 @@
 #include "native.h"
 #include "oops.h"
 #include "overload.h"
+#include "place.h"
 #include "probe.h"
 #include "prog.h"
 #include "ring.h"
@@ -202,6 +203,7 @@ static int __init kpl_module_init(void)
 	kpl_memory_init();
 	kpl_guard_init();
 	kpl_native_init();
+	kpl_place_init();
 	err = kpl_session_init();
 	if (err)
 		return err;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /* Places in the kernel's code: its own rules, and those that it lacks.  Process context. */
+#include <linux/extable.h>
 #include <linux/hash.h>
 #include <linux/kallsyms.h>
 #include <linux/kprobes.h>
 #include <linux/spinlock.h>
+#include <linux/static_call.h>
 #include <linux/string.h>
 
 #include "compat.h"
@@ -37,6 +39,33 @@ static bool kpl_is_idle(const char *name)
 	return match_string(idle, ARRAY_SIZE(idle), name) >= 0;
 }
 
+static const struct exception_table_entry *kpl_no_fixup(unsigned long addr)
+{
+	return NULL;
+}
+
+DEFINE_STATIC_CALL(kpl_fixup_of, kpl_no_fixup);
+
+/*
+ * The kernel does not export it, but tells where it is.  A static call is direct:
+ * it needs no landing pad, which may be sealed.
+ */
+void kpl_place_init(void)
+{
+	struct kprobe kp = {
+		.symbol_name = "search_exception_tables",
+		.flags = KPROBE_FLAG_DISABLED,
+	};
+	int err = register_kprobe(&kp);
+
+	if (err) {
+		pr_warn("kprobe_lua: can't find %s (%d)\n", kp.symbol_name, err);
+		return;
+	}
+	static_call_update(kpl_fixup_of, (typeof(&kpl_no_fixup))kp.addr);
+	unregister_kprobe(&kp);
+}
+
 /* Whether a name begins as one of these. */
 static bool kpl_is_of(const char * const *beginnings, u32 nr, const char *name)
 {
@@ -55,13 +84,22 @@ static bool kpl_is_of(const char * const *beginnings, u32 nr, const char *name)
  * a probe stands in it: the trampolines of static calls, where it then stops
  * at a BUG, and those of ftrace, whose copies jump anywhere.
  *
- * Code that a CPU runs as it comes up, before breakpoints lead anywhere.
+ * Code that a CPU runs as it comes up or wakes, before breakpoints lead anywhere,
+ * or as it goes to another kernel, when they do not any more.
  *
  * What an idle CPU enters with interrupts off, and has them on further down or
  * when it returns: see above.
  *
  * What the compiler of a kernel that checks itself (KASAN, KMSAN, KCSAN, KCOV)
  * has called at each access, or each jump: by that which handles a breakpoint, too.
+ *
+ * What may fault and is then made good by the kernel's table of exceptions, as on
+ * arm64: while it is stepped, it is looked for where the copy lies, unless the
+ * fault is one of a page.  Any process could bring that about: by a signal frame
+ * whose registers are none, say.
+ *
+ * What calls and returns go through where the processor leaks: those of the
+ * breakpoint's handler, too.
  *
  * What a breakpoint's entry calls before kprobes knows of the breakpoint, or after
  * it has forgotten it: the tracers of latencies at each NMI, a debugger, what looks
@@ -76,7 +114,9 @@ static bool kpl_is_of(const char * const *beginnings, u32 nr, const char *name)
  *
  * Return probes on what the kernel's return probes call on their way back,
  * inlined into functions that it forbids unless the compiler chose otherwise:
- * each return would be one more call of it.  And on what they call last, when the
+ * each return would be one more call of it.  On what sleeps and wakes up
+ * somewhere else, or is in an image of memory: who called it would get its
+ * instance.  And on what they call last, when the
  * CPU is wanted for another task: each return would end in one more.
  */
 noinline_for_stack int kpl_check_place(u64 addr, bool returns)
@@ -85,11 +125,23 @@ noinline_for_stack int kpl_check_place(u64 addr, bool returns)
 		"ftrace_caller", "ftrace_caller_op_ptr", "ftrace_call", "ftrace_caller_end",
 		"ftrace_regs_caller", "ftrace_regs_caller_op_ptr", "ftrace_regs_call",
 		"ftrace_regs_caller_jmp", "ftrace_regs_caller_end",
+		"relocate_kernel", "identity_mapped", "virtual_mapped", "swap_pages",
+		"core_restore_code", "restore_registers", "restore_image",
 	};
 	static const char * const early[] = {
 		"secondary_startup_64", "secondary_startup_64_no_verify", "verify_cpu",
 		"early_setup_idt", "start_secondary", "cr4_init", "native_write_cr4",
-		"cpu_init_exception_handling",
+		"cpu_init_exception_handling", "common_startup_64", "startup_64_load_idt",
+		"setup_ghcb", "load_current_idt", "native_load_tr_desc", "native_write_gdt_entry",
+		"native_write_msr", "do_trace_write_msr", "cr4_update_irqsoff", "native_write_cr0",
+		"native_write_cr3", "sev_verify_cbit", "wakeup_long64", "do_suspend_lowlevel",
+		"restore_processor_state", "__restore_processor_state", "machine_kexec",
+		"idt_invalidate", "native_idt_invalidate",
+	};
+	static const char * const thunks[] = {
+		"__x86_return_thunk", "__x86_indirect_", "srso_", "retbleed_", "its_return_thunk",
+		"call_depth_return_thunk", "zen_untrain_ret", "zen_return_thunk",
+		"entry_untrain_ret",
 	};
 	static const char * const wakes[] = {
 		"arch_cpu_idle", "default_idle", "mwait_idle", "amd_e400_idle",
@@ -115,12 +167,19 @@ noinline_for_stack int kpl_check_place(u64 addr, bool returns)
 	};
 	static const char * const no_return[] = {
 		"__switch_to", "ret_from_fork", "ret_from_fork_asm", "preempt_schedule_notrace",
-		"preempt_schedule_notrace_thunk",
+		"preempt_schedule_notrace_thunk", "x86_acpi_enter_sleep_state",
+		"acpi_enter_sleep_state", "acpi_hw_legacy_sleep", "acpi_hw_extended_sleep",
+		"acpi_hw_write", "acpi_hw_write_multiple", "acpi_hw_register_write",
+		"acpi_hw_write_pm1_control", "acpi_os_write_port", "acpi_os_write_memory",
+		"swsusp_save", "copy_data_page", "copy_data_pages", "do_copy_page", "bpf_throw",
 	};
 	char name[KSYM_SYMBOL_LEN];
 
+	if (static_call(kpl_fixup_of)(addr))
+		return -EINVAL;
 	sprint_symbol_no_offset(name, addr);
-	if (kpl_is_of(checks, ARRAY_SIZE(checks), name) ||
+	if (kpl_is_of(thunks, ARRAY_SIZE(thunks), name) ||
+	    kpl_is_of(checks, ARRAY_SIZE(checks), name) ||
 	    (returns && kpl_is_of(pools, ARRAY_SIZE(pools), name)))
 		return -EINVAL;
 	if (strstarts(name, "__SCT__") || match_string(copied, ARRAY_SIZE(copied), name) >= 0)

@@ -6,6 +6,8 @@
 #include <linux/module.h>
 #include <linux/types.h>
 
+void kpl_place_init(void);
+
 /* For a breakpoint, or what may become one; `returns`: also where the function returns. */
 int kpl_check_place(u64 addr, bool returns);
 /* For a call by ftrace, which does without most of those rules. */

@@ -22,12 +22,17 @@ bool is_trampoline(std::string_view name) {
         "ftrace_caller",     "ftrace_caller_op_ptr",   "ftrace_call",
         "ftrace_caller_end", "ftrace_regs_caller",     "ftrace_regs_caller_op_ptr",
         "ftrace_regs_call",  "ftrace_regs_caller_jmp", "ftrace_regs_caller_end",
+        "relocate_kernel",   "identity_mapped",        "virtual_mapped",
+        "swap_pages",        "core_restore_code",      "restore_registers",
+        "restore_image",
     };
     return is_static_call(name) || std::find(std::begin(copied), std::end(copied), name) != std::end(copied);
 }
 
 std::string_view why_no_probe(std::string_view name) {
-    constexpr std::string_view early = "a CPU that comes up runs it before it can take a breakpoint";
+    constexpr std::string_view early = "a CPU runs it where it can take no breakpoint";
+    constexpr std::string_view thunk =
+        "the kernel's calls and returns go through it, those of a breakpoint's handler, too";
     constexpr std::string_view entry = "the entry of a breakpoint calls it, before kprobes knows of the breakpoint";
     constexpr std::pair<std::string_view, std::string_view> rows[] = {
         {"secondary_startup_64", early},
@@ -38,6 +43,25 @@ std::string_view why_no_probe(std::string_view name) {
         {"cr4_init", early},
         {"native_write_cr4", early},
         {"cpu_init_exception_handling", early},
+        {"common_startup_64", early},
+        {"startup_64_load_idt", early},
+        {"setup_ghcb", early},
+        {"load_current_idt", early},
+        {"native_load_tr_desc", early},
+        {"native_write_gdt_entry", early},
+        {"native_write_msr", early},
+        {"do_trace_write_msr", early},
+        {"cr4_update_irqsoff", early},
+        {"native_write_cr0", early},
+        {"native_write_cr3", early},
+        {"sev_verify_cbit", early},
+        {"wakeup_long64", early},
+        {"do_suspend_lowlevel", early},
+        {"restore_processor_state", early},
+        {"__restore_processor_state", early},
+        {"machine_kexec", early},
+        {"idt_invalidate", early},
+        {"native_idt_invalidate", early},
         {"trace_hwlat_callback", entry},
         {"trace_osnoise_callback", entry},
         {"trace_clock_local", entry},
@@ -57,6 +81,10 @@ std::string_view why_no_probe(std::string_view name) {
     };
     for (const auto& [function, why] : rows)
         if (name.substr(0, name.find('.')) == function) return why;
+    for (const std::string_view thunks :
+         {"__x86_return_thunk", "__x86_indirect_", "srso_", "retbleed_", "its_return_thunk", "call_depth_return_thunk",
+          "zen_untrain_ret", "zen_return_thunk", "entry_untrain_ret"})
+        if (name.starts_with(thunks)) return thunk;
     return {};
 }
 

@@ -131,7 +131,7 @@ TEST_CASE("x86: what the kernel's tables say") {
     {
         Function f(code);
         f.facts.fixups = {base + 3};
-        CHECK(f.x86().starts_with("+0 + + function_fixup@3\n+3 + fixup function_fixup@3\n"));
+        CHECK(f.x86().starts_with("+0 + + function_fixup@3\n+3 fixup fixup fixup\n"));
     }
     {
         Function f(code);

@@ -262,6 +262,8 @@ static void bad_attaches(void)
 	REFUSED(EINVAL, addr, symbol("kpl_attach"));
 	REFUSED(EINVAL, addr, symbol("__SCT__might_resched"));
 	REFUSED(EINVAL, addr, symbol("ftrace_caller") + 4);
+	REFUSED(EINVAL, addr, symbol("__x86_return_thunk"));
+	REFUSED(EINVAL, addr, symbol("native_write_msr"));
 	/* An idle CPU polls by these: nobody could wait for a handler there. */
 	REFUSED(EINVAL, addr, symbol("cpuidle_poll_time"));
 	REFUSED(EINVAL, addr, symbol("tick_check_broadcast_expired"));

@@ -20,7 +20,7 @@ run kprobe-lua refused.lua
 status 1
 [ "$(wc -l < err)" = 9 ] || fail 'not nine lines'
 err "can't probe trace_clock_local: the entry of a breakpoint calls it, before kprobes knows of the breakpoint"
-err "can't probe start_secondary: a CPU that comes up runs it before it can take a breakpoint"
+err "can't probe start_secondary: a CPU runs it where it can take no breakpoint"
 [ "$(grep -c "can't probe .*: the kernel rewrites or copies this code" err)" = 5 ] || fail 'not five trampolines'
 err "^refused.lua:9: can't probe the return of __switch_to: it returns as another task"
 err "^refused.lua:7: no function 'no_such_function' in this kernel"
@@ -41,6 +41,29 @@ for variant in $(sed -nE 's/.* t (objpool_(push|pop)[^ ]*)$/\1/p' /proc/kallsyms
     run kprobe-lua -c true -e "kprobe('$variant', function() end)"
     status 0
 done
+# where a fault is made good by the kernel's table: stepped, it would not be
+for function in __fpu_restore_sig fpu__restore_sig; do
+    at=$(kprobe-lua disasm $function 2> /dev/null | awk '/xrstor/ { print $1; exit }')
+    [ -z "$at" ] || break
+done
+run kprobe-lua -e "kprobe('$function$at', function() end)"
+status 1
+one_error
+err "^-e:1: can't probe $function\\$at: the kernel allows no probe there"
+# what all returns go through, what runs without an IDT, what is copied; and who sleeps in a function and wakes up elsewhere
+for place in __x86_return_thunk srso_return_thunk native_write_msr restore_processor_state relocate_kernel identity_mapped; do
+    grep -q " $place\$" /proc/kallsyms || continue
+    run kprobe-lua -e "kprobe('$place', function() end)"
+    status 1
+    one_error
+    err "^-e:1: can't probe $place: "
+done
+if grep -q ' x86_acpi_enter_sleep_state$' /proc/kallsyms; then
+    run kprobe-lua -e "kretprobe { 'x86_acpi_enter_sleep_state', via = 'kretprobe', ret = function() end }"
+    status 1
+    one_error
+    err "^-e:1: can't probe x86_acpi_enter_sleep_state: the kernel allows no probe there"
+fi
 # globs leave them out, on the path that would not refuse them by itself
 script globs.lua <<'LUA'
 local n = count()

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# limit: 900
 # Watchpoints: each write to a variable of the target, with what was there before; lengths, neighbours, the fifth; what is wrong.
 target_lua
 script watch.lua <<'LUA'
