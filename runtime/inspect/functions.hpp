@@ -33,7 +33,7 @@ bool is_static_call(std::string_view name);
 bool is_trampoline(std::string_view name);
 
 // Why no probe may stand in a function where the kernel lets it, and dies of it: a CPU runs it before breakpoints lead
-// anywhere, or on its way from one to kprobes. Empty: it may. The module refuses these too.
+// anywhere, or on its way from one to kprobes. Empty: it may, or the module decides. The module refuses these too.
 std::string_view why_no_probe(std::string_view name);
 
 // Why no return probe may stand on a function where the kernel lets it, and dies of it; empty: it may. The module
