@@ -2,7 +2,9 @@
 #include "inspect/functions.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <tuple>
+#include <unordered_map>
 #include <utility>
 
 #include "symbols/target_text.hpp"
@@ -13,81 +15,87 @@ namespace {
 
 bool is_cold_part(std::string_view name) { return name.ends_with(".cold") || name.find(".cold.") != name.npos; }
 
+enum Rule {
+#define RULE(rule, which, why) rule,
+#define PLACE(rule, match, name)
+#include "uapi/places.def"
+#undef RULE
+#undef PLACE
+};
+
+enum Which { PROBES, RETURNS };
+enum Match { WHOLE, BEGINS };
+
+struct NamedRule {
+    Which which;
+    std::string_view why;
+};
+
+constexpr NamedRule named_rules[] = {
+#define RULE(rule, which, why) {which, why},
+#define PLACE(rule, match, name)
+#include "uapi/places.def"
+#undef RULE
+#undef PLACE
+};
+
+struct NamedPlace {
+    Rule rule;
+    Match match;
+    std::string_view name;
+};
+
+constexpr NamedPlace named_places[] = {
+#define RULE(rule, which, why)
+#define PLACE(rule, match, name) {rule, match, name},
+#include "uapi/places.def"
+#undef RULE
+#undef PLACE
+};
+
+// A target may name all functions of the kernel.
+struct NamedPlaces {
+    std::unordered_map<std::string_view, Rule> whole;
+    std::vector<NamedPlace> beginnings;
+
+    NamedPlaces() {
+        for (const NamedPlace& place : named_places)
+            if (place.match == WHOLE)
+                whole.emplace(place.name, place.rule);
+            else
+                beginnings.push_back(place);
+    }
+};
+
+// The rule that names the function, if one does.
+std::optional<Rule> rule_of(std::string_view name) {
+    static const NamedPlaces places;
+    if (const auto found = places.whole.find(name.substr(0, name.find('.'))); found != places.whole.end())
+        return found->second;
+    for (const NamedPlace& place : places.beginnings)
+        if (name.starts_with(place.name)) return place.rule;
+    return std::nullopt;
+}
+
+std::string_view why_not(Which which, std::string_view name) {
+    const auto rule = rule_of(name);
+    return rule && named_rules[*rule].which == which ? named_rules[*rule].why : std::string_view();
+}
+
 }  // namespace
 
 bool is_static_call(std::string_view name) { return name.starts_with("__SCT__"); }
 
-bool is_trampoline(std::string_view name) {
-    constexpr std::string_view copied[] = {
-        "ftrace_caller",     "ftrace_caller_op_ptr",   "ftrace_call",
-        "ftrace_caller_end", "ftrace_regs_caller",     "ftrace_regs_caller_op_ptr",
-        "ftrace_regs_call",  "ftrace_regs_caller_jmp", "ftrace_regs_caller_end",
-        "relocate_kernel",   "identity_mapped",        "virtual_mapped",
-        "swap_pages",        "core_restore_code",      "restore_registers",
-        "restore_image",
-    };
-    return is_static_call(name) || std::find(std::begin(copied), std::end(copied), name) != std::end(copied);
-}
-
-std::string_view why_no_probe(std::string_view name) {
-    constexpr std::string_view early = "a CPU runs it where it can take no breakpoint";
-    constexpr std::string_view thunk =
-        "the kernel's calls and returns go through it, those of a breakpoint's handler, too";
-    constexpr std::string_view entry = "the entry of a breakpoint calls it, before kprobes knows of the breakpoint";
-    constexpr std::pair<std::string_view, std::string_view> rows[] = {
-        {"secondary_startup_64", early},
-        {"secondary_startup_64_no_verify", early},
-        {"verify_cpu", early},
-        {"early_setup_idt", early},
-        {"start_secondary", early},
-        {"cr4_init", early},
-        {"native_write_cr4", early},
-        {"cpu_init_exception_handling", early},
-        {"trace_hwlat_callback", entry},
-        {"trace_osnoise_callback", entry},
-        {"trace_clock_local", entry},
-        {"get_cpu_data", entry},  // of hwlat
-        {"cond_move_irq_delta_start", entry},
-        {"cond_move_softirq_delta_start", entry},
-        {"cond_move_thread_delta_start", entry},
-        {"__traceiter_nmi_noise", entry},
-        {"perf_trace_nmi_noise", entry},
-        {"trace_event_raw_event_nmi_noise", entry},
-        {"kgdb_ll_trap", entry},
-        {"__kgdb_notify", entry},
-        {"rcu_read_lock_any_held", entry},
-        {"rcu_read_lock_held_common", entry},
-        {"rcu_lockdep_current_cpu_online", entry},
-    };
-    for (const auto& [function, why] : rows)
-        if (name.substr(0, name.find('.')) == function) return why;
-    for (const std::string_view thunks :
-         {"__x86_return_thunk", "__x86_indirect_", "srso_", "retbleed_", "its_return_thunk", "call_depth_return_thunk",
-          "zen_untrain_ret", "zen_return_thunk", "entry_untrain_ret"})
-        if (name.starts_with(thunks)) return thunk;
-    return {};
-}
+std::string_view why_no_probe(std::string_view name) { return why_not(PROBES, name); }
 
 std::string_view why_no_return(std::string_view name) {
-    if (is_cold_part(name)) return "it is a part of a function, which jumps to it; probe the function";
-    constexpr std::string_view fork = "it is where new tasks begin";
-    constexpr std::string_view own = "the kernel's own return probes call it on their way back";
-    constexpr std::pair<std::string_view, std::string_view> rows[] = {
-        // The kernel has it on a list, and misses it behind a landing pad.
-        {"__switch_to", "it returns as another task than it was called by; probe its entry, or finish_task_switch"},
-        {"ret_from_fork", fork},
-        {"ret_from_fork_asm", fork},
-    };
-    for (const std::string_view pool : {"objpool_", "__objpool_", "freelist_", "__freelist_"})
-        if (name.starts_with(pool)) return own;
-    for (const auto& [function, why] : rows)
-        if (name.substr(0, name.find('.')) == function) return why;
-    return {};
+    return is_cold_part(name) ? "it is a part of a function, which jumps to it; probe the function"
+                              : why_not(RETURNS, name);
 }
 
 bool is_part_of_function(std::string_view name) {
-    return name.starts_with("__pfx_") || name.starts_with("__cfi_") || is_trampoline(name) || name.starts_with('.') ||
-           is_cold_part(name);
+    return name.starts_with("__pfx_") || name.starts_with("__cfi_") || rule_of(name) == REWRITTEN ||
+           name.starts_with('.') || is_cold_part(name);
 }
 
 bool is_variant(std::string_view name) { return name.find('.') != name.npos && !is_part_of_function(name); }

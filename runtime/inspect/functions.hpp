@@ -26,14 +26,11 @@ bool is_variant(std::string_view name);
 // The variants of a function, as find() finds functions.
 Result<std::vector<Symbol>> variants_of(Kallsyms& symbols, const std::string& name, const std::string& module);
 
-// Code that the kernel rewrites, or copies to run it elsewhere, whatever stands in it: trampolines of static
-// calls, and of ftrace. The kernel lets a probe stand there, and then stops at a BUG or jumps anywhere. The
-// module refuses these too.
+// The trampoline of a static call.
 bool is_static_call(std::string_view name);
-bool is_trampoline(std::string_view name);
 
-// Why no probe may stand in a function where the kernel lets it, and dies of it: a CPU runs it before breakpoints lead
-// anywhere, or on its way from one to kprobes. Empty: it may, or the module decides. The module refuses these too.
+// Why no probe may stand in a function where the kernel lets it, and dies of it (uapi/places.def). Empty: it may, or
+// the module decides. The module refuses these too.
 std::string_view why_no_probe(std::string_view name);
 
 // Why no return probe may stand on a function where the kernel lets it, and dies of it; empty: it may. The module

@@ -164,7 +164,7 @@ Result<FunctionView> Inspector::function(const Symbol& symbol) {
     // Its trampoline is rewritten as the calls are, but is in no table.
     if (is_static_call(symbol.name))
         facts.static_calls.insert(facts.static_calls.end(), {symbol.addr, symbol.addr + 5});
-    else if (is_trampoline(symbol.name) || !why_no_probe(symbol.name).empty())
+    else if (!why_no_probe(symbol.name).empty())
         facts.blacklist.push_back({symbol.addr, end});
     facts.bugs = std::move(special.bugs);
     for (const ListedProbe& probe : probes_)

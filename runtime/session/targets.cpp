@@ -66,14 +66,10 @@ struct Resolver {
             return Error{Errc::script, fmt::format("can't probe the return of {}: {}", symbol.name, no_return)};
         const Blacklist* list = is_variant(symbol.name) ? blacklist.get() : nullptr;
         const bool forbidden = list && TRY(is_forbidden(symbols, *list, symbol, symbol.addr));
-        const std::string_view no_probe = why_no_probe(symbol.name);
-        if (!forbidden && no_probe.empty() && !is_trampoline(symbol.name)) return {};
-        return Error{Errc::script,
-                     fmt::format("can't probe {}: {}", symbol.name,
-                                 forbidden           ? "the kernel's blacklist forbids the function that it was made of"
-                                 : !no_probe.empty() ? no_probe
-                                                     : "the kernel rewrites or copies this code; probe the functions "
-                                                       "that it leads to")};
+        const std::string_view no_probe =
+            forbidden ? "the kernel's blacklist forbids the function that it was made of" : why_no_probe(symbol.name);
+        if (no_probe.empty()) return {};
+        return Error{Errc::script, fmt::format("can't probe {}: {}", symbol.name, no_probe)};
     }
 };
 

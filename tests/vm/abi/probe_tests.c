@@ -75,7 +75,7 @@ static void interpreted(void)
 /* An instruction inside the function: a breakpoint, or a jump after a while; with a post handler too. */
 static void inside_and_post(void)
 {
-	int fd = session();
+	int fd = session(), err;
 	struct kpl_map_create pre = { .kind = KPL_MAP_COUNT }, post = { .kind = KPL_MAP_COUNT };
 	struct kpl_attach two[2];
 	struct kpl_probe_stats s;
@@ -87,9 +87,9 @@ static void inside_and_post(void)
 	two[1].when.mask = KPL_WHEN_PID;
 	two[1].when.pid = getpid();
 	two[1].addr += 9;	/* or the next instruction, of another compiler's */
-	while (attach(fd, two, 2) < 0 && two[1].addr++ < symbol("vfs_read") + 20)
+	while ((err = attach(fd, two, 2)) && two[1].addr++ < symbol("vfs_read") + 20)
 		;
-	EQ(two[1].error, 0);
+	EQ(err, 0);
 	call(100);
 	s = stats(fd, two[0].id);
 	EQ(s.entry.handled, 100);
