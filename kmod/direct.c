@@ -238,6 +238,18 @@ static void kpl_direct_add(struct kpl_probe **prs, u32 nr)
 	mutex_unlock(&kpl_directs_lock);
 }
 
+/* A group whose stub was given back: nothing leads to its functions any more. */
+static void kpl_direct_drop_all(struct kpl_direct *d)
+{
+	u32 i;
+
+	d->refs++;
+	for (i = 0; i < d->nr; i++)
+		if (d->probes[i])
+			kpl_direct_drop(d->probes[i]);
+	kpl_direct_free(d);
+}
+
 /*
  * Afterwards no handler of what was given back runs, nor will: for calls under
  * way, the stub does nothing any more.
@@ -252,9 +264,7 @@ static void kpl_directs_end(struct list_head *ended)
 	list_for_each_entry_safe(d, next, ended, list) {
 		kpl_stubs_used->give(d->stub);
 		d->stub = NULL;
-		list_move(&d->list, &kpl_directs);
-		if (!d->refs)
-			kpl_direct_free(d);
+		kpl_direct_drop_all(d);
 	}
 }
 

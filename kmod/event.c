@@ -23,6 +23,7 @@
 #include "going.h"
 #include "handle.h"
 #include "place.h"
+#include "refused.h"
 #include "session.h"
 
 /* Of one CPU. */
@@ -234,6 +235,8 @@ struct kpl_events *kpl_events_alloc(struct kpl_probe *pr, const struct perf_even
 
 	if (!es)
 		return NULL;
+	if (attr->type == PERF_TYPE_BREAKPOINT)
+		kpl_refused_hold();
 	es->pr = pr;
 	es->attr = *attr;
 	es->one_cpu = one_cpu;
@@ -309,7 +312,10 @@ void kpl_events_free(struct kpl_probe *pr)
 	mutex_lock(&kpl_events_lock);
 	list_del(&pr->events->list);
 	mutex_unlock(&kpl_events_lock);
+	if (pr->events->attr.type == PERF_TYPE_BREAKPOINT)
+		kpl_refused_release();
 	kfree(pr->events);
+	pr->events = NULL;
 }
 
 /* -------------------------------------------------------- clocks and counters */

@@ -276,6 +276,7 @@ static void kpl_ftrace_free(struct kpl_probe *pr)
 	if (!t)
 		return;
 	mutex_lock(&kpl_traces_lock);
+	pr->trace = NULL;
 	list_del(&pr->in_list);
 	/* What could not be unregistered must stay. */
 	if (list_empty(&t->probes) && !t->registered) {

@@ -138,11 +138,18 @@ int kpl_probe_join_crowd(struct kpl_probe *pr)
 	return err;
 }
 
-void kpl_probe_leave_crowd(struct kpl_probe *pr)
+void kpl_probe_release(struct kpl_probe *pr)
 {
 	if (pr->crowd)
 		kpl_crowd_leave(pr->crowd_at, pr->crowd);
 	pr->crowd = 0;
+	if (pr->direct)		/* the set that its function is in has others, and is registered */
+		return;
+	if (pr->ops->free)
+		pr->ops->free(pr);
+	kpl_uncharge(pr->origin.session, pr->held);
+	pr->charged -= pr->held;
+	pr->held = 0;
 }
 
 void kpl_group_detach(struct kpl_group *g, bool (*test)(const struct kpl_probe *pr))
@@ -153,5 +160,5 @@ void kpl_group_detach(struct kpl_group *g, bool (*test)(const struct kpl_probe *
 	kpl_hits_drain();
 	for (i = 0; i < g->nr; i++)
 		if (g->prs[i] && !g->prs[i]->added)
-			kpl_probe_leave_crowd(g->prs[i]);
+			kpl_probe_release(g->prs[i]);
 }

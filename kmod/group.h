@@ -25,10 +25,11 @@ void kpl_room_free(struct kpl_session *s);
 /* One operation on all that pass the test. */
 void kpl_group_run(struct kpl_group *g, enum kpl_probe_op op,
 		   bool (*test)(const struct kpl_probe *pr));
-/* Takes room for its handlers at its place (place.h), which others may have when it leaves. */
+/* Takes room for its handlers at its place (place.h). */
 int kpl_probe_join_crowd(struct kpl_probe *pr);
-void kpl_probe_leave_crowd(struct kpl_probe *pr);
-/* Afterwards no handler of theirs runs, nor will. */
+/* What one needs that is added, others may have; its stats stay. */
+void kpl_probe_release(struct kpl_probe *pr);
+/* Afterwards no handler of theirs runs, nor will; they are released. */
 void kpl_group_detach(struct kpl_group *g, bool (*test)(const struct kpl_probe *pr));
 
 #endif

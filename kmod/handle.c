@@ -1,11 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /* What is rare, or long, about running a handler.  Any context, preemption off. */
 #include <linux/sched.h>
-#include <linux/string.h>
 
 #include "handle.h"
 #include "helpers.h"
 #include "stop.h"
+
+/* Not by strncmp(): that may be probed, and this runs before the guard is taken. */
+static bool kpl_is_comm(const char *comm, const char *wanted)
+{
+	u32 i;
+
+	for (i = 0; i < TASK_COMM_LEN && comm[i] == wanted[i]; i++)
+		if (!comm[i])
+			return true;
+	return i == TASK_COMM_LEN;
+}
 
 noinline bool kpl_when_fails(const struct kpl_probe *pr)
 {
@@ -18,7 +28,7 @@ noinline bool kpl_when_fails(const struct kpl_probe *pr)
 		return true;
 	if (mask & KPL_WHEN_CPU && smp_processor_id() != when->cpu)
 		return true;
-	if (mask & KPL_WHEN_COMM && strncmp(current->comm, when->comm, sizeof(when->comm)))
+	if (mask & KPL_WHEN_COMM && !kpl_is_comm(current->comm, when->comm))
 		return true;
 	if (mask & KPL_WHEN_CGROUP && kpl_current_cgroup() != when->cgroup)
 		return true;

@@ -78,6 +78,7 @@ struct kpl_probe {
 	bool listed;		/* in the group of the operation under way */
 	u32 maxactive;
 	u64 charged;
+	u64 held;		/* part of it: until it is detached */
 	int error;		/* of the operation under way */
 };
 
@@ -107,7 +108,8 @@ struct kpl_probe_ops {
 	/* What it needs beside the probe itself, in bytes; or NULL. */
 	u64 (*memory)(const struct kpl_attach *a, const struct kpl_prog **progs);
 	void (*run[KPL_OPS])(struct kpl_probe **prs, u32 nr);
-	void (*free)(struct kpl_probe *pr);	/* of one that is not added (any more); or NULL */
+	/* Of one that is not added (any more), more than once, too; its stats are still asked for.  Or NULL. */
+	void (*free)(struct kpl_probe *pr);
 	enum kpl_probe_state (*state)(struct kpl_probe *pr);
 	void (*stats)(struct kpl_probe *pr, struct kpl_probe_stats *out);
 };

@@ -130,6 +130,7 @@ static void kpl_kretprobe_free(struct kpl_probe *pr)
 		return;
 	}
 	pr->charged -= pool->charged;
+	pr->held -= pool->charged;
 	kpl_charge_leave(pr->origin.session, pool->charged);
 	mutex_lock(&kpl_pools_lock);
 	list_add(&pool->list, &kpl_pools);
@@ -265,6 +266,7 @@ int kpl_kretprobe_take(struct kpl_probe *pr)
 	if (err)
 		return err;
 	pr->charged += memory;
+	pr->held += memory;
 	pr->ops = &kpl_kretprobe_ops;
 	return 0;
 }

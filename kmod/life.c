@@ -524,7 +524,7 @@ int kpl_session_info(struct kpl_session *s, struct kpl_info *info)
 			    kpl_change_feature(),
 		.abi_hash = KPL_ABI_HASH,
 		.exiting = exiting,
-		.exit_code = s->exit_code,
+		.exit_code = exiting ? s->exit_code : 0,
 		.stops = stops,
 		.memory = atomic64_read(&s->memory),
 		.memory_all = kpl_memory_held(),

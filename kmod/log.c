@@ -6,6 +6,8 @@
 #include <linux/ctype.h>
 #include <linux/module.h>
 #include <linux/ratelimit.h>
+#include <linux/spinlock.h>
+#include <linux/string.h>
 
 #include "kind.h"
 #include "log.h"
@@ -16,13 +18,27 @@ static bool kpl_log_sessions = true;
 module_param_named(log_sessions, kpl_log_sessions, bool, 0644);
 MODULE_PARM_DESC(log_sessions, "Whether the kernel's log tells of sessions");
 
+/* A session may be given another name at any time. */
+static DEFINE_SPINLOCK(kpl_names_lock);
+
+static const char *kpl_log_name_of(const struct kpl_session *s, char *name)
+{
+	spin_lock(&kpl_names_lock);
+	memcpy(name, s->name, sizeof(s->name));
+	spin_unlock(&kpl_names_lock);
+	return name;
+}
+
 /* "script.lua, process 123 (command), user 0": what all lines begin with. */
 #define kpl_log(s, level, format, ...)							\
 	do {										\
+		char name_[KPL_TITLE_SIZE];						\
+											\
 		if (READ_ONCE(kpl_log_sessions))					\
 			printk_ratelimited(level "kprobe_lua: %s, process %d (%s), user %u: "	\
-					   format "\n", (s)->name, (s)->opener_nr,	\
-					   (s)->command, (s)->user, ##__VA_ARGS__);	\
+					   format "\n", kpl_log_name_of(s, name_),	\
+					   (s)->opener_nr, (s)->command, (s)->user,	\
+					   ##__VA_ARGS__);				\
 	} while (0)
 
 /* ----------------------------------------------------------------- sessions */
@@ -39,7 +55,9 @@ static void kpl_log_text(char *to, size_t size, const char *text)
 
 void kpl_log_name(struct kpl_session *s, const char *name)
 {
+	spin_lock(&kpl_names_lock);
 	kpl_log_text(s->name, sizeof(s->name), name);
+	spin_unlock(&kpl_names_lock);
 }
 
 void kpl_log_opener(struct kpl_session *s)

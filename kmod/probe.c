@@ -24,7 +24,8 @@ static void kpl_probe_free(struct kpl_session *s, struct kpl_probe *pr)
 {
 	if (pr->ops && pr->ops->free)
 		pr->ops->free(pr);
-	kpl_probe_leave_crowd(pr);
+	if (pr->ops)
+		kpl_probe_release(pr);
 	free_percpu(pr->origin.outcomes);
 	kpl_uncharge(s, pr->charged);
 	if (!pr->stuck)
@@ -33,9 +34,9 @@ static void kpl_probe_free(struct kpl_session *s, struct kpl_probe *pr)
 
 static atomic64_t kpl_serial;
 
-static struct kpl_probe *kpl_probe_alloc(struct kpl_session *s, u64 instances)
+static struct kpl_probe *kpl_probe_alloc(struct kpl_session *s, u64 held)
 {
-	u64 charged = sizeof(struct kpl_probe) + instances +
+	u64 charged = sizeof(struct kpl_probe) + held +
 		      (u64)num_possible_cpus() * sizeof(struct kpl_outcomes);
 	int err = kpl_charge(s, charged);
 	struct kpl_probe *pr;
@@ -48,6 +49,7 @@ static struct kpl_probe *kpl_probe_alloc(struct kpl_session *s, u64 instances)
 		return ERR_PTR(-ENOMEM);
 	}
 	pr->charged = charged;
+	pr->held = held;
 	pr->origin = (struct kpl_origin) {
 		.serial = atomic64_inc_return(&kpl_serial),
 		.session = s,

@@ -134,6 +134,7 @@ static void kpl_uprobe_free(struct kpl_probe *pr)
 
 	if (!u)
 		return;
+	pr->user = NULL;
 	if (u->calls)
 		kpl_ucalls_free(u->calls);
 	if (u->file)

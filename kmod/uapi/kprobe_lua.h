@@ -748,7 +748,7 @@ struct kpl_info {
 	__u64 hits_about;	/* out: hits that a handler ran at, estimated from one of some hundreds */
 	__u64 hits_own;		/* out: those of the process that opened the session, likewise */
 	__u64 lost_without;	/* out: records lost on CPUs whose rings got no memory: no head counts them */
-	__u64 refused;		/* out: functions refused to others by ftrace while any session had some to itself */
+	__u64 refused;		/* out: what was refused to others while sessions had it to themselves */
 };
 #define KPL_FEATURE_JIT		1ull
 #define KPL_FEATURE_KRETPROBE	2ull

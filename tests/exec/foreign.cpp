@@ -108,6 +108,13 @@ Result<void> check_size(const Handler& handler, size_t given) {
     return {};
 }
 
+Handler as_it_is(std::vector<bpf_insn> given, const Given& with) {
+    Handler handler;
+    handler.insns = std::move(given);
+    handler.data_size = static_cast<uint32_t>((with.memory + 7) / 8 * 8);
+    return handler;
+}
+
 }  // namespace
 
 Result<std::vector<uint8_t>> bytes_from_hex(std::string_view text) {
@@ -143,6 +150,7 @@ Result<Handler> handler_from(std::span<const uint8_t> program, const Given& with
     if (with.memory > KPL_MAX_DATA) return wrong("memory of {} bytes; at most {}", with.memory, KPL_MAX_DATA);
     std::vector<bpf_insn> given(program.size() / sizeof(bpf_insn));
     std::memcpy(given.data(), program.data(), program.size());
+    if (with.as_is) return as_it_is(std::move(given), with);
     Graph graph = TRY(graph_from(given));
     TRY(check_registers(graph, with));
     graph = inlined(graph);

@@ -21,7 +21,7 @@ Result<std::vector<uint8_t>> bytes_from_hex(std::string_view text);
 // sum with a pointer, or a pointer that is not always the same, the program is unfolded; where it refuses an access
 // that is not aligned, the memory lies at another offset. Of one that is refused all the same, unfolded or not, that is
 // returned of which the verifier takes more. An error: a jump leaves the program, a register does not exist, an access
-// reaches beyond the memory, or a handler would be too long.
+// reaches beyond the memory, or a handler would be too long. `with.as_is`: nothing of this, for the verifier to judge.
 Result<Handler> handler_from(std::span<const uint8_t> program, const Given& with);
 
 }  // namespace kpl::exec

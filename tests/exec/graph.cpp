@@ -71,15 +71,21 @@ Result<Graph> graph_from(std::span<const bpf_insn> given) {
     const auto size = static_cast<int64_t>(given.size());
     const auto step = [size](int64_t i) { return i < size ? static_cast<size_t>(i) : off_the_end; };
     Graph graph(given.size());
+    std::vector<bool> second(given.size() + 1);  // halves of an instruction of two slots
+    for (int64_t i = 0; i < size; i++) second[i + 1] = is_wide(given[i]) && !second[i];
     for (int64_t i = 0; i < size; i++) {
         Step& now = graph[i];
         now.insn = given[i];
         now.origin = static_cast<uint32_t>(i);
+        if (second[i]) continue;  // nothing leads to it
         now.next = step(i + 1);
         const auto target = [&](int32_t off) -> Result<size_t> {
-            if (i + 1 + off >= 0 && i + 1 + off <= size) return step(i + 1 + off);
-            const char* what = is_call(now.insn) ? "call" : "jump";
-            return Error{Errc::usage, fmt::format("the {} of instruction {} leaves the program", what, i)};
+            const int64_t to = i + 1 + off;
+            const bool there = to >= 0 && to <= size;
+            if (there && (to == size || !second[to])) return step(to);
+            return Error{Errc::usage,
+                         fmt::format("the {} of instruction {} {}", is_call(now.insn) ? "call" : "jump", i,
+                                     there ? fmt::format("leads into instruction {}", to - 1) : "leaves the program")};
         };
         if (is_wide(now.insn) && i + 1 < size) {
             now.second = given[i + 1];

@@ -29,6 +29,7 @@ struct State {
 struct Given {
     size_t memory = 0;
     bool context = false;
+    bool as_is = false;  // what the module gives a handler
 };
 
 // What a program starts with: its memory begins at `offset` of the handler's data.

@@ -33,6 +33,7 @@ the reason and the instruction: exit status 1, with --batch, too, if any line is
 struct Options {
     std::string memory, context, kernel, release;
     bool batch = false, show_memory = false, reference = false;
+    bool as_is = false;
     bool inside = false;  // of the VM
     uint32_t repeat = 0, random = 0;
     uint64_t seed = 1;
@@ -63,7 +64,7 @@ Result<std::vector<uint64_t>> regs_from(std::string_view text) {
 
 Result<Handler> handler_of(const Options& options, std::string_view program, size_t memory) {
     const std::vector<uint8_t> bytes = TRY(bytes_from_hex(program));
-    Handler handler = TRY(handler_from(bytes, {memory, !options.context.empty()}));
+    Handler handler = TRY(handler_from(bytes, {memory, !options.context.empty(), options.as_is}));
     handler.regs = TRY(regs_from(options.context));
     return handler;
 }
@@ -124,6 +125,7 @@ int run_in_vm(const Options& options, const std::string& input) {
     spec.argv = {"--inside", "--kernel=" + options.kernel};
     if (options.batch) spec.argv.push_back("--batch");
     if (options.show_memory) spec.argv.push_back("--show-memory");
+    if (options.as_is) spec.argv.push_back("--as-is");
     if (options.repeat) spec.argv.push_back(fmt::format("--repeat={}", options.repeat));
     if (!options.context.empty()) spec.argv.push_back("--context=" + options.context);
     if (!options.memory.empty()) spec.argv.push_back(options.memory);
@@ -148,6 +150,8 @@ int run(int argc, char** argv) {
            "--context", options.context,
            "struct pt_regs, in hex, 8 bytes for each register: r1 points to it, MEMORY and its length are in r2 and r3")
         ->option_text("HEX");
+    app.add_flag("--as-is", options.as_is,
+                 "load the program unchanged: r1 points to a struct kpl_hit (docs/bytecode.md), whose data is MEMORY");
     // A flag takes a value only with '=': what follows may be the memory. One without a value says "true".
     CLI::Option* in_kernel =
         app.add_flag("--kernel", options.kernel, "in a VM, by the module: jit, interp; jit if nothing is said")

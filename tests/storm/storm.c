@@ -3,7 +3,8 @@
  * storm SECONDS SEED: processes of several threads call the module as nobody should, all at once: each call with arguments
  * that are mostly right, on sessions that they share, that other threads are closing, that were opened by a parent who is
  * gone; they scribble over what they may write of the rings, and are killed at any moment.  Prints how many of each call
- * succeeded.  What the kernel makes of it is for the console, and for whoever looks at what is left.
+ * succeeded, and exits with 1 if what everything needs never did.  What the kernel makes of it is for the console, and for
+ * whoever looks at what is left.
  */
 #define _GNU_SOURCE
 #include <asm/ptrace.h>
@@ -677,6 +678,23 @@ static uint64_t now_ms(void)
 	return t.tv_sec * 1000ull + t.tv_nsec / 1000000;
 }
 
+/* A storm of calls that are all refused shows nothing. */
+static int told(unsigned seconds)
+{
+	static const enum call needed[] = { DID_OPEN, DID_MMAP, DID_MAP_CREATE, DID_PROG_LOAD, DID_ATTACH };
+	unsigned i, bad = 0;
+
+	for (i = 0; i < sizeof(needed) / sizeof(needed[0]); i++)
+		if (!shared->done[needed[i]])
+			bad += printf("%s never succeeded\n", calls[needed[i]]);
+	for (i = 0; i < DID_ANYTHING; i++)
+		if (shared->tried[i] > 500 && !shared->done[i])
+			bad += printf("%s never succeeded\n", calls[i]);
+	if (seconds >= 60 && !shared->hits)
+		bad += printf("no handler ran\n");
+	return !!bad;
+}
+
 int main(int argc, char **argv)
 {
 	const unsigned seconds = argc > 1 ? atoi(argv[1]) : 10, seed = argc > 2 ? atoi(argv[2]) : 1;
@@ -722,5 +740,5 @@ int main(int argc, char **argv)
 	for (unsigned i = 0; i < KPL_PROBE_KINDS; i++)
 		printf("kind %u attached %lu times\n", i, shared->attached[i]);
 	printf("%u processes killed, one session saw %lu hits\n", kills, shared->hits);
-	return 0;
+	return told(seconds);
 }

@@ -265,15 +265,23 @@ Result<std::vector<Outcome>> run_on_host(const Arguments& args, const std::vecto
     return std::move(output.outcomes());
 }
 
+// Those that the arguments name, or all; none where one of the names is no case.
 std::vector<std::string> find_cases(const Arguments& args) {
     std::vector<std::string> found;
-    for (const auto& entry : fs::directory_iterator(args.cases)) {
-        const fs::path& path = entry.path();
-        const bool wanted =
-            args.names.empty() || std::find(args.names.begin(), args.names.end(), path.stem()) != args.names.end();
-        if (path.extension() == ".sh" && wanted) found.push_back(fs::absolute(path));
+    for (const std::string& name : args.names) {
+        const fs::path path = fs::path(args.cases) / (name + ".sh");
+        if (!fs::exists(path)) {
+            fmt::print(stderr, "no case {} in {}\n", name, args.cases);
+            return {};
+        }
+        found.push_back(fs::absolute(path));
     }
+    if (args.names.empty())
+        for (const auto& entry : fs::directory_iterator(args.cases))
+            if (entry.path().extension() == ".sh") found.push_back(fs::absolute(entry.path()));
     std::sort(found.begin(), found.end());
+    found.erase(std::unique(found.begin(), found.end()), found.end());
+    if (found.empty()) fmt::print(stderr, "no cases in {}\n", args.cases);
     return found;
 }
 
@@ -340,10 +348,7 @@ int main(int argc, char** argv) {
         return 2;
     }
     const std::vector<std::string> cases = find_cases(args);
-    if (cases.empty()) {
-        fmt::print(stderr, "no such case in {}\n", args.cases);
-        return 2;
-    }
+    if (cases.empty()) return 2;
     const auto outcomes = args.host ? run_on_host(args, cases) : run_in_vms(args, cases);
     if (!outcomes) {
         fmt::print(stderr, "{}\n", outcomes.error().message());

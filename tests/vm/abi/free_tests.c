@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Maps and programs that are freed while their session lives. */
+/* What is given back while its session lives: maps and programs that are freed, what detached probes needed. */
 #define _GNU_SOURCE
 #include "kit.h"
 
+#include <fcntl.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define COUNT_PROG(map)	PROG(MAP(2, map), MOVI(3, 0), MOVI(4, 1), CALL(agg_add), RETURN(0))
@@ -111,10 +115,75 @@ static void all_is_counted(void)
 	close(fd);
 }
 
+/* A copy of this program in a file system of its own, open for reading. */
+static int own_file(const char *dir)
+{
+	int self = open("/proc/self/exe", O_RDONLY), copy;
+	struct stat st;
+	char path[64];
+
+	mkdir(dir, 0700);
+	EQ(mount("none", dir, "tmpfs", 0, NULL), 0);
+	snprintf(path, sizeof(path), "%s/program", dir);
+	copy = open(path, O_CREAT | O_WRONLY, 0700);
+	EQ(fstat(self, &st), 0);
+	EQ(sendfile(copy, self, NULL, st.st_size), st.st_size);
+	close(copy);
+	close(self);
+	return open(path, O_RDONLY);
+}
+
+/* A detached probe of any kind keeps what it has counted, and no more. */
+static void nothing_but_counts(void)
+{
+	static const char dir[] = "detached";
+	int fd = session(), file = own_file(dir);
+	int pre = load(fd, KPL_PROG_PRE, PROG(RETURN(0))), entry = load(fd, KPL_PROG_ENTRY, PROG(RETURN(0)));
+	int ret = load(fd, KPL_PROG_RET, PROG(RETURN(0)));
+	struct kpl_attach list[] = {
+		probe_at(CALLED, KPL_PROBE_KPROBE, pre, KPL_NO_PROG),
+		probe_at(CALLED, KPL_PROBE_FTRACE, pre, KPL_NO_PROG),
+		probe_at(CALLED, KPL_PROBE_DIRECT, entry, ret),
+		probe_at(CALLED, KPL_PROBE_KRETPROBE, entry, ret),
+		probe_at("jiffies", KPL_PROBE_WATCH, load(fd, KPL_PROG_WATCH, PROG(RETURN(0))), KPL_NO_PROG),
+		{ .kind = KPL_PROBE_EVENT, .event = KPL_EVENT_PROFILE, .period = 100, .prog = { pre, KPL_NO_PROG, KPL_NO_PROG } },
+		{ .kind = KPL_PROBE_UPROBE, .fd = file, .addr = 4096, .prog = { pre, KPL_NO_PROG, KPL_NO_PROG } },
+		{ .kind = KPL_PROBE_URETPROBE, .fd = file, .addr = 8192, .prog = { entry, ret, KPL_NO_PROG } },
+	};
+	const unsigned nr = sizeof(list) / sizeof(list[0]);
+	uint64_t before, all, of_one = 0;
+	unsigned i;
+
+	list[4].event = KPL_EVENT_WRITE;
+	list[4].len = 8;
+	list[3].maxactive = list[7].maxactive = 4096;
+	control(fd, KPL_CTL_DETACH, attach_one(fd, list[0])); /* the session's room for them */
+	before = info(fd).memory;
+	all = info(fd).memory_all;
+	for (i = 0; i < nr; i++) {
+		unsigned id = attach_one(fd, list[i]);
+
+		call(3);
+		EQ(control(fd, KPL_CTL_DETACH, id), 0);
+		EQ(stats(fd, id).state, KPL_STATE_DETACHED);
+		if (i < 4)
+			EQ(stats(fd, id).entry.hits, 3);
+		EQ(control(fd, KPL_CTL_DETACH, id), 0);
+		if (!i)
+			of_one = info(fd).memory - before;
+		EQ(info(fd).memory, before + (i + 1) * of_one);
+		WAIT(info(fd).memory_all == all + (i + 1) * of_one);	/* some of it after a grace period */
+	}
+	close(file);
+	EQ(umount(dir), 0);
+	close(fd);
+}
+
 const struct test free_tests[] = {
 	{ "all is counted", all_is_counted },
 	{ "freed in order", freed_in_order },
 	{ "numbers of what was freed", numbers_again },
 	{ "made and freed again and again", again_and_again },
+	{ "detached: nothing but counts", nothing_but_counts },
 	{ NULL, NULL },
 };

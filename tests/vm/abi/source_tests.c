@@ -6,12 +6,14 @@
 #include <alloca.h>
 #include <fcntl.h>
 #include <linux/fuse.h>
+#include <linux/hw_breakpoint.h>
 #include <linux/perf_event.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -186,6 +188,40 @@ static void watched(void)
 	EQ(attach_error(fd, watch_at(prog, 0, 8, KPL_EVENT_WRITE)), EFAULT);
 	EQ(attach_error(fd, watch_at(prog, 0x8000000000000000, 8, KPL_EVENT_WRITE)), EFAULT);
 	EQ(attach_error(fd, watch_at(prog, -8ull, 8, KPL_EVENT_WRITE)), EFAULT);
+	close(fd);
+}
+
+/* The process watches a variable of its own; < 0: -errno. */
+static int watch_own(void)
+{
+	static volatile uint64_t own;
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_BREAKPOINT, .size = sizeof(attr), .bp_type = HW_BREAKPOINT_W, .bp_addr = (uintptr_t)&own, .bp_len = 8,
+		.exclude_kernel = 1,
+	};
+	int event = syscall(SYS_perf_event_open, &attr, 0, -1, -1, 0);
+
+	return event < 0 ? -errno : event;
+}
+
+/* The processor has four: what others are refused since all are ours is counted, what we are is not. */
+static void watched_by_others(void)
+{
+	int fd = session(), prog = load(fd, KPL_PROG_WATCH, PROG(RETURN(0))), i, event;
+	uint64_t jiffies = symbol("jiffies_64"), before = info(fd).refused;
+	unsigned id = 0;
+
+	for (i = 0; i < 4; i++)
+		id = attach_one(fd, watch_at(prog, jiffies, 8, KPL_EVENT_WRITE));
+	EQ(attach_error(fd, watch_at(prog, jiffies, 8, KPL_EVENT_WRITE)), ENOSPC);
+	EQ(info(fd).refused, before);
+	EQ(watch_own(), -ENOSPC);
+	EQ(info(fd).refused, before + 1);
+	EQ(control(fd, KPL_CTL_DETACH, id), 0);
+	event = watch_own();
+	OK(event >= 0);
+	close(event);
+	EQ(info(fd).refused, before + 1);
 	close(fd);
 }
 
@@ -462,6 +498,7 @@ const struct test source_tests[] = {
 	{ "clocks and counters", clocks_and_counters },
 	{ "ticks are few", ticks_are_few },
 	{ "watchpoints", watched },
+	{ "watchpoints: others'", watched_by_others },
 	{ "probes in files", in_files },
 	{ "probes in a file of FUSE", in_fuse },
 	{ "left by jumps", left_by_jumps },

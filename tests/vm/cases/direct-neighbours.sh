@@ -110,7 +110,9 @@ line '4	direct	200	200	0'
 start kprobe-lua counts.lua 4
 rm -f go*
 armed
+before=$(refused)
 ! echo 0 > /proc/sys/kernel/ftrace_enabled 2> /dev/null || fail "ftrace was switched off under a direct call"
+[ "$(refused)" = $((before + 1)) ] || fail "that is not counted: $(refused), $before before"
 step 4
 finish
 line '4	direct	100	100	0'

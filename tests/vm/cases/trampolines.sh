@@ -15,10 +15,13 @@ kprobe(address "ftrace_regs_caller" + 4, function() end)
 kprobe("kprobe_lua:__SCT__kpl_hook_return", function() end)
 kprobe("start_secondary", function() end)
 kprobe("trace_clock_local+4", function() end)
+kprobe("function_trace_call+4", function() end)
+kretprobe { "return_to_handler", ret = function() end }
 LUA
 run kprobe-lua refused.lua
 status 1
-[ "$(wc -l < err)" = 9 ] || fail 'not nine lines'
+[ "$(wc -l < err)" = 11 ] || fail 'not eleven lines'
+[ "$(grep -c "can't probe .*: tracers call it at each function, those that handle a breakpoint, too" err)" = 2 ] || fail 'not two tracers'
 err "can't probe trace_clock_local: the entry of a breakpoint calls it, before kprobes knows of the breakpoint"
 err "can't probe start_secondary: a CPU runs it where it can take no breakpoint"
 [ "$(grep -c "can't probe .*: the kernel rewrites or copies this code" err)" = 5 ] || fail 'not five trampolines'
@@ -57,6 +60,12 @@ for place in __x86_return_thunk srso_return_thunk native_write_msr restore_proce
     status 1
     one_error
     err "^-e:1: can't probe $place: "
+done
+for place in $(sed -nE 's/^([0-9a-f]+) [tT] (cr4_set_bits|cpu_init_secondary|memset_orig)$/0x\1/p' /proc/kallsyms); do
+    run kprobe-lua -e "kprobe('$place', function() end)"
+    status 1
+    one_error
+    err "^-e:1: can't probe .*: the kernel(.s blacklist forbids it| allows no probe there)"
 done
 if grep -q ' x86_acpi_enter_sleep_state$' /proc/kallsyms; then
     run kprobe-lua -e "kretprobe { 'x86_acpi_enter_sleep_state', via = 'kretprobe', ret = function() end }"

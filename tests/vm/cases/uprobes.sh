@@ -91,7 +91,7 @@ local function tell(text) local s = one:stats() print(text, s.hits, s.returns.hi
 local inside = false
 every(0.05, function()
   local n = one:stats().returns.outstanding
-  if n == 1 and not inside then inside = true tell "inside" end
+  if n == 1 and one:stats().hits == 1 and not inside then inside = true tell "inside" end
   if n == 0 and inside then tell "gone" exit() end
 end)
 LUA

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# At an oops, and at the panic that it leads to, the kernel's log names the handler that ran on each CPU.
+# At an oops, and at a panic that none came before, the kernel's log names the handler that ran on each CPU.
 cat > long.lua <<'LUA'
 local total = count()
 kprobe("kpl_t_plain", function(p)
@@ -15,5 +15,11 @@ for version in 6.1 6.12; do
         -c "echo bug 1000000 > /sys/module/kpl_target/parameters/run" long.lua
     status 1
     err 'BUG: kernel NULL pointer dereference'
+    err 'kprobe_lua: CPU [0-9]+ runs the handler at kpl_t_plain\+0x.*, line 2 of long\.lua, process [0-9]+'
+    run kprobe-lua --vm=$version --vm-add "$module" --cpu-share=100 \
+        -c "echo plain 1000000 > /sys/module/kpl_target/parameters/run & sleep 1; echo c > /proc/sysrq-trigger" long.lua
+    status 1
+    no_err 'Oops: '
+    err 'Kernel panic - not syncing: sysrq triggered crash'
     err 'kprobe_lua: CPU [0-9]+ runs the handler at kpl_t_plain\+0x.*, line 2 of long\.lua, process [0-9]+'
 done
