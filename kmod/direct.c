@@ -105,6 +105,7 @@ static void kpl_direct_sort(struct kpl_probe **prs, u32 nr)
 			why = KPL_WHY_SITE;
 		if (why)
 			kpl_direct_leave(pr, why);
+		cond_resched();
 	}
 }
 
@@ -244,9 +245,14 @@ static void kpl_direct_drop_all(struct kpl_direct *d)
 	u32 i;
 
 	d->refs++;
-	for (i = 0; i < d->nr; i++)
-		if (d->probes[i])
-			kpl_direct_drop(d->probes[i]);
+	for (i = 0; i < d->nr; i++) {
+		struct kpl_probe *pr = d->probes[i];
+
+		if (!pr)
+			continue;
+		kpl_direct_drop(pr);
+		kpl_held_back(pr);
+	}
 	kpl_direct_free(d);
 }
 

@@ -190,7 +190,7 @@ int kpl_set_off(struct kpl_direct *d, struct kpl_direct_set *set)
 	}
 	set->registered = false;
 	kpl_set_noted_off(set);
-	kpl_refused_release();
+	kpl_refused_release(KPL_REFUSED_FUNCTIONS);
 	return 0;
 }
 
@@ -221,7 +221,7 @@ static int kpl_set_register(struct kpl_direct *d, struct kpl_direct_set *set, u3
 	}
 	set->registered = true;
 	kpl_set_noted_on(set, d->sites, nr);
-	kpl_refused_hold();
+	kpl_refused_hold(KPL_REFUSED_FUNCTIONS);
 	/* The sysctl that would switch it off silently is refused; before, 6.1 takes no flags. */
 	set->ops.flags |= FTRACE_OPS_FL_PERMANENT;
 	if (kpl_site_calls(d->sites[0]))

@@ -236,7 +236,7 @@ struct kpl_events *kpl_events_alloc(struct kpl_probe *pr, const struct perf_even
 	if (!es)
 		return NULL;
 	if (attr->type == PERF_TYPE_BREAKPOINT)
-		kpl_refused_hold();
+		kpl_refused_hold(KPL_REFUSED_WATCHPOINTS);
 	es->pr = pr;
 	es->attr = *attr;
 	es->one_cpu = one_cpu;
@@ -313,7 +313,7 @@ void kpl_events_free(struct kpl_probe *pr)
 	list_del(&pr->events->list);
 	mutex_unlock(&kpl_events_lock);
 	if (pr->events->attr.type == PERF_TYPE_BREAKPOINT)
-		kpl_refused_release();
+		kpl_refused_release(KPL_REFUSED_WATCHPOINTS);
 	kfree(pr->events);
 	pr->events = NULL;
 }

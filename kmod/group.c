@@ -143,13 +143,11 @@ void kpl_probe_release(struct kpl_probe *pr)
 	if (pr->crowd)
 		kpl_crowd_leave(pr->crowd_at, pr->crowd);
 	pr->crowd = 0;
-	if (pr->direct)		/* the set that its function is in has others, and is registered */
+	if (pr->direct)		/* its group has others, and goes with the last of them */
 		return;
 	if (pr->ops->free)
 		pr->ops->free(pr);
-	kpl_uncharge(pr->origin.session, pr->held);
-	pr->charged -= pr->held;
-	pr->held = 0;
+	kpl_held_back(pr);
 }
 
 void kpl_group_detach(struct kpl_group *g, bool (*test)(const struct kpl_probe *pr))

@@ -114,6 +114,14 @@ struct kpl_probe_ops {
 	void (*stats)(struct kpl_probe *pr, struct kpl_probe_stats *out);
 };
 
+/* What it needed beside itself is no longer there. */
+static inline void kpl_held_back(struct kpl_probe *pr)
+{
+	kpl_uncharge(pr->origin.session, pr->held);
+	pr->charged -= pr->held;
+	pr->held = 0;
+}
+
 /* A step of the attach call under way is done, for those who watch. */
 static inline void kpl_step(const struct kpl_probe *pr)
 {

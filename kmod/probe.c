@@ -403,6 +403,10 @@ static int kpl_group_control(struct kpl_group *g, u32 op)
 		kpl_group_forgive(g);
 		kpl_overload_watch();
 		kpl_group_run(g, KPL_OP_ARM, kpl_is_added);
+		/* What should have become a kretprobe, and could not, is detached. */
+		for (i = 0; i < g->nr; i++)
+			if (!g->prs[i]->added)
+				kpl_probe_release(g->prs[i]);
 		break;
 	case KPL_CTL_DETACH:
 		kpl_group_detach(g, kpl_is_added);

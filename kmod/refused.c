@@ -16,36 +16,37 @@
 static atomic64_t kpl_refused_nr;
 
 /* None of them calls another one. */
-static const struct {
+static struct kpl_refuser {
+	enum kpl_refusal what;
+	int err;
 	void *addr;
 	const char *symbol;	/* of what is not exported, and is called by its address */
-	int err;
-	bool event;		/* of a struct perf_event: its first argument */
+	struct kretprobe rp;
+	bool on;
+	bool stuck;		/* the kernel can't disarm it, and keeps it for good */
 } kpl_refusers[] = {
 #ifdef KPL_TRACES
-	{ register_ftrace_function, NULL, -EBUSY },	/* livepatch, a kprobe's post handler */
-	{ ftrace_set_filter_ip, NULL, -EBUSY },		/* the next post handlers */
-	{ NULL, "ftrace_enable_sysctl", -EBUSY },	/* kernel.ftrace_enabled=0 */
+	/* livepatch, a kprobe's post handler */
+	{ KPL_REFUSED_FUNCTIONS, -EBUSY, register_ftrace_function },
+	/* the next post handlers */
+	{ KPL_REFUSED_FUNCTIONS, -EBUSY, ftrace_set_filter_ip },
+	/* kernel.ftrace_enabled=0 */
+	{ KPL_REFUSED_FUNCTIONS, -EBUSY, NULL, "ftrace_enable_sysctl" },
 #endif
 #ifdef KPL_DIRECT_CALLS
-	{ KPL_REGISTER_DIRECT, NULL, -EBUSY },		/* BPF's fentry and fexit */
+	/* BPF's fentry and fexit */
+	{ KPL_REFUSED_FUNCTIONS, -EBUSY, KPL_REGISTER_DIRECT },
 #endif
-#ifdef CONFIG_HAVE_HW_BREAKPOINT
-	{ NULL, "hw_breakpoint_event_init", -ENOSPC, true },
-#endif
-	{ }
+	/* of a struct perf_event, its argument */
+	{ KPL_REFUSED_WATCHPOINTS, -ENOSPC, NULL, "hw_breakpoint_event_init" },
 };
 
-#define KPL_REFUSERS	(ARRAY_SIZE(kpl_refusers) - 1)
-
 static DEFINE_MUTEX(kpl_refused_lock);
-static struct kretprobe kpl_refused_probes[ARRAY_SIZE(kpl_refusers)];
-static struct kretprobe *kpl_refused_list[ARRAY_SIZE(kpl_refusers)];
-static u32 kpl_refused_users, kpl_refused_on;
+static u32 kpl_refused_users[KPL_REFUSALS];
 
-static u32 kpl_refuser_of(const struct kretprobe_instance *ri)
+static const struct kpl_refuser *kpl_refuser_of(struct kretprobe_instance *ri)
 {
-	return get_kretprobe((struct kretprobe_instance *)ri) - kpl_refused_probes;
+	return container_of(get_kretprobe(ri), struct kpl_refuser, rp);
 }
 
 /* Any context.  1: an event of our own. */
@@ -53,49 +54,73 @@ static int kpl_refused_call(struct kretprobe_instance *ri, struct pt_regs *regs)
 {
 	const struct perf_event *event = (void *)regs_get_kernel_argument(regs, 0);
 
-	return kpl_refusers[kpl_refuser_of(ri)].event &&
+	return kpl_refuser_of(ri)->what == KPL_REFUSED_WATCHPOINTS &&
 	       within_module((unsigned long)event->overflow_handler, THIS_MODULE);
 }
 
 static int kpl_refused_return(struct kretprobe_instance *ri, struct pt_regs *regs)
 {
-	if ((int)regs_return_value(regs) == kpl_refusers[kpl_refuser_of(ri)].err &&
+	const struct kpl_refuser *refuser = kpl_refuser_of(ri);
+
+	if ((int)regs_return_value(regs) == refuser->err &&
+	    READ_ONCE(kpl_refused_users[refuser->what]) &&
 	    !within_module(get_kretprobe_retaddr(ri), THIS_MODULE))
 		atomic64_inc(&kpl_refused_nr);
 	return 0;
 }
 
 /* Where that fails, nothing is counted. */
-static void kpl_refused_arm(void)
+static void kpl_refuser_arm(struct kpl_refuser *refuser)
+{
+	refuser->rp = (struct kretprobe) {
+		.kp.addr = refuser->addr,
+		.kp.symbol_name = refuser->symbol,
+		.entry_handler = kpl_refused_call,
+		.handler = kpl_refused_return,
+	};
+	refuser->on = !register_kretprobe(&refuser->rp);
+}
+
+/* As with other kprobes (kprobe.c): what can't be disarmed stays, and we with it. */
+static bool kpl_refuser_off(struct kpl_refuser *refuser)
+{
+	refuser->stuck = disable_kprobe(&refuser->rp.kp);
+	if (refuser->stuck) {
+		__module_get(THIS_MODULE);
+		pr_err("kprobe_lua: the kernel can't disarm the kprobe at %pS, staying\n",
+		       refuser->rp.kp.addr);
+	}
+	refuser->on = refuser->stuck;
+	return !refuser->stuck;
+}
+
+void kpl_refused_hold(enum kpl_refusal what)
 {
 	u32 i;
 
-	kpl_refused_on = 0;
-	for (i = 0; i < KPL_REFUSERS; i++) {
-		kpl_refused_probes[i] = (struct kretprobe) {
-			.kp.addr = kpl_refusers[i].addr,
-			.kp.symbol_name = kpl_refusers[i].symbol,
-			.entry_handler = kpl_refused_call,
-			.handler = kpl_refused_return,
-		};
-		if (!register_kretprobe(&kpl_refused_probes[i]))
-			kpl_refused_list[kpl_refused_on++] = &kpl_refused_probes[i];
-	}
-}
-
-void kpl_refused_hold(void)
-{
 	mutex_lock(&kpl_refused_lock);
-	if (!kpl_refused_users++)
-		kpl_refused_arm();
+	for (i = 0; !kpl_refused_users[what] && i < ARRAY_SIZE(kpl_refusers); i++)
+		if (kpl_refusers[i].what == what && !kpl_refusers[i].stuck)
+			kpl_refuser_arm(&kpl_refusers[i]);
+	WRITE_ONCE(kpl_refused_users[what], kpl_refused_users[what] + 1);
 	mutex_unlock(&kpl_refused_lock);
 }
 
-void kpl_refused_release(void)
+void kpl_refused_release(enum kpl_refusal what)
 {
+	struct kretprobe *off[ARRAY_SIZE(kpl_refusers)];
+	u32 i, nr = 0;
+
 	mutex_lock(&kpl_refused_lock);
-	if (!--kpl_refused_users)
-		unregister_kretprobes(kpl_refused_list, kpl_refused_on);
+	WRITE_ONCE(kpl_refused_users[what], kpl_refused_users[what] - 1);
+	for (i = 0; !kpl_refused_users[what] && i < ARRAY_SIZE(kpl_refusers); i++) {
+		struct kpl_refuser *refuser = &kpl_refusers[i];
+
+		if (refuser->what == what && refuser->on && !refuser->stuck &&
+		    kpl_refuser_off(refuser))
+			off[nr++] = &refuser->rp;
+	}
+	unregister_kretprobes(off, nr);
 	mutex_unlock(&kpl_refused_lock);
 }
 

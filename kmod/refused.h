@@ -9,9 +9,11 @@
 
 #include <linux/types.h>
 
-/* From the first kpl_refused_hold() to the last kpl_refused_release(), each of which may sleep, it is counted. */
-void kpl_refused_hold(void);
-void kpl_refused_release(void);
+enum kpl_refusal { KPL_REFUSED_FUNCTIONS, KPL_REFUSED_WATCHPOINTS, KPL_REFUSALS };
+
+/* From the first kpl_refused_hold() to the last kpl_refused_release(), each of which may sleep, these are counted. */
+void kpl_refused_hold(enum kpl_refusal what);
+void kpl_refused_release(enum kpl_refusal what);
 u64 kpl_refused(void);
 
 #endif

@@ -188,7 +188,7 @@ static int kpl_trace_unregister(struct kpl_trace *t)
 	}
 	t->registered = false;
 	if (t->moves)
-		kpl_refused_release();
+		kpl_refused_release(KPL_REFUSED_FUNCTIONS);
 	return 0;
 }
 
@@ -237,7 +237,7 @@ static int kpl_trace_filter(struct kpl_trace *t)
 		err = kpl_trace_register(t);
 		t->registered = !err;
 		if (t->registered && t->moves)
-			kpl_refused_hold();
+			kpl_refused_hold(KPL_REFUSED_FUNCTIONS);
 	}
 	return err;
 }

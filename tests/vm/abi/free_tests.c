@@ -151,6 +151,7 @@ static void nothing_but_counts(void)
 		{ .kind = KPL_PROBE_URETPROBE, .fd = file, .addr = 8192, .prog = { entry, ret, KPL_NO_PROG } },
 	};
 	const unsigned nr = sizeof(list) / sizeof(list[0]);
+	struct kpl_attach together[3];
 	uint64_t before, all, of_one = 0;
 	unsigned i;
 
@@ -174,6 +175,14 @@ static void nothing_but_counts(void)
 		EQ(info(fd).memory, before + (i + 1) * of_one);
 		WAIT(info(fd).memory_all == all + (i + 1) * of_one);	/* some of it after a grace period */
 	}
+	/* Those that share a stub, one after the other. */
+	together[0] = together[1] = together[2] = list[2];
+	together[1].addr = symbol("__x64_sys_getpgid");
+	together[2].addr = symbol("__x64_sys_getsid");
+	EQ(attach(fd, together, 3), 0);
+	for (i = 0; i < 3; i++)
+		EQ(control(fd, KPL_CTL_DETACH, together[i].id), 0);
+	EQ(info(fd).memory, before + (nr + 3) * of_one);
 	close(file);
 	EQ(umount(dir), 0);
 	close(fd);
