@@ -16,12 +16,13 @@ kprobe("kprobe_lua:__SCT__kpl_hook_return", function() end)
 kprobe("start_secondary", function() end)
 kprobe("trace_clock_local+4", function() end)
 kprobe("function_trace_call+4", function() end)
+kprobe("ring_buffer_lock_reserve", function() end)
 kretprobe { "return_to_handler", ret = function() end }
 LUA
 run kprobe-lua refused.lua
 status 1
-[ "$(wc -l < err)" = 11 ] || fail 'not eleven lines'
-[ "$(grep -c "can't probe .*: tracers call it at each function, those that handle a breakpoint, too" err)" = 2 ] || fail 'not two tracers'
+[ "$(wc -l < err)" = 12 ] || fail 'not twelve lines'
+[ "$(grep -c "can't probe .*: tracers call it at each function, those that handle a breakpoint, too" err)" = 3 ] || fail 'not three tracers'
 err "can't probe trace_clock_local: the entry of a breakpoint calls it, before kprobes knows of the breakpoint"
 err "can't probe start_secondary: a CPU runs it where it can take no breakpoint"
 [ "$(grep -c "can't probe .*: the kernel rewrites or copies this code" err)" = 5 ] || fail 'not five trampolines'
