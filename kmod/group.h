@@ -27,7 +27,7 @@ void kpl_group_run(struct kpl_group *g, enum kpl_probe_op op,
 		   bool (*test)(const struct kpl_probe *pr));
 /* Takes room for its handlers at its place (place.h). */
 int kpl_probe_join_crowd(struct kpl_probe *pr);
-/* What one needs that is added, others may have; its stats stay. */
+/* Gives back what only an added probe needs; its stats stay. */
 void kpl_probe_release(struct kpl_probe *pr);
 /* Afterwards no handler of theirs runs, nor will; they are released. */
 void kpl_group_detach(struct kpl_group *g, bool (*test)(const struct kpl_probe *pr));
