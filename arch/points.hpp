@@ -50,6 +50,13 @@ struct KernelRules {
     bool refuses_traps = true;  // since 6.9 int and ud, wherever they are
 };
 
+// Where a static key leads when it is switched.
+struct KeyJump {
+    uint64_t target = 0, label = 0;
+
+    bool operator<(const KeyJump& other) const { return target < other.target; }
+};
+
 struct FunctionFacts {
     uint64_t addr = 0;
     uint64_t size = 0;              // to the next symbol, as kallsyms has it
@@ -62,7 +69,10 @@ struct FunctionFacts {
     AddressRange init_text, entry_text;
     std::vector<uint64_t> fixups;  // addresses with an exception-table entry
     std::vector<uint64_t> jump_labels, static_calls, bugs;
-    std::vector<uint64_t> probes;  // that are armed
+    std::vector<KeyJump> key_jumps;    // that lead into the function
+    std::vector<uint64_t> part_jumps;  // to where parts of it jump that the compiler moved away
+    bool is_part = false;              // it is such a part
+    std::vector<uint64_t> probes;      // that are armed
 };
 
 struct ProbePoint {

@@ -12,6 +12,7 @@ namespace kpl {
 namespace {
 
 constexpr uint64_t jump_size = 5, call_size = 5, nop_size = 5, endbr_size = 4;
+constexpr uint8_t elided_lock = 0x3e;
 constexpr size_t slot_size = 15;  // MAX_INSN_SIZE
 
 // twobyte_is_boostable, a bit for each second opcode byte, the lowest first.
@@ -162,10 +163,9 @@ class Analysis {
     // The nop of the compiler's call to __fentry__, or the call that a tracer has put there.
     bool is_ftrace_site(uint64_t entry) const {
         if (entry + nop_size > facts_.code.size()) return false;
-        static constexpr uint8_t nop[nop_size] = {0x0f, 0x1f, 0x44, 0x00, 0x00};
         if (has(facts_.jump_labels, facts_.addr + entry) || has(facts_.static_calls, facts_.addr + entry)) return false;
         const uint8_t* at = facts_.code.data() + entry;
-        return std::memcmp(at, nop, nop_size) == 0 || (facts_.traced && at[0] == 0xe8);
+        return is_nop(facts_.addr + entry) || (facts_.traced && at[0] == 0xe8);
     }
 
     // What of can_optimize() is the same for all points.
@@ -203,6 +203,7 @@ class Analysis {
         if (has(sites_, d.addr)) return blacklisted(d.addr);
         if (const Why why = blacklisted(d.addr); why != Why::none) return why;
         if (has(facts_.jump_labels, d.addr)) return Why::jump_label;
+        if (facts_.code[d.addr - facts_.addr] == elided_lock) return Why::lock_prefix;  // the module's rule
         if (reserved(facts_.static_calls, d.addr, d.addr)) return Why::static_call;
         if (has(facts_.bugs, d.addr)) return Why::bug;
         if (has(facts_.fixups, d.addr)) return Why::fixup;  // the module's rule
@@ -229,7 +230,24 @@ class Analysis {
         if (!whole_.yes()) return whole_;
         const auto into = std::lower_bound(jumps_.begin(), jumps_.end(), std::pair{addr + 1, uint64_t{0}});
         if (into != jumps_.end() && into->first <= addr + jump_size) return {Why::jump_into, into->second};
-        return region(i);
+        const Verdict verdict = region(i);
+        return verdict.yes() && !is_nop(addr) ? from_elsewhere(addr) : verdict;
+    }
+
+    // The module's rules (kmod/jumps.c): what the kernel does not see.
+    Verdict from_elsewhere(uint64_t addr) const {
+        const auto behind = [addr](uint64_t target) { return target > addr && target < addr + jump_size; };
+        if (facts_.is_part || std::any_of(facts_.part_jumps.begin(), facts_.part_jumps.end(), behind))
+            return {Why::split};
+        for (const KeyJump& key : facts_.key_jumps)
+            if (behind(key.target)) return {Why::key_into, key.label};
+        return {};
+    }
+
+    bool is_nop(uint64_t addr) const {
+        static constexpr uint8_t nop[nop_size] = {0x0f, 0x1f, 0x44, 0x00, 0x00};
+        const uint64_t at = addr - facts_.addr;
+        return at + nop_size <= facts_.code.size() && std::memcmp(facts_.code.data() + at, nop, nop_size) == 0;
     }
 
     // copy_optimized_instructions(): whole instructions that cover the jump.

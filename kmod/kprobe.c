@@ -7,6 +7,7 @@
 #include "compat.h"
 #include "going.h"
 #include "hit.h"
+#include "jumps.h"
 #include "kprobe.h"
 #include "place.h"
 #include "sites.h"
@@ -54,6 +55,8 @@ static int kpl_kprobe_add_one(struct kpl_probe *pr)
 			kp->post_handler = pr->handler[KPL_SIDE_SECOND].run ? kpl_hit_post :
 									      kpl_hit_post_nothing;
 	}
+	if (!kp->post_handler && kpl_is_jumped_into(pr->origin.addr))
+		kp->post_handler = kpl_hit_post_nothing;
 	/* ftrace would not know of it, and let others call the function directly. */
 	if (!takes_post && moved)
 		return -EOPNOTSUPP;

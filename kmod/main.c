@@ -16,6 +16,7 @@
 #include "going.h"
 #include "grow.h"
 #include "guard.h"
+#include "jumps.h"
 #include "kretprobe.h"
 #include "life.h"
 #include "map.h"
@@ -204,6 +205,7 @@ static int __init kpl_module_init(void)
 	kpl_guard_init();
 	kpl_native_init();
 	kpl_place_init();
+	kpl_jumps_init();
 	err = kpl_session_init();
 	if (err)
 		return err;

@@ -11,6 +11,7 @@
 #include "compat.h"
 #include "core/core.h"
 #include "going.h"
+#include "memory.h"
 #include "place.h"
 
 /* "name.cold": the compiler moved this part of a function away, and it is jumped to. */
@@ -21,6 +22,29 @@ static bool kpl_is_cold(const char *name)
 	return cold && (!cold[5] || cold[5] == '.' || cold[5] == ' ');
 }
 
+noinline_for_stack bool kpl_is_cold_at(u64 addr)
+{
+	char name[KSYM_SYMBOL_LEN];
+
+	sprint_symbol_no_offset(name, addr);
+	return kpl_is_cold(name);
+}
+
+/* The kernel tells where it is even if it then refuses a kprobe there. */
+unsigned long kpl_symbol(const char *name)
+{
+	struct kprobe kp = {
+		.symbol_name = name,
+		.flags = KPROBE_FLAG_DISABLED,
+	};
+
+	if (!register_kprobe(&kp))
+		unregister_kprobe(&kp);
+	else if (!kp.addr)
+		pr_warn("kprobe_lua: can't find %s\n", name);
+	return (unsigned long)kp.addr;
+}
+
 static const struct exception_table_entry *kpl_no_fixup(unsigned long addr)
 {
 	return NULL;
@@ -29,23 +53,15 @@ static const struct exception_table_entry *kpl_no_fixup(unsigned long addr)
 DEFINE_STATIC_CALL(kpl_fixup_of, kpl_no_fixup);
 
 /*
- * The kernel does not export it, but tells where it is.  A static call is direct:
- * it needs no landing pad, which may be sealed.
+ * The kernel does not export it.  A static call is direct: it needs no landing
+ * pad, which may be sealed.
  */
 void kpl_place_init(void)
 {
-	struct kprobe kp = {
-		.symbol_name = "search_exception_tables",
-		.flags = KPROBE_FLAG_DISABLED,
-	};
-	int err = register_kprobe(&kp);
+	unsigned long fixup_of = kpl_symbol("search_exception_tables");
 
-	if (err) {
-		pr_warn("kprobe_lua: can't find %s (%d)\n", kp.symbol_name, err);
-		return;
-	}
-	static_call_update(kpl_fixup_of, (typeof(&kpl_no_fixup))kp.addr);
-	unregister_kprobe(&kp);
+	if (fixup_of)
+		static_call_update(kpl_fixup_of, (typeof(&kpl_no_fixup))fixup_of);
 }
 
 enum kpl_rule {
@@ -95,6 +111,18 @@ static bool kpl_is_named(const char *name, u32 rules)
 }
 
 /*
+ * While it has one CPU, the kernel puts another prefix in the place of "lock",
+ * and looks for that one when the second comes: behind a breakpoint it would
+ * stay, for good.
+ */
+static bool kpl_is_elided_lock(u64 addr)
+{
+	u8 first;
+
+	return IS_ENABLED(CONFIG_X86) && kpl_peek(&first, addr, sizeof(first)) && first == 0x3e;
+}
+
+/*
  * What the kernel's table of exceptions makes good (as on arm64): while it is
  * stepped, it is looked for where the copy lies, unless the fault is one of a
  * page.  Any process could bring that about: by a signal frame whose registers
@@ -108,7 +136,7 @@ noinline_for_stack int kpl_check_place(u64 addr, bool returns)
 	char name[KSYM_SYMBOL_LEN];
 	u32 i, rules = 0;
 
-	if (static_call(kpl_fixup_of)(addr))
+	if (static_call(kpl_fixup_of)(addr) || kpl_is_elided_lock(addr))
 		return -EINVAL;
 	sprint_symbol_no_offset(name, addr);
 	for (i = 0; i < ARRAY_SIZE(kpl_rule_of); i++)

@@ -8,6 +8,11 @@
 
 void kpl_place_init(void);
 
+/* The address of what the kernel does not export; 0, with a line in the log: there is no such symbol. */
+unsigned long kpl_symbol(const char *name);
+/* Whether the compiler moved this code away from its function. */
+bool kpl_is_cold_at(u64 addr);
+
 /* For a breakpoint, or what may become one; `returns`: also where the function returns. */
 int kpl_check_place(u64 addr, bool returns);
 /* For a call by ftrace, which does without most of those rules. */

@@ -13,8 +13,6 @@ namespace kpl {
 
 namespace {
 
-bool is_cold_part(std::string_view name) { return name.ends_with(".cold") || name.find(".cold.") != name.npos; }
-
 enum Rule {
 #define RULE(rule, which, why) rule,
 #define PLACE(rule, match, name)
@@ -83,6 +81,8 @@ std::string_view why_not(Which which, std::string_view name) {
 }
 
 }  // namespace
+
+bool is_cold_part(std::string_view name) { return name.ends_with(".cold") || name.find(".cold.") != name.npos; }
 
 bool is_static_call(std::string_view name) { return name.starts_with("__SCT__"); }
 

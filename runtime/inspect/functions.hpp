@@ -20,6 +20,9 @@ Result<std::vector<Symbol>> probeable_functions(Kallsyms& symbols, const std::st
 // ("name.cold"), which are jumped to.
 bool is_part_of_function(std::string_view name);
 
+// "name.cold", "name.cold.1": what the compiler moved away from a function.
+bool is_cold_part(std::string_view name);
+
 // "name.isra.0", "name.constprop.0", "name.part.0": a function that the compiler made of another one. It may have
 // other parameters, and BTF describes none of them.
 bool is_variant(std::string_view name);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "inspect/functions.hpp"
 #include "inspect/kernel_rules.hpp"
@@ -26,6 +27,17 @@ void drop_zeros(FunctionView& view) {
     if (view.points.empty()) return;
     view.size = view.points.back().addr + view.points.back().length - view.symbol.addr;
     view.code.resize(view.size);
+}
+
+// Where any four bytes would lead that might be the distance of a jump.
+std::vector<uint64_t> distances(uint64_t begin, std::span<const uint8_t> code, uint64_t size) {
+    std::vector<uint64_t> out;
+    for (uint64_t at = 0; at + sizeof(int32_t) <= std::min<uint64_t>(size, code.size()); at++) {
+        int32_t distance;
+        std::memcpy(&distance, &code[at], sizeof distance);
+        out.push_back(begin + at + sizeof distance + static_cast<uint64_t>(int64_t{distance}));
+    }
+    return out;
 }
 
 bool is_text(const Symbol& symbol) { return std::string_view("tTwW").find(symbol.kind) != std::string_view::npos; }
@@ -121,6 +133,26 @@ Result<bool> Inspector::traceable(const Symbol& symbol) {
     return sites_.functions.contains(":" + TRY(symbols_->at(symbol.addr)).name);
 }
 
+// As the module sees it (kmod/jumps.c): of all parts of the function that the compiler moved away.
+Result<std::vector<uint64_t>> Inspector::part_jumps(const FunctionView& view, const std::vector<KeyJump>& keys) {
+    constexpr uint64_t near = 64 << 20;
+    const uint64_t begin = view.symbol.addr;
+    std::vector<uint64_t> ways = distances(begin, view.code, view.size), out;
+    std::set<uint64_t> parts;
+    for (const KeyJump& key : keys)
+        if (key.label - begin < view.size) ways.push_back(key.target);
+    for (const uint64_t way : ways) {
+        if (way - begin < view.size || way - begin + near >= 2 * near) continue;
+        const auto part = symbols_->at(way);
+        if (!part || !is_cold_part(part->name) || !parts.insert(part->addr).second) continue;
+        const uint64_t size = TRY(size_of(*part));
+        const auto code = TRY(code_of(*part, size));
+        for (const uint64_t target : distances(part->addr, code, size))
+            if (target - begin < view.size) out.push_back(target);
+    }
+    return out;
+}
+
 Result<FunctionView> Inspector::function(const std::string& target) {
     uint64_t wanted = 0;
     const Symbol symbol = TRY(find(target, wanted));
@@ -160,6 +192,9 @@ Result<FunctionView> Inspector::function(const Symbol& symbol) {
     facts.entry_text = entry_;
     facts.fixups = std::move(special.fixups);
     facts.jump_labels = std::move(special.jump_labels);
+    facts.is_part = is_cold_part(symbol.name);
+    facts.part_jumps = TRY(part_jumps(view, special.key_jumps));
+    facts.key_jumps = std::move(special.key_jumps);
     facts.static_calls = std::move(special.static_calls);
     // Its trampoline is rewritten as the calls are, but is in no table.
     if (is_static_call(symbol.name))

@@ -47,6 +47,7 @@ class Inspector {
     Result<std::vector<uint8_t>> code_of(const Symbol& symbol, uint64_t size) const;
     void restore(uint64_t addr, std::span<uint8_t> code) const;
     Result<bool> traceable(const Symbol& symbol);
+    Result<std::vector<uint64_t>> part_jumps(const FunctionView& view, const std::vector<KeyJump>& keys);
 
     Kallsyms* symbols_;
     Types* types_;

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <optional>
 
@@ -43,11 +44,14 @@ void parse(const Table& table, uint64_t addr, std::span<const uint8_t> bytes, co
         if (text && !text->has(insn)) break;
         if (table.flags_at && static_cast<uint32_t>(word(&bytes[at + table.flags_at])) & init_flag) continue;
         (out.*table.into).push_back(insn);
+        if (table.into == &SpecialInsns::jump_labels)
+            out.key_jumps.push_back({addr + at + 4 + static_cast<uint64_t>(int64_t{word(&bytes[at + 4])}), insn});
     }
 }
 
 void sort_all(SpecialInsns& insns) {
     for (const Table& table : tables) std::sort((insns.*table.into).begin(), (insns.*table.into).end());
+    std::sort(insns.key_jumps.begin(), insns.key_jumps.end());
 }
 
 // Sections by their address.
@@ -74,6 +78,9 @@ SpecialInsns SpecialInsns::within(uint64_t begin, uint64_t end) const {
         (out.*table.into)
             .assign(std::lower_bound(all.begin(), all.end(), begin), std::lower_bound(all.begin(), all.end(), end));
     }
+    const AddressRange range{begin, end};
+    std::copy_if(key_jumps.begin(), key_jumps.end(), std::back_inserter(out.key_jumps),
+                 [range](const KeyJump& key) { return range.has(key.target) || range.has(key.label); });
     return out;
 }
 

@@ -17,8 +17,9 @@ namespace kpl {
 // Addresses of instructions, ascending.
 struct SpecialInsns {
     std::vector<uint64_t> fixups, jump_labels, static_calls, bugs;
+    std::vector<KeyJump> key_jumps;  // by their targets
 
-    // Those in [begin, end).
+    // Those in [begin, end); of key_jumps, those from or to there.
     SpecialInsns within(uint64_t begin, uint64_t end) const;
 };
 

@@ -20,6 +20,7 @@ local order = {
   "strings lists path stack",
   "change going",
   "place",
+  "jumps",
   "helpers",
   "native stop",
   "prog",

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * The jump of five bytes at an optimized kprobe may stand on several instructions.
+ * The kernel looks for what leads to the later ones among the jumps that it can
+ * decode in the same function, as they are now.  It misses those between the
+ * function and a part that the compiler moved away ("name.cold"), and static keys,
+ * which are nops until they are switched.  Process context.
+ */
+#include <linux/jump_label.h>
+#include <linux/kallsyms.h>
+#include <linux/kernel.h>
+#include <linux/module.h>
+#include <linux/static_call.h>
+
+#include "compat.h"
+#include "jumps.h"
+#include "memory.h"
+#include "place.h"
+
+#ifdef CONFIG_OPTPROBES
+
+#define KPL_JUMP	5	/* bytes */
+#define KPL_NEAR	(64 << 20)	/* a function's parts lie closer together */
+
+struct kpl_span {
+	u64 begin, size;
+};
+
+static const struct jump_entry *kpl_keys_begin, *kpl_keys_end;
+
+static struct module *kpl_no_module(unsigned long addr)
+{
+	return NULL;
+}
+
+DEFINE_STATIC_CALL(kpl_module_of, kpl_no_module);
+static bool kpl_modules_known;
+
+void kpl_jumps_init(void)
+{
+	unsigned long module_of = kpl_symbol("__module_address");
+
+	kpl_keys_begin = (void *)kpl_symbol("__start___jump_table");
+	kpl_keys_end = (void *)kpl_symbol("__stop___jump_table");
+	kpl_modules_known = module_of;
+	if (module_of)
+		static_call_update(kpl_module_of, (typeof(&kpl_no_module))module_of);
+}
+
+/* The function that has this instruction, as kallsyms sees it. */
+static noinline_for_stack bool kpl_span_of(u64 addr, struct kpl_span *span)
+{
+	char text[KSYM_SYMBOL_LEN];	/* "name+0x24/0x7b", and "[module]" */
+	unsigned long offset, size;
+	const char *place;
+
+	sprint_symbol(text, addr);
+	place = strrchr(text, '+');
+	if (!place || sscanf(place, "+0x%lx/0x%lx", &offset, &size) != 2)
+		return false;
+	*span = (struct kpl_span) { addr - offset, size };
+	return true;
+}
+
+/* Behind the first byte of the jump at `addr`. */
+static bool kpl_is_behind(u64 target, u64 addr)
+{
+	return target - addr - 1 < KPL_JUMP - 1;
+}
+
+/* Whatever they are a part of: four bytes that may be the distance of a jump. */
+static bool kpl_jumps_behind(const struct kpl_span *part, u64 addr)
+{
+	u64 at, end = part->begin + part->size;
+	s32 distance;
+
+	for (at = part->begin; at + sizeof(distance) <= end; at++)
+		if (!kpl_peek(&distance, at, sizeof(distance)) ||
+		    kpl_is_behind(at + sizeof(distance) + (s64)distance, addr))
+			return true;
+	return false;
+}
+
+/* Whether a jump there enters a part that was moved away, which jumps back to behind `addr`. */
+static bool kpl_leads_back(const struct kpl_span *span, u64 target, u64 addr)
+{
+	struct kpl_span part;
+
+	if (target - span->begin < span->size ||
+	    target - span->begin + KPL_NEAR >= 2 * KPL_NEAR || !kpl_is_cold_at(target))
+		return false;
+	return !kpl_span_of(target, &part) || kpl_jumps_behind(&part, addr);
+}
+
+static bool kpl_parts_jump_behind(const struct kpl_span *span, u64 addr)
+{
+	u64 at, end = span->begin + span->size;
+	s32 distance;
+
+	for (at = span->begin; at + sizeof(distance) <= end; at++)
+		if (!kpl_peek(&distance, at, sizeof(distance)) ||
+		    kpl_leads_back(span, at + sizeof(distance) + (s64)distance, addr))
+			return true;
+	return false;
+}
+
+static bool kpl_keys_jump_behind(const struct jump_entry *key, const struct jump_entry *end,
+				 const struct kpl_span *span, u64 addr)
+{
+	for (; key < end; key++) {
+		u64 target = jump_entry_target(key);
+
+		if (kpl_is_behind(target, addr))
+			return true;
+		if (jump_entry_code(key) - span->begin < span->size &&
+		    kpl_leads_back(span, target, addr))
+			return true;
+	}
+	return false;
+}
+
+static bool kpl_modules_keys_jump_behind(const struct kpl_span *span, u64 addr)
+{
+	const struct module *mod;
+	bool found = false;
+
+	preempt_disable();
+	mod = static_call(kpl_module_of)(addr);
+	if (mod)
+		found = kpl_keys_jump_behind(mod->jump_entries,
+					     mod->jump_entries + mod->num_jump_entries, span, addr);
+	preempt_enable();
+	return found;
+}
+
+bool kpl_is_jumped_into(u64 addr)
+{
+	static const u8 nop[] = { 0x0f, 0x1f, 0x44, 0x00, 0x00 };
+	struct kpl_span span;
+	u8 text[KPL_JUMP];
+
+	if (!kpl_peek(text, addr, sizeof(text)))
+		return true;
+	if (kpl_is_landing_pad(text)) {
+		addr += KPL_LANDING_PAD;
+		if (!kpl_peek(text, addr, sizeof(text)))
+			return true;
+	}
+	/* ftrace's nop or call, as long as the jump. */
+	if (!memcmp(text, nop, sizeof(nop)) || text[0] == 0xe8)
+		return false;
+	if (!kpl_span_of(addr, &span) || !kpl_keys_begin || !kpl_keys_end || !kpl_modules_known)
+		return true;
+	/* Of such a part, it isn't known where the function is. */
+	return kpl_is_cold_at(addr) || kpl_parts_jump_behind(&span, addr) ||
+	       kpl_keys_jump_behind(kpl_keys_begin, kpl_keys_end, &span, addr) ||
+	       kpl_modules_keys_jump_behind(&span, addr);
+}
+
+#else
+
+void kpl_jumps_init(void)
+{
+}
+
+bool kpl_is_jumped_into(u64 addr)
+{
+	return false;
+}
+
+#endif
