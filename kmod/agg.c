@@ -18,7 +18,7 @@
 #include "guard.h"
 #include "words.h"
 
-#define KPL_MAX_STEPS	48	/* of a search in the index, which is at most a quarter full */
+#define KPL_MAX_STEPS	32	/* of a search in the index, which is at most a quarter full */
 
 /* ------------------------------------------------------------------- update */
 
@@ -76,9 +76,12 @@ static struct kpl_agg_cell *kpl_cell_of(const struct kpl_agg *agg, const struct 
 
 		if (!slot)
 			return kpl_cell_new(agg, view, &view->index[at], key, words, hash);
+		if (!kpl_slot_fits(slot, hash))
+			continue;
 		cell = kpl_cell_at(view, slot);
-		if (kpl_slot_fits(slot, hash) && kpl_key_equal((u64 *)(cell + 1), key, words))
+		if (kpl_key_equal((u64 *)(cell + 1), key, words))
 			return cell;
+		break;		/* alike: shape.h */
 	}
 	view->bank->lost++;
 	return NULL;

@@ -116,31 +116,34 @@ struct kpl_found {
 	struct kpl_entry *entry;	/* NULL: absent */
 	u64 hash;
 	u32 words;		/* of the key */
-	bool full;		/* no search goes beyond the end of the chain */
+	bool full;		/* no search goes beyond that end, or beyond a key that is alike */
 };
 
 static bool kpl_find(struct kpl_hash *map, const u64 *key, struct kpl_found *p)
 {
-	u32 steps;
+	u32 steps = 0;
 
 	p->words = kpl_key_words(&map->shape, key);
 	p->hash = kpl_key_hash(&map->shape, key, p->words);
 	p->bucket = &map->buckets[p->hash & map->mask];
 	p->entry = NULL;
+	p->full = false;
 	if (!kpl_lock(map, p->bucket))
 		return false;
 	p->link = &p->bucket->first;
-	for (steps = 0; *p->link && steps < KPL_MAX_CHAIN; steps++) {
+	while (*p->link && !p->full) {
 		struct kpl_entry *entry = kpl_entry(map, *p->link);
 
-		if (entry->hash == p->hash >> 32 &&
-		    kpl_key_equal(kpl_entry_key(entry), key, p->words)) {
-			p->entry = entry;
+		if (entry->hash == p->hash >> 32) {
+			if (kpl_key_equal(kpl_entry_key(entry), key, p->words))
+				p->entry = entry;
+			else
+				p->full = true;		/* alike: shape.h */
 			break;
 		}
 		p->link = &entry->next;
+		p->full = ++steps == KPL_MAX_CHAIN;
 	}
-	p->full = steps == KPL_MAX_CHAIN;
 	return true;
 }
 

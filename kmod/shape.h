@@ -33,7 +33,12 @@ static __always_inline u64 kpl_mix(u64 a, u64 b)
 	return (u64)product ^ (u64)(product >> 64);
 }
 
-/* A step for each word; begins with the seed: who chooses keys can't choose collisions. */
+/*
+ * A step for each word; begins with the seed.  Two keys of the same hash come by
+ * chance once in 2^32 that are compared, or from who has read the seed: so a
+ * search ends at the first other key that is alike, as if there were no room.
+ * None lies behind such a key, since it was searched for before it was added.
+ */
 static __always_inline u64 kpl_hash_step(u64 hash, u64 word)
 {
 	return kpl_mix(hash ^ word, 0x9e3779b97f4a7c15ull);
