@@ -468,8 +468,7 @@ void kpl_direct_exit(void)
 const struct kpl_probe_ops kpl_direct_ops = {
 	.kind = KPL_PROBE_DIRECT,
 	.changes = true,
-	.flags = KPL_ATTACH_F_ELSE_KPROBE,
-	.maxactive = KPL_MAX_ACTIVE,
+	.rules = { KPL_ATTACH_F_ELSE_KPROBE, KPL_MAX_ACTIVE, KPL_TAKES_STACK_ARGS },
 	.memory = kpl_direct_memory,
 	.kinds = { KPL_PROG_ENTRY, KPL_PROG_RET, KPL_PROG_KINDS },
 	.run[KPL_OP_ADD] = kpl_direct_add,
@@ -509,8 +508,7 @@ static void kpl_direct_refuse(struct kpl_probe **prs, u32 nr)
 const struct kpl_probe_ops kpl_direct_ops = {
 	.kind = KPL_PROBE_DIRECT,
 	.changes = true,
-	.flags = KPL_ATTACH_F_ELSE_KPROBE,
-	.maxactive = KPL_MAX_ACTIVE,
+	.rules = { KPL_ATTACH_F_ELSE_KPROBE, KPL_MAX_ACTIVE, KPL_TAKES_STACK_ARGS },
 	.kinds = { KPL_PROG_ENTRY, KPL_PROG_RET, KPL_PROG_KINDS },
 	.run[KPL_OP_ADD] = kpl_direct_refuse,
 };

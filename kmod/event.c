@@ -330,71 +330,34 @@ static void kpl_hit_event(struct perf_event *event, struct perf_sample_data *dat
 		kpl_handle(pr, KPL_SIDE_FIRST, regs);
 }
 
-/* The kernel has a clock for each of these, whatever else they count. */
-static bool kpl_is_clock(const struct kpl_probe *pr)
-{
-	return pr->event == KPL_EVENT_PROFILE || pr->event == KPL_EVENT_INTERVAL ||
-	       (pr->event == KPL_EVENT_SOFTWARE &&
-		(pr->origin.addr == PERF_COUNT_SW_CPU_CLOCK ||
-		 pr->origin.addr == PERF_COUNT_SW_TASK_CLOCK));
-}
-
 u64 kpl_event_place(const struct kpl_probe *pr)
 {
-	u64 one = kpl_is_clock(pr) ? 0 : (u64)pr->event << 32 | (u32)pr->origin.addr;
+	u64 one = kpl_is_clock(pr->event, pr->origin.addr) ? 0 :
+			(u64)pr->event << 32 | (u32)pr->origin.addr;
 
 	return (unsigned long)&kpl_event_ops + one;
 }
 
-/* What it was declared with may be refused later. */
 u32 kpl_event_ticks(const struct kpl_probe *pr)
 {
-	if (!kpl_is_clock(pr))
+	if (!kpl_is_clock(pr->event, pr->origin.addr))
 		return 0;
 	if (pr->event == KPL_EVENT_PROFILE)
-		return min_t(u64, pr->period, KPL_MAX_HZ);
-	return div64_u64(NSEC_PER_SEC, max_t(u64, pr->period, KPL_MIN_INTERVAL));
-}
-
-/* False: there is no such event. */
-static bool kpl_event_attr(const struct kpl_probe *pr, struct perf_event_attr *attr)
-{
-	static const struct {
-		u32 type;
-		u64 least, most;	/* of `period` */
-		u32 configs;		/* addr is below it */
-		bool freq;
-	} kinds[KPL_EVENTS] = {
-		[KPL_EVENT_PROFILE] = { PERF_TYPE_SOFTWARE, 1, KPL_MAX_HZ, 1, true },
-		[KPL_EVENT_INTERVAL] = { PERF_TYPE_SOFTWARE, 1, S64_MAX, 1 },
-		[KPL_EVENT_SOFTWARE] = { PERF_TYPE_SOFTWARE, 1, S64_MAX, PERF_COUNT_SW_MAX },
-		[KPL_EVENT_HARDWARE] = { PERF_TYPE_HARDWARE, 1, S64_MAX, PERF_COUNT_HW_MAX },
-	};
-
-	if (pr->event >= KPL_EVENTS || !kinds[pr->event].configs)
-		return false;
-	if (pr->period < kinds[pr->event].least || pr->period > kinds[pr->event].most ||
-	    pr->origin.addr >= kinds[pr->event].configs)
-		return false;
-	if (kpl_is_clock(pr) && !kinds[pr->event].freq && pr->period < KPL_MIN_INTERVAL)
-		return false;
-	*attr = (struct perf_event_attr) {
-		.type = kinds[pr->event].type,
-		.size = sizeof(*attr),
-		.config = pr->origin.addr,
-		.sample_period = pr->period,	/* or sample_freq: they are one */
-		.freq = kinds[pr->event].freq,
-		.pinned = 1,
-	};
-	return true;
+		return pr->period;
+	return div64_u64(NSEC_PER_SEC, pr->period);
 }
 
 static int kpl_event_add_one(struct kpl_probe *pr)
 {
-	struct perf_event_attr attr;
+	const struct perf_event_attr attr = {
+		.type = pr->event == KPL_EVENT_HARDWARE ? PERF_TYPE_HARDWARE : PERF_TYPE_SOFTWARE,
+		.size = sizeof(attr),
+		.config = pr->origin.addr,
+		.sample_period = pr->period,	/* or sample_freq: they are one */
+		.freq = pr->event == KPL_EVENT_PROFILE,
+		.pinned = 1,
+	};
 
-	if (pr->len || !kpl_event_attr(pr, &attr))
-		return -EINVAL;
 	pr->events = kpl_events_alloc(pr, &attr, pr->event == KPL_EVENT_INTERVAL, kpl_hit_event);
 	return pr->events ? 0 : -ENOMEM;
 }
@@ -406,7 +369,7 @@ static void kpl_event_add(struct kpl_probe **prs, u32 nr)
 
 const struct kpl_probe_ops kpl_event_ops = {
 	.kind = KPL_PROBE_EVENT,
-	.takes_event = true,
+	.rules.takes = KPL_TAKES_EVENT,
 	.memory = kpl_events_memory,
 	.kinds = { KPL_PROG_PRE, KPL_PROG_KINDS, KPL_PROG_KINDS },
 	.run[KPL_OP_ADD] = kpl_event_add,

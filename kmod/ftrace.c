@@ -333,7 +333,7 @@ void kpl_ftrace_exit(void)
 const struct kpl_probe_ops kpl_ftrace_ops = {
 	.kind = KPL_PROBE_FTRACE,
 	.changes = true,
-	.flags = KPL_ATTACH_F_ELSE_KPROBE,
+	.rules.flags = KPL_ATTACH_F_ELSE_KPROBE,
 	.kinds = { KPL_PROG_PRE, KPL_PROG_POST, KPL_PROG_FAULT },
 	.run[KPL_OP_ADD] = kpl_ftrace_add,
 	.run[KPL_OP_ARM] = kpl_ftrace_arm,
@@ -376,7 +376,7 @@ static void kpl_ftrace_refuse(struct kpl_probe **prs, u32 nr)
 const struct kpl_probe_ops kpl_ftrace_ops = {
 	.kind = KPL_PROBE_FTRACE,
 	.changes = true,
-	.flags = KPL_ATTACH_F_ELSE_KPROBE,
+	.rules.flags = KPL_ATTACH_F_ELSE_KPROBE,
 	.kinds = { KPL_PROG_PRE, KPL_PROG_POST, KPL_PROG_FAULT },
 	.run[KPL_OP_ADD] = kpl_ftrace_refuse,
 };

@@ -5,6 +5,7 @@
 
 #include <linux/kprobes.h>
 
+#include "core/args.h"
 #include "guard.h"
 #include "prog.h"
 #include "session.h"
@@ -98,11 +99,8 @@ enum kpl_probe_op {
  */
 struct kpl_probe_ops {
 	u32 kind;			/* enum kpl_probe_kind */
-	u32 flags;			/* KPL_ATTACH_F_* that it alone takes */
-	u32 maxactive;			/* the most; 0: has no instances */
+	struct kpl_attach_rules rules;
 	bool changes;			/* its programs may change what runs */
-	bool takes_event;		/* period, event and len mean something */
-	bool takes_file;		/* semaphore and fd do */
 	/* enum kpl_prog_kind of each handler; KPL_PROG_KINDS: there is none. */
 	u8 kinds[KPL_HANDLERS];
 	/* What it needs beside the probe itself, in bytes; or NULL. */

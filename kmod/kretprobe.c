@@ -274,7 +274,7 @@ int kpl_kretprobe_take(struct kpl_probe *pr)
 const struct kpl_probe_ops kpl_kretprobe_ops = {
 	.kind = KPL_PROBE_KRETPROBE,
 	.changes = true,
-	.maxactive = KPL_MAX_ACTIVE,
+	.rules.maxactive = KPL_MAX_ACTIVE,
 	.memory = kpl_kretprobe_memory,
 	.kinds = { KPL_PROG_ENTRY, KPL_PROG_RET, KPL_PROG_KINDS },
 	.run[KPL_OP_ADD] = kpl_kretprobe_add,

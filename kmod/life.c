@@ -443,6 +443,7 @@ struct kpl_session *kpl_session_open(void)
 	}
 	mutex_init(&s->lock);
 	mutex_init(&s->maps_lock);
+	mutex_init(&s->unpaid);
 	init_waitqueue_head(&s->wait);
 	kpl_wake_init(s);
 	INIT_WORK(&s->orphaned, kpl_session_orphaned);

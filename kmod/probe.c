@@ -119,21 +119,13 @@ static struct kpl_probe *kpl_probe_create(struct kpl_session *s, const struct kp
 {
 	const struct kpl_prog *progs[KPL_HANDLERS];
 	const struct kpl_probe_ops *ops = kpl_probe_kind(a->kind);
-	struct kpl_attach_rules rules;
 	struct kpl_probe *pr;
 	u32 i, returns;
 	int err;
 
 	if (!ops)
 		return ERR_PTR(-EINVAL);
-	rules = (struct kpl_attach_rules) {
-		.flags = ops->flags,
-		.maxactive = ops->maxactive,
-		.stack_args = a->kind == KPL_PROBE_DIRECT,
-		.takes_event = ops->takes_event,
-		.takes_file = ops->takes_file,
-	};
-	err = kpl_check_attach(a, &rules) ?:
+	err = kpl_check_attach(a, &ops->rules) ?:
 	      (a->kind == KPL_PROBE_FTRACE ? kpl_check_site(a->addr) : 0) ?:
 	      kpl_probe_progs(s, ops, a, progs) ?:
 	      kpl_probe_changes(s, ops, a, progs, &returns);
@@ -453,6 +445,7 @@ static int kpl_control_listed(struct kpl_session *s, const u32 *ids, const struc
 
 int kpl_control(struct kpl_session *s, struct kpl_control *arg)
 {
+	struct kpl_session *payer = s;
 	u32 *ids;
 	int err = kpl_check_control(arg);
 
@@ -461,17 +454,24 @@ int kpl_control(struct kpl_session *s, struct kpl_control *arg)
 	err = arg->op == KPL_CTL_ENABLE ? kpl_probing_allowed() : 0;
 	if (err)
 		return err;
-	/* Over its account, too, a session can detach. */
-	ids = kpl_copy_in(NULL, arg->ids, arg->nr, sizeof(*ids));
-	if (IS_ERR(ids))
-		return PTR_ERR(ids);
-	err = kpl_session_lock(s);
+	ids = kpl_copy_in(s, arg->ids, arg->nr, sizeof(*ids));
+	if (ids == ERR_PTR(-EDQUOT) || ids == ERR_PTR(-ENOMEM)) {
+		/* Where no memory is granted, too, a session can detach: one call at a time. */
+		if (mutex_lock_killable(&s->unpaid))
+			return -EINTR;
+		payer = NULL;
+		ids = kpl_copy_in(payer, arg->ids, arg->nr, sizeof(*ids));
+	}
+	err = PTR_ERR_OR_ZERO(ids) ?: kpl_session_lock(s);
 	if (!err) {
 		err = kpl_control_listed(s, ids, arg);
 		WRITE_ONCE(s->heard, jiffies);
 		kpl_session_unlock(s);
 	}
-	kvfree(ids);
+	if (!IS_ERR(ids))
+		kpl_copy_free(payer, ids, arg->nr, sizeof(*ids));
+	if (!payer)
+		mutex_unlock(&s->unpaid);
 	return err;
 }
 

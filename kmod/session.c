@@ -59,7 +59,8 @@ void kpl_copy_free(struct kpl_session *s, const void *copy, u32 nr, size_t size)
 	if (!copy)
 		return;
 	kvfree(copy);
-	kpl_uncharge(s, array_size(nr, size));
+	if (s)
+		kpl_uncharge(s, array_size(nr, size));
 }
 
 /* ------------------------------------------------------------------- memory */

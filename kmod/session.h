@@ -92,6 +92,7 @@ struct kpl_session {
 
 	/* By id.  The lowest free one is taken; probes keep theirs until the session is freed. */
 	struct xarray maps, progs, probes;
+	struct mutex unpaid;		/* of a call whose list is in no account */
 	struct mutex maps_lock;		/* of mmap, which can't take the lock, against a map's end */
 	u32 nr_maps, nr_probes;		/* ids are below */
 	struct kpl_probe **room;	/* for operations on all probes: two lists of */
@@ -127,7 +128,7 @@ static inline bool kpl_session_interrupted(const struct kpl_session *s)
 /*
  * A copy of an array of user space's; an ERR_PTR on failure.  The caller holds
  * no lock: user space may keep it here for as long as it wants.  With a session
- * it is accounted, for kpl_copy_free(); without one it is for kvfree().
+ * it is accounted.
  */
 void *kpl_copy_in(struct kpl_session *s, u64 user, u32 nr, size_t size);
 void kpl_copy_free(struct kpl_session *s, const void *copy, u32 nr, size_t size);

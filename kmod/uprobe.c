@@ -175,9 +175,7 @@ static int kpl_uprobe_open(struct kpl_uprobe *u)
 	if (!u->file)
 		return -EBADF;
 	u->inode = d_real_inode(u->file->f_path.dentry);
-	if (!S_ISREG(u->inode->i_mode) || kpl_inode_may_hang(u->inode))
-		return -EIO;
-	return u->pr->origin.addr >> 63 || u->pr->semaphore >> 63 ? -EINVAL : 0;
+	return S_ISREG(u->inode->i_mode) && !kpl_inode_may_hang(u->inode) ? 0 : -EIO;
 }
 
 static int kpl_uprobe_add_one(struct kpl_probe *pr)
@@ -290,8 +288,7 @@ static u64 kpl_uprobe_memory(const struct kpl_attach *a, const struct kpl_prog *
 
 const struct kpl_probe_ops kpl_uprobe_ops = {
 	.kind = KPL_PROBE_UPROBE,
-	.flags = KPL_ATTACH_F_ENTRY,
-	.takes_file = true,
+	.rules = { KPL_ATTACH_F_ENTRY, 0, KPL_TAKES_FILE },
 	.memory = kpl_uprobe_memory,
 	.kinds = { KPL_PROG_PRE, KPL_PROG_KINDS, KPL_PROG_KINDS },
 	.run[KPL_OP_ADD] = kpl_uprobe_add,
@@ -305,9 +302,7 @@ const struct kpl_probe_ops kpl_uprobe_ops = {
 
 const struct kpl_probe_ops kpl_uretprobe_ops = {
 	.kind = KPL_PROBE_URETPROBE,
-	.flags = KPL_ATTACH_F_ENTRY,
-	.takes_file = true,
-	.maxactive = KPL_MAX_ACTIVE,
+	.rules = { KPL_ATTACH_F_ENTRY, KPL_MAX_ACTIVE, KPL_TAKES_FILE },
 	.memory = kpl_uretprobe_memory,
 	.kinds = { KPL_PROG_ENTRY, KPL_PROG_RET, KPL_PROG_KINDS },
 	.run[KPL_OP_ADD] = kpl_uprobe_add,

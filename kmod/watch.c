@@ -128,9 +128,7 @@ static int kpl_watch_add_one(struct kpl_probe *pr)
 	u64 addr = pr->origin.addr;
 	struct perf_event_attr attr;
 
-	if ((pr->event != KPL_EVENT_WRITE && pr->event != KPL_EVENT_ACCESS) || pr->period ||
-	    !is_power_of_2(pr->len) || pr->len > 8 || addr % pr->len || prog->data_size > 16 ||
-	    kpl_is_of_trap(addr, pr->len))
+	if (prog->data_size > 16 || kpl_is_of_trap(addr, pr->len))
 		return -EINVAL;
 	/* The process's are not ours to watch. */
 	if (!kpl_watch_read(pr, &pr->seen))
@@ -167,7 +165,7 @@ static void kpl_watch_arm(struct kpl_probe **prs, u32 nr)
 
 const struct kpl_probe_ops kpl_watch_ops = {
 	.kind = KPL_PROBE_WATCH,
-	.takes_event = true,
+	.rules.takes = KPL_TAKES_WATCH,
 	.memory = kpl_events_memory,
 	.kinds = { KPL_PROG_WATCH, KPL_PROG_KINDS, KPL_PROG_KINDS },
 	.run[KPL_OP_ADD] = kpl_watch_add,

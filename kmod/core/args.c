@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /* The calls' arguments, by themselves. */
+#include <linux/perf_event.h>	/* PERF_COUNT_* */
+
 #include "args.h"
 
 static int check_steps(const struct kpl_map_create *arg)
@@ -100,19 +102,64 @@ int kpl_check_attach_batch(const struct kpl_attach_batch *arg)
 	return check_number(arg->nr);
 }
 
+int kpl_is_clock(u32 event, u64 config)
+{
+	if (event == KPL_EVENT_SOFTWARE)
+		return config == PERF_COUNT_SW_CPU_CLOCK || config == PERF_COUNT_SW_TASK_CLOCK;
+	return event == KPL_EVENT_PROFILE || event == KPL_EVENT_INTERVAL;
+}
+
+/* A period is nanoseconds, hits, or hits a second. */
+static int check_event(const struct kpl_attach *arg)
+{
+	static const struct {
+		u64 configs;	/* addr is below it */
+		u64 most;	/* of period */
+	} events[KPL_EVENTS] = {
+		[KPL_EVENT_PROFILE] = { 1, KPL_MAX_HZ },
+		[KPL_EVENT_INTERVAL] = { 1, S64_MAX },
+		[KPL_EVENT_SOFTWARE] = { PERF_COUNT_SW_MAX, S64_MAX },
+		[KPL_EVENT_HARDWARE] = { PERF_COUNT_HW_MAX, S64_MAX },
+	};
+	u64 least = 1;
+
+	if (arg->event >= KPL_EVENTS || arg->addr >= events[arg->event].configs)
+		return -EINVAL;
+	if (arg->event != KPL_EVENT_PROFILE && kpl_is_clock(arg->event, arg->addr))
+		least = KPL_MIN_INTERVAL;
+	return arg->period < least || arg->period > events[arg->event].most ? -EINVAL : 0;
+}
+
+/* What the processor's breakpoints can watch. */
+static int check_watch(const struct kpl_attach *arg)
+{
+	if (arg->event != KPL_EVENT_WRITE && arg->event != KPL_EVENT_ACCESS)
+		return -EINVAL;
+	if (arg->len != 1 && arg->len != 2 && arg->len != 4 && arg->len != 8)
+		return -EINVAL;
+	return arg->addr % arg->len ? -EINVAL : 0;
+}
+
 int kpl_check_attach(const struct kpl_attach *arg, const struct kpl_attach_rules *rules)
 {
 	if (arg->when.mask & ~KPL_WHEN_ALL)
 		return -EINVAL;
 	if (arg->flags & ~(KPL_ATTACH_F_ALL | rules->flags))
 		return -EINVAL;
-	if (arg->stack_args && !rules->stack_args)
-		return -EINVAL;
 	if (arg->maxactive > rules->maxactive)
 		return rules->maxactive ? -E2BIG : -EINVAL;
-	if (!rules->takes_event && (arg->period || arg->event || arg->len))
+	if ((arg->stack_args && rules->takes != KPL_TAKES_STACK_ARGS) ||
+	    (arg->period && rules->takes != KPL_TAKES_EVENT) ||
+	    (arg->event && rules->takes != KPL_TAKES_EVENT && rules->takes != KPL_TAKES_WATCH) ||
+	    (arg->len && rules->takes != KPL_TAKES_WATCH) ||
+	    ((arg->semaphore || arg->fd) && rules->takes != KPL_TAKES_FILE))
 		return -EINVAL;
-	return !rules->takes_file && (arg->semaphore || arg->fd) ? -EINVAL : 0;
+	if (rules->takes == KPL_TAKES_EVENT)
+		return check_event(arg);
+	if (rules->takes == KPL_TAKES_WATCH)
+		return check_watch(arg);
+	/* Offsets in a file. */
+	return rules->takes == KPL_TAKES_FILE && (arg->addr | arg->semaphore) >> 63 ? -EINVAL : 0;
 }
 
 int kpl_check_control(const struct kpl_control *arg)

@@ -19,13 +19,23 @@ extern "C" {
 /* Taken by all kinds of probes. */
 #define KPL_ATTACH_F_ALL	(KPL_ATTACH_F_DISABLED | KPL_ATTACH_F_OPTIONAL)
 
-/* What a kind of probe takes; members of the same name in struct kpl_probe_ops. */
+/* What a kind of probe takes beside its place: others have 0 there. */
+enum kpl_takes {
+	KPL_TAKES_NOTHING,
+	KPL_TAKES_STACK_ARGS,
+	KPL_TAKES_EVENT,	/* event, and a period */
+	KPL_TAKES_WATCH,	/* event, and len */
+	KPL_TAKES_FILE,		/* fd, and a semaphore */
+};
+
 struct kpl_attach_rules {
 	u32 flags;		/* KPL_ATTACH_F_* of this kind alone */
-	u32 maxactive;
-	int stack_args;
-	int takes_event, takes_file;
+	u32 maxactive;		/* the most; 0: has no instances */
+	u32 takes;		/* enum kpl_takes */
 };
+
+/* Perf has a clock for such an event, whatever else they count. */
+int kpl_is_clock(u32 event, u64 config);
 
 int kpl_check_map_create(const struct kpl_map_create *arg);
 int kpl_check_map_clear(const struct kpl_map_clear *arg);

@@ -2,6 +2,8 @@
 // libFuzzer: calls' arguments against what the module checks of each by itself. What is accepted is within the limits
 // that the code behind relies on, and nothing else is looked at. A row of kmod/ioctls.def without a call<> here is not
 // linked.
+#include <linux/perf_event.h>
+
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -65,6 +67,14 @@ bool map_fits(const kpl_map_create& arg) {
     const int64_t edges[] = {INT64_MIN, arg.lo - (arg.lo > INT64_MIN), arg.lo, arg.hi - 1, arg.hi, INT64_MAX};
     for (const int64_t value : edges) must(kpl_lhist_slot(arg.lo, arg.step, words, value) < words);
     return true;
+}
+
+// How often a clock ticks can be computed from its period, and the kernel takes such an event.
+void event_fits(const kpl_attach& arg) {
+    must(arg.event > KPL_EVENT_NONE && arg.event <= KPL_EVENT_HARDWARE && arg.period > 0 && !(arg.period >> 63));
+    must(arg.addr < PERF_COUNT_SW_MAX && !arg.len);
+    if (arg.event == KPL_EVENT_PROFILE) return must(arg.period <= KPL_MAX_HZ);
+    must(!kpl_is_clock(arg.event, arg.addr) || arg.period >= KPL_MIN_INTERVAL);
 }
 
 // One for each call that has checks.
@@ -138,9 +148,14 @@ void call<KPL_IOC_ATTACH>(Input& in) {
     const auto arg = in.take<kpl_attach>();
     if (!accepted(kpl_check_attach(&arg, &rules))) return;
     must(arg.maxactive <= rules.maxactive && !(arg.when.mask & ~KPL_WHEN_ALL));
-    must(!(arg.flags & ~(KPL_ATTACH_F_ALL | rules.flags)) && (rules.stack_args || !arg.stack_args));
-    must(rules.takes_event || !(arg.period || arg.event || arg.len));
-    must(rules.takes_file || !(arg.semaphore || arg.fd));
+    must(!(arg.flags & ~(KPL_ATTACH_F_ALL | rules.flags)));
+    must(rules.takes == KPL_TAKES_STACK_ARGS || !arg.stack_args);
+    must(rules.takes == KPL_TAKES_FILE ? !((arg.addr | arg.semaphore) >> 63) : !(arg.semaphore || arg.fd));
+    if (rules.takes == KPL_TAKES_EVENT) return event_fits(arg);
+    must(!arg.period);
+    if (rules.takes == KPL_TAKES_WATCH)
+        return must((arg.len & (arg.len - 1)) == 0 && arg.len - 1 < 8 && arg.addr % arg.len == 0);
+    must(!arg.event && !arg.len);
 }
 
 template <>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // libFuzzer: dumps of functions against their reader, and what reads on in what it has read.
+#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
@@ -20,7 +21,12 @@ const OpcodeMap& opcodes() {
         std::stringstream text;
         text << std::ifstream(path ? path : "").rdbuf();
         auto made = OpcodeMap::from_vmdef(text.str());
-        if (!made) std::abort();
+        if (!made) {
+            std::fputs(
+                "KPL_BCNAMES names no file of opcodes: luajit -e 'io.write(require(\"jit.vmdef\").bcnames)' > FILE\n",
+                stderr);
+            std::_Exit(2);
+        }
         return *made;
     }();
     return map;

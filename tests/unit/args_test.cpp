@@ -2,6 +2,8 @@
 // What the module says of calls' arguments by themselves, at the edges; where two things are wrong, of which it tells.
 #include "core/args.h"
 
+#include <linux/perf_event.h>
+
 #include <catch2/catch.hpp>
 #include <cerrno>
 #include <initializer_list>
@@ -99,13 +101,63 @@ void probes(AllSeen& all) {
          {{.when = {.mask = KPL_WHEN_ALL + 1}}, EINVAL}, {{.flags = KPL_ATTACH_F_ENTRY}, EINVAL},
          {{.maxactive = 1}, EINVAL}, {{.period = 1}, EINVAL}, {{.event = 1}, EINVAL}, {{.len = 1}, EINVAL},
          {{.semaphore = 1}, EINVAL}, {{.fd = 1}, EINVAL}, {{.stack_args = 1}, EINVAL});
-    const auto special = [](const kpl_attach* arg) {
-        const kpl_attach_rules rules = {KPL_ATTACH_F_ENTRY, 5, 1, 1, 1};
+    const auto direct = [](const kpl_attach* arg) {
+        const kpl_attach_rules rules = {KPL_ATTACH_F_ENTRY, 5, KPL_TAKES_STACK_ARGS};
         return kpl_check_attach(arg, &rules);
     };
-    ROWS(attach, kpl_attach, special,
-         {{.flags = KPL_ATTACH_F_ENTRY, .maxactive = 5, .period = 1, .fd = 1, .stack_args = 1}, 0},
-         {{.maxactive = 6}, E2BIG}, {{.flags = KPL_ATTACH_F_ELSE_KPROBE, .maxactive = 6}, EINVAL});
+    ROWS(attach, kpl_attach, direct, {{.flags = KPL_ATTACH_F_ENTRY, .maxactive = 5, .stack_args = ~0u}, 0},
+         {{.maxactive = 6}, E2BIG}, {{.flags = KPL_ATTACH_F_ELSE_KPROBE, .maxactive = 6}, EINVAL},
+         {{.period = 1}, EINVAL}, {{.event = 1}, EINVAL}, {{.len = 1}, EINVAL}, {{.fd = 1}, EINVAL});
+    const auto event = [](const kpl_attach* arg) {
+        const kpl_attach_rules rules = {.takes = KPL_TAKES_EVENT};
+        return kpl_check_attach(arg, &rules);
+    };
+    ROWS(attach, kpl_attach, event, {{.period = 1}, EINVAL}, {{.period = 1, .event = KPL_EVENTS}, EINVAL},
+         {{.period = 1, .event = KPL_EVENT_WRITE}, EINVAL}, {{.period = 1, .event = ~0u}, EINVAL},
+         {{.period = 1, .event = KPL_EVENT_PROFILE}, 0}, {{.event = KPL_EVENT_PROFILE}, EINVAL},
+         {{.period = KPL_MAX_HZ, .event = KPL_EVENT_PROFILE}, 0},
+         {{.period = KPL_MAX_HZ + 1, .event = KPL_EVENT_PROFILE}, EINVAL},
+         {{.addr = 1, .period = 1, .event = KPL_EVENT_PROFILE}, EINVAL},
+         {{.period = KPL_MIN_INTERVAL, .event = KPL_EVENT_INTERVAL}, 0},
+         {{.period = KPL_MIN_INTERVAL - 1, .event = KPL_EVENT_INTERVAL}, EINVAL},
+         {{.period = INT64_MAX, .event = KPL_EVENT_INTERVAL}, 0},
+         {{.period = INT64_MAX + 1ull, .event = KPL_EVENT_INTERVAL}, EINVAL},
+         {{.addr = 1, .period = KPL_MIN_INTERVAL, .event = KPL_EVENT_INTERVAL}, EINVAL},
+         {{.addr = PERF_COUNT_SW_CPU_CLOCK, .period = KPL_MIN_INTERVAL, .event = KPL_EVENT_SOFTWARE}, 0},
+         {{.addr = PERF_COUNT_SW_CPU_CLOCK, .period = KPL_MIN_INTERVAL - 1, .event = KPL_EVENT_SOFTWARE}, EINVAL},
+         {{.addr = PERF_COUNT_SW_TASK_CLOCK, .period = KPL_MIN_INTERVAL - 1, .event = KPL_EVENT_SOFTWARE}, EINVAL},
+         {{.addr = PERF_COUNT_SW_PAGE_FAULTS, .period = 1, .event = KPL_EVENT_SOFTWARE}, 0},
+         {{.addr = PERF_COUNT_SW_PAGE_FAULTS, .event = KPL_EVENT_SOFTWARE}, EINVAL},
+         {{.addr = PERF_COUNT_SW_MAX - 1, .period = INT64_MAX, .event = KPL_EVENT_SOFTWARE}, 0},
+         {{.addr = PERF_COUNT_SW_MAX, .period = 1, .event = KPL_EVENT_SOFTWARE}, EINVAL},
+         {{.addr = PERF_COUNT_HW_CPU_CYCLES, .period = 1, .event = KPL_EVENT_HARDWARE}, 0},
+         {{.addr = PERF_COUNT_HW_INSTRUCTIONS, .period = 1, .event = KPL_EVENT_HARDWARE}, 0},
+         {{.addr = PERF_COUNT_HW_MAX, .period = 1, .event = KPL_EVENT_HARDWARE}, EINVAL},
+         {{.addr = 1ull << 32, .period = 1, .event = KPL_EVENT_HARDWARE}, EINVAL},
+         {{.period = INT64_MAX + 1ull, .event = KPL_EVENT_HARDWARE}, EINVAL},
+         {{.period = 1, .event = KPL_EVENT_PROFILE, .len = 1}, EINVAL},
+         {{.period = 1, .event = KPL_EVENT_PROFILE, .fd = 1}, EINVAL},
+         {{.period = 1, .event = KPL_EVENT_PROFILE, .stack_args = 1}, EINVAL});
+    const auto watch = [](const kpl_attach* arg) {
+        const kpl_attach_rules rules = {.takes = KPL_TAKES_WATCH};
+        return kpl_check_attach(arg, &rules);
+    };
+    ROWS(attach, kpl_attach, watch, {{.addr = 1, .event = KPL_EVENT_WRITE, .len = 1}, 0},
+         {{.addr = 2, .event = KPL_EVENT_ACCESS, .len = 2}, 0}, {{.addr = 4, .event = KPL_EVENT_WRITE, .len = 4}, 0},
+         {{.addr = 8, .event = KPL_EVENT_WRITE, .len = 8}, 0}, {{.event = KPL_EVENT_WRITE}, EINVAL},
+         {{.event = KPL_EVENT_WRITE, .len = 3}, EINVAL}, {{.event = KPL_EVENT_WRITE, .len = 16}, EINVAL},
+         {{.addr = 1, .event = KPL_EVENT_WRITE, .len = 2}, EINVAL},
+         {{.addr = 4, .event = KPL_EVENT_WRITE, .len = 8}, EINVAL}, {{.len = 8}, EINVAL},
+         {{.event = KPL_EVENT_HARDWARE, .len = 8}, EINVAL}, {{.event = KPL_EVENTS, .len = 8}, EINVAL},
+         {{.period = 1, .event = KPL_EVENT_WRITE, .len = 8}, EINVAL},
+         {{.event = KPL_EVENT_WRITE, .len = 8, .semaphore = 1}, EINVAL});
+    const auto file = [](const kpl_attach* arg) {
+        const kpl_attach_rules rules = {.takes = KPL_TAKES_FILE};
+        return kpl_check_attach(arg, &rules);
+    };
+    ROWS(attach, kpl_attach, file, {{.fd = ~0u}, 0}, {{.addr = INT64_MAX, .semaphore = INT64_MAX, .fd = 1}, 0},
+         {{.addr = 1ull << 63, .fd = 1}, EINVAL}, {{.semaphore = 1ull << 63, .fd = 1}, EINVAL},
+         {{.event = 1, .fd = 1}, EINVAL}, {{.len = 1, .fd = 1}, EINVAL}, {{.fd = 1, .stack_args = 1}, EINVAL});
     ROWS(control, kpl_control, kpl_check_control, {{.nr = KPL_MAX_PROBES, .op = KPL_CTL_DETACH}, 0}, {{}, EINVAL},
          {{.nr = KPL_MAX_PROBES + 1}, E2BIG}, {{.nr = ~0u, .op = KPL_CTL_DETACH + 1}, EINVAL});
     ROWS(stats, kpl_stats, kpl_check_stats, {{}, 0}, {{.nr = ~0u}, 0}, {{.nr = 1, .reserved = 1}, EINVAL});

@@ -94,6 +94,12 @@ unsigned attach_one(int fd, struct kpl_attach probe)
 	return probe.id;
 }
 
+int attach_error(int fd, struct kpl_attach probe)
+{
+	FAILS(ECANCELED, attach(fd, &probe, 1));
+	return -probe.error;
+}
+
 int control(int fd, unsigned op, unsigned id)
 {
 	struct kpl_control control = { .ids = (uintptr_t)&id, .nr = 1, .op = op };

@@ -89,6 +89,8 @@ struct kpl_attach probe_at(const char *symbol, unsigned kind, int first, int sec
 int attach(int fd, struct kpl_attach *list, unsigned nr);
 /* Attaches one, which must succeed; its id. */
 unsigned attach_one(int fd, struct kpl_attach probe);
+/* Attaches one, which must fail; its errno. */
+int attach_error(int fd, struct kpl_attach probe);
 int control(int fd, unsigned op, unsigned id);
 struct kpl_probe_stats stats(int fd, unsigned id);
 struct kpl_info info(int fd);

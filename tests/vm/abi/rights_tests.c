@@ -31,15 +31,14 @@ static void foreign_process(void)
 	close(fd);
 }
 
-static void without_rights(int unused)
+static void without_rights(int kept)
 {
 	int fd = session();
 	struct kpl_ring_setup ring = { .size = 4096 };
 
-	(void)unused;
 	set_caps(1ull << CAP_PERFMON | 1ull << CAP_BPF);
 	EQ(ioctl(fd, KPL_IOC_RING_SETUP, &ring), 0);
-	set_caps(1ull << CAP_BPF);
+	set_caps(1ull << kept);
 	FAILS(EPERM, ioctl(fd, KPL_IOC_RING_SETUP, &ring));
 	OK(mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, ring.data_off) == MAP_FAILED && errno == EPERM);
 	FAILS(EPERM, open(KPL_DEVICE, O_RDWR));
@@ -48,7 +47,32 @@ static void without_rights(int unused)
 
 static void no_capability(void)
 {
-	in_child(without_rights, -1);
+	in_child(without_rights, CAP_BPF);
+	in_child(without_rights, CAP_PERFMON);
+}
+
+/* What only CAP_SYS_ADMIN gives. */
+static void with_less(int unused)
+{
+	struct kpl_attach watch = {
+		.addr = symbol("jiffies_64"), .kind = KPL_PROBE_WATCH, .event = KPL_EVENT_WRITE, .len = 8,
+		.prog = { 0, KPL_NO_PROG, KPL_NO_PROG },
+	};
+	struct kpl_prog_native native = { 0 };
+	int fd;
+
+	(void)unused;
+	set_caps(1ull << CAP_PERFMON | 1ull << CAP_BPF);
+	fd = session();
+	EQ(load(fd, KPL_PROG_WATCH, PROG(RETURN(0))), 0);
+	EQ(attach_error(fd, watch), EPERM);
+	FAILS(EPERM, ioctl(fd, KPL_IOC_PROG_NATIVE, &native));
+	FAILS(EPERM, ioctl(fd, KPL_IOC_RIGHTS, &(struct kpl_rights){ .rights = KPL_RIGHT_INJECT }));
+}
+
+static void lesser_capabilities(void)
+{
+	in_child(with_less, -1);
 }
 
 /* The node may be opened by all: that gives nothing. */
@@ -316,6 +340,7 @@ static void calls_of_32_bits(void)
 const struct test rights_tests[] = {
 	{ "foreign process", foreign_process },
 	{ "no capability", no_capability },
+	{ "lesser capabilities", lesser_capabilities },
 	{ "unprivileged", unprivileged },
 	{ "user namespace", user_namespace },
 	{ "passed descriptor", passed_descriptor },

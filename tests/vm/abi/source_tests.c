@@ -75,12 +75,6 @@ static void counted(void)
 	close(fd);
 }
 
-static int attach_error(int fd, struct kpl_attach a)
-{
-	FAILS(ECANCELED, attach(fd, &a, 1));
-	return -a.error;
-}
-
 /* What no tracepoint is, and more than one passes. */
 static void not_a_tracepoint(void)
 {
