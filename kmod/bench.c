@@ -15,8 +15,7 @@
 
 #define KPL_BENCH_TEXT	".text.kpl_bench"
 #define KPL_PROBED	noinline __section(KPL_BENCH_TEXT)
-/* So many calls take less than a tick, even by the slowest probe. */
-#define KPL_BENCH_STEP	512
+#define KPL_BENCH_STEP	512u	/* calls in a row, unless they take longer than a tick */
 
 /* Watched. */
 static u64 kpl_bench_stored __aligned(8);
@@ -108,22 +107,26 @@ static notrace void kpl_bench_calls(u32 function, u32 nr)
 /* A signal ends it, and so does the session's end. */
 notrace int kpl_bench(struct kpl_session *s, struct kpl_bench *arg)
 {
-	u64 began;
-	u32 done, step;
+	u32 step = 1, left = arg->calls;
+	u64 began, before, now;
 	int err = kpl_check_bench(arg);
 
 	if (err)
 		return err;
-	began = ktime_get_ns();
-	for (done = 0; done < arg->calls; done += step) {
+	began = now = ktime_get_ns();
+	while (left) {
 		if (READ_ONCE(s->closing))
 			return -ESHUTDOWN;
 		if (signal_pending(current))
 			return -EINTR;
-		step = min_t(u32, arg->calls - done, KPL_BENCH_STEP);
+		before = now;
 		kpl_bench_calls(arg->function, step);
+		left -= step;
 		cond_resched_tasks_rcu_qs();
+		now = ktime_get_ns();
+		step = now - before < TICK_NSEC / 2 ? min(2 * step, KPL_BENCH_STEP) : 1;
+		step = min(step, left);
 	}
-	arg->ns = ktime_get_ns() - began;
+	arg->ns = now - began;
 	return 0;
 }

@@ -87,18 +87,18 @@ static struct kpl_spender *kpl_spender_of(struct kpl_load *load, u64 probe)
  */
 static bool kpl_is_too_much(const struct kpl_load *load, const struct kpl_spender *mine)
 {
+	u64 sum = 0, most = kpl_share_ns(mine->share);
 	const struct kpl_spender *s;
-	u64 sum = 0;
+	bool costlier = false;
 
 	for (s = load->spender; s < load->spender + KPL_SPENDERS; s++) {
 		if (s->share > mine->share)
 			continue;
-		/* Its own next hit is the one to decide. */
-		if (s->ns > mine->ns)
-			return false;
+		costlier |= s->ns > mine->ns;
 		sum += s->ns;
 	}
-	return sum > kpl_share_ns(mine->share);
+	/* The next hit of a costlier one decides, unless it is long in coming. */
+	return sum > most + (costlier ? most / 4 : 0);
 }
 
 static void kpl_overload(struct kpl_origin *origin, struct kpl_load *load, struct kpl_spender *mine,

@@ -69,16 +69,21 @@ static int kpl_refused_return(struct kretprobe_instance *ri, struct pt_regs *reg
 	return 0;
 }
 
-/* Where that fails, nothing is counted. */
+/* Where that fails, nothing is counted, and the log says so. */
 static void kpl_refuser_arm(struct kpl_refuser *refuser)
 {
+	int err;
+
 	refuser->rp = (struct kretprobe) {
 		.kp.addr = refuser->addr,
 		.kp.symbol_name = refuser->symbol,
 		.entry_handler = kpl_refused_call,
 		.handler = kpl_refused_return,
 	};
-	refuser->on = !register_kretprobe(&refuser->rp);
+	err = register_kretprobe(&refuser->rp);
+	if (err)
+		pr_notice_once("kprobe_lua: some refusals to others are not counted (%d)\n", err);
+	refuser->on = !err;
 }
 
 /* As with other kprobes (kprobe.c): what can't be disarmed stays, and we with it. */

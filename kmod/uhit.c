@@ -136,16 +136,23 @@ static bool kpl_comes_by_itself(struct vm_area_struct *vma)
 	if (!S_ISREG(file_inode(vma->vm_file)->i_mode))
 		return false;
 	sb = file_inode(vma->vm_file)->i_sb;
+	/* Of others, it isn't known what they wait for. */
 	switch (sb->s_magic) {
-	case FUSE_SUPER_MAGIC:
-		return false;
 	case BTRFS_SUPER_MAGIC:
 	case TMPFS_MAGIC:
 	case RAMFS_MAGIC:
 	case HUGETLBFS_MAGIC:
 		return true;
+	case EXT4_SUPER_MAGIC:
+	case XFS_SUPER_MAGIC:
+	case F2FS_SUPER_MAGIC:
+	case MSDOS_SUPER_MAGIC:
+	case ISOFS_SUPER_MAGIC:
+	case SQUASHFS_MAGIC:
+	case EROFS_SUPER_MAGIC_V1:
+		return sb->s_bdev;
 	}
-	return sb->s_bdev;
+	return false;
 }
 
 /* Who holds the lock may wait for such a process, too. */
@@ -212,7 +219,7 @@ static void kpl_user_handle(struct kpl_user_hit *hit, u32 data_size)
 
 /* --------------------------------------------------------------------- hits */
 
-/* Whether somebody of the process that the probe is for has this memory. */
+/* Whether the process that the probe is for has this memory: its threads have the same. */
 bool kpl_uprobe_wants(const struct kpl_uprobe *u, const struct mm_struct *mm)
 {
 	const struct task_struct *leader, *task;
@@ -224,8 +231,10 @@ bool kpl_uprobe_wants(const struct kpl_uprobe *u, const struct mm_struct *mm)
 	leader = pid_task(u->pid, PIDTYPE_TGID);
 	if (leader) {
 		for_each_thread(leader, task) {
-			wants = READ_ONCE(task->mm) == mm;
-			if (wants)
+			const struct mm_struct *has = READ_ONCE(task->mm);
+
+			wants = has == mm;
+			if (has)
 				break;
 		}
 	}

@@ -19,6 +19,7 @@ ended() {
     finish
     status 0
 }
+refused() { kprobe-lua --info | awk '/^  refused to others / { print $4 }'; }
 [ "$(plain)" = 605 ] || fail "at first: $(plain)"
 
 # ---- ours first
@@ -35,8 +36,10 @@ for probe in 'kretprobe { "kpl_t_plain", via = "direct", ret = function() n:add(
     'kprobe { "kpl_t_plain", pre = function() n:add() override(7) end }'; do
     start kprobe-lua --unsafe -e "local n = count() $probe"
     armed
+    before=$(refused)
     ! patched || fail "a livepatch over $probe"
     grep -q 'busy' patch_err || fail "$probe: $(cat patch_err)"
+    [ "$(refused)" -gt "$before" ] || fail "$probe: not counted as refused: $(refused), $before before"
     before=$(plain)
     case $probe in *override*) expected=35 ;; *) expected=605 ;; esac
     [ "$before" = $expected ] || fail "$probe after a livepatch was refused: $before"

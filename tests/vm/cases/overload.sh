@@ -40,6 +40,38 @@ run timeout 60 kprobe-lua --cpu-share=25 again.lua
 status 0
 line twice
 
+# The costliest rests: the others are held to the share all the same.
+script rests.lua << 'LUA'
+local ffi = require "ffi"
+ffi.cdef "long syscall(long, ...); int sched_setaffinity(int, size_t, const unsigned long *);"
+ffi.C.sched_setaffinity(0, 8, ffi.new("unsigned long[1]", 1))
+local names, numbers = { "getpriority", "getpgid", "getsid", "sched_getscheduler" }, { 140, 121, 124, 145 }
+local probes, took = {}, {}
+for i, name in ipairs(names) do
+  local ns = sum()
+  local function pre()
+    local began, x = now(), 0
+    while x < 50000 do x = x + 1 end
+    ns:add(now() - began)
+  end
+  took[i] = ns
+  probes[i] = kprobe { "__x64_sys_" .. name, budget = 1000000, pre = pre }
+end
+every(0.01, function()
+  for i, number in ipairs(numbers) do
+    local most = i == 1 and 0.09e9 or 0.07e9 -- of 0.1 s
+    repeat ffi.C.syscall(number, 0, 0) until took[i]:value() >= most or probes[i].state == "overload"
+  end
+  for i = 2, 4 do
+    if probes[i].state == "overload" then print "held" break end
+  end
+  exit()
+end)
+LUA
+run timeout 60 kprobe-lua --cpu-share=10 rests.lua
+status 0
+line held
+
 # One hit runs them all: what the handlers of one place may take together is bounded, whoever's they are.
 script crowd.lua << 'LUA'
 local kind, nr = arg[1], tonumber(arg[2])
