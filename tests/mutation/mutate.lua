@@ -6,6 +6,10 @@
 -- line for each mutant that nothing can tell from the original, with the reason.
 io.stdout:setvbuf "line"
 local build, pattern = arg[1], arg[2]
+if not build then
+  io.stderr:write "usage: luajit tests/mutation/mutate.lua BUILD [PATTERN]\n"
+  os.exit(2)
+end
 local kmod, tests, equivalent = "kmod", "tests", "tests/mutation/equivalent.txt"
 local rows = { "base", "memory", "calls", "edges", "change" }
 -- The interpreter wraps on purpose, the verifier nowhere.

@@ -10,5 +10,4 @@ seen_bpf_kprobe() { seen entry; }
 on_bpf_kretprobe() { bpf 'kretprobe:kpl_t_plain { @ret = count(); }'; }
 off_bpf_kretprobe() { bpf_off; }
 seen_bpf_kretprobe() { seen ret; }
-ours='ftrace kretprobe direct override' # beside others' kprobes, perf.sh has the rest
 orders bpf_kprobe bpf_kretprobe
