@@ -192,6 +192,7 @@ class Analysis {
         p.probe.why = known ? stand(d) : Why::undecoded;
         p.boost.why = !known ? Why::undecoded : boostable(d);
         if (p.boost.yes() && d.insn.length + jump_size > slot_size) p.boost.why = Why::too_long;
+        if (p.boost.yes()) p.boost = from_elsewhere(d.addr);
         if (p.ftrace)
             p.boost = p.optimize = {Why::by_ftrace};
         else
@@ -231,11 +232,12 @@ class Analysis {
         const auto into = std::lower_bound(jumps_.begin(), jumps_.end(), std::pair{addr + 1, uint64_t{0}});
         if (into != jumps_.end() && into->first <= addr + jump_size) return {Why::jump_into, into->second};
         const Verdict verdict = region(i);
-        return verdict.yes() && !is_nop(addr) ? from_elsewhere(addr) : verdict;
+        return verdict.yes() ? from_elsewhere(addr) : verdict;
     }
 
-    // The module's rules (kmod/jumps.c): what the kernel does not see.
+    // The module's rules (kmod/jumps.c): what the kernel does not see. The module has a post handler there.
     Verdict from_elsewhere(uint64_t addr) const {
+        if (is_nop(addr)) return {};
         const auto behind = [addr](uint64_t target) { return target > addr && target < addr + jump_size; };
         if (facts_.is_part || std::any_of(facts_.part_jumps.begin(), facts_.part_jumps.end(), behind))
             return {Why::split};

@@ -139,9 +139,10 @@ bool kpl_is_jumped_into(u64 addr)
 	struct kpl_span span;
 	u8 text[KPL_JUMP];
 
-	if (!kpl_peek(text, addr, sizeof(text)))
+	if (!kpl_span_of(addr, &span) || !kpl_peek(text, addr, sizeof(text)))
 		return true;
-	if (kpl_is_landing_pad(text)) {
+	/* The kernel puts it behind. */
+	if (addr == span.begin && kpl_is_landing_pad(text)) {
 		addr += KPL_LANDING_PAD;
 		if (!kpl_peek(text, addr, sizeof(text)))
 			return true;
@@ -149,7 +150,7 @@ bool kpl_is_jumped_into(u64 addr)
 	/* ftrace's nop or call, as long as the jump. */
 	if (!memcmp(text, nop, sizeof(nop)) || text[0] == 0xe8)
 		return false;
-	if (!kpl_span_of(addr, &span) || !kpl_keys_begin || !kpl_keys_end || !kpl_modules_known)
+	if (!kpl_keys_begin || !kpl_keys_end || !kpl_modules_known)
 		return true;
 	/* Of such a part, it isn't known where the function is. */
 	return kpl_is_cold_at(addr) || kpl_parts_jump_behind(&span, addr) ||

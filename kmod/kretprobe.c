@@ -16,6 +16,7 @@
 #include "call.h"
 #include "common.h"
 #include "going.h"
+#include "jumps.h"
 #include "kprobe.h"
 #include "kretprobe.h"
 #include "place.h"
@@ -174,8 +175,12 @@ void kpl_kretprobe_exit(void)
 static int kpl_kretprobe_add_one(struct kpl_probe *pr)
 {
 	struct kretprobe *rp = &pr->rp;
-	int err = kpl_check_place(pr->origin.addr, true) ?: kpl_pool_alloc(pr);
+	int err = kpl_check_place(pr->origin.addr, true);
 
+	/* An empty post handler, as kprobes have, is not to be had here. */
+	if (!err && kpl_is_jumped_into(pr->origin.addr))
+		err = -EINVAL;
+	err = err ?: kpl_pool_alloc(pr);
 	if (err)
 		return err;
 	rp->kp.addr = (kprobe_opcode_t *)pr->origin.addr;

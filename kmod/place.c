@@ -152,7 +152,7 @@ noinline_for_stack int kpl_check_site(u64 addr)
 	char name[KSYM_SYMBOL_LEN];
 
 	sprint_symbol_no_offset(name, addr);
-	return kpl_is_named(name, BIT(KPL_RULE_POLLS)) ? -EINVAL : 0;
+	return kpl_is_named(name, BIT(KPL_RULE_POLLS) | BIT(KPL_RULE_DEAD)) ? -EINVAL : 0;
 }
 
 /*

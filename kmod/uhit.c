@@ -147,6 +147,8 @@ static bool kpl_comes_by_itself(struct vm_area_struct *vma)
 	case XFS_SUPER_MAGIC:
 	case F2FS_SUPER_MAGIC:
 	case MSDOS_SUPER_MAGIC:
+	case EXFAT_SUPER_MAGIC:
+	case UDF_SUPER_MAGIC:
 	case ISOFS_SUPER_MAGIC:
 	case SQUASHFS_MAGIC:
 	case EROFS_SUPER_MAGIC_V1:

@@ -13,8 +13,12 @@ list() { # PATTERN, or @FUNCTIONS:SEED: the instructions of so many
             return
             ;;
     esac
-    [ -e $functions ] ||
-        awk '$2 ~ /[tTwW]/ && NF == 3 && !seen[$1]++ { print $1, $3 }' /proc/kallsyms | sort | grep -Ev ' __[pc]fi?x?_' > $functions
+    [ -e $functions ] || {
+        # of the kernel's image, without what is gone since it started
+        edges=$(sed -n 's/ . __init_begin$//p; s/ . __init_end$//p' /proc/kallsyms | sort | tr '\n' ' ')
+        awk '$2 ~ /[tTwW]/ && NF == 3 && !seen[$1]++ { print $1, $3 }' /proc/kallsyms | sort | grep -Ev ' __[pc]fi?x?_' |
+            awk -v begin="${edges% * }" -v end="${edges#* }" '("x" $1) < ("x" begin) || ("x" $1) >= ("x" end)' > $functions
+    }
     awk -v pattern="$1" 'pattern == "" || $2 ~ pattern' $functions
 }
 

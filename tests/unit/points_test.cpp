@@ -156,19 +156,19 @@ TEST_CASE("x86: what the kernel's tables say") {
     {
         Function f(code);
         f.facts.key_jumps = {{base + 6, base + 0x90}};  // whatever is there now
-        CHECK(f.x86().starts_with("+0 + + +\n+3 + + key_into@90\n+6 + + +\n"));
+        CHECK(f.x86().starts_with("+0 + + +\n+3 + key_into@90 key_into@90\n+6 + + +\n"));
         f.facts.key_jumps = {{base + 4, base + 0x90}};
-        CHECK(f.x86().starts_with("+0 + + key_into@90\n+3 + + key_into@90\n"));
+        CHECK(f.x86().starts_with("+0 + key_into@90 key_into@90\n+3 + key_into@90 key_into@90\n"));
         f.facts.key_jumps = {{base + 5, base + 0x90}};  // behind the jump
         CHECK(f.x86().starts_with("+0 + + +\n"));
     }
     {
         Function f("48 89 f8 0f 1f 44 00 00 48 89 f8 48 89 f8 48 89 f8");
         f.facts.is_part = true;
-        CHECK(f.x86().starts_with("+0 + + split\n+3 + + +\n+8 + + split\n"));
+        CHECK(f.x86().starts_with("+0 + split split\n+3 + + +\n+8 + split split\n"));
         f.facts.is_part = false;
         f.facts.part_jumps = {base + 11, base + 40};
-        CHECK(f.x86().starts_with("+0 + + +\n+3 + + +\n+8 + + split\n"));
+        CHECK(f.x86().starts_with("+0 + + +\n+3 + + +\n+8 + split split\n"));
     }
     {
         Function f("3e 48 ff 0f 48 89 f8 48 89 f8 48 89 f8");

@@ -37,7 +37,7 @@ case $(uname -r) in
     6.1.*)
         # its error path is elsewhere, and comes back to between two instructions of three bytes
         store=0x$(awk '$3 == "uevent_store" { print $1; exit }' /proc/kallsyms)
-        probed "$store" 'a part that the compiler moved away'
+        probed "$store" 'such a part may jump into it'
         i=0
         while [ $i -lt $calls ]; do
             echo garbage > /sys/devices/virtual/mem/null/uevent 2> /dev/null && fail 'garbage is an event'
@@ -47,11 +47,11 @@ case $(uname -r) in
         ;;
     *)
         features=/sys/kernel/debug/sched/features
+        grep -q PLACE_DEADLINE_INITIAL $features || fail 'the scheduler has no such feature'
         probed place_entity 'static key that may lead into the region'
         i=0
         while [ $i -lt $calls ]; do
-            echo NO_PLACE_DEADLINE_INITIAL > $features
-            echo PLACE_DEADLINE_INITIAL > $features
+            echo NO_PLACE_DEADLINE_INITIAL > $features && echo PLACE_DEADLINE_INITIAL > $features || fail 'no switch'
             i=$((i + 1))
         done
         ended
