@@ -26,27 +26,6 @@ struct kpl_span {
 	u64 begin, size;
 };
 
-static const struct jump_entry *kpl_keys_begin, *kpl_keys_end;
-
-static struct module *kpl_no_module(unsigned long addr)
-{
-	return NULL;
-}
-
-DEFINE_STATIC_CALL(kpl_module_of, kpl_no_module);
-static bool kpl_modules_known;
-
-void kpl_jumps_init(void)
-{
-	unsigned long module_of = kpl_symbol("__module_address");
-
-	kpl_keys_begin = (void *)kpl_symbol("__start___jump_table");
-	kpl_keys_end = (void *)kpl_symbol("__stop___jump_table");
-	kpl_modules_known = module_of;
-	if (module_of)
-		static_call_update(kpl_module_of, (typeof(&kpl_no_module))module_of);
-}
-
 /* The function that has this instruction, as kallsyms sees it. */
 static noinline_for_stack bool kpl_span_of(u64 addr, struct kpl_span *span)
 {
@@ -104,6 +83,31 @@ static bool kpl_parts_jump_behind(const struct kpl_span *span, u64 addr)
 	return false;
 }
 
+/* ------------------------------------------------------------------ static keys */
+
+#ifdef CONFIG_JUMP_LABEL
+
+static const struct jump_entry *kpl_keys_begin, *kpl_keys_end;
+
+static struct module *kpl_no_module(unsigned long addr)
+{
+	return NULL;
+}
+
+DEFINE_STATIC_CALL(kpl_module_of, kpl_no_module);
+static bool kpl_modules_known;
+
+void kpl_jumps_init(void)
+{
+	unsigned long module_of = kpl_symbol("__module_address");
+
+	kpl_keys_begin = (void *)kpl_symbol("__start___jump_table");
+	kpl_keys_end = (void *)kpl_symbol("__stop___jump_table");
+	kpl_modules_known = module_of;
+	if (module_of)
+		static_call_update(kpl_module_of, (typeof(&kpl_no_module))module_of);
+}
+
 static bool kpl_keys_jump_behind(const struct jump_entry *key, const struct jump_entry *end,
 				 const struct kpl_span *span, u64 addr)
 {
@@ -133,6 +137,28 @@ static bool kpl_modules_keys_jump_behind(const struct kpl_span *span, u64 addr)
 	return found;
 }
 
+static bool kpl_any_key_jumps_behind(const struct kpl_span *span, u64 addr)
+{
+	return !kpl_keys_begin || !kpl_keys_end || !kpl_modules_known ||
+	       kpl_keys_jump_behind(kpl_keys_begin, kpl_keys_end, span, addr) ||
+	       kpl_modules_keys_jump_behind(span, addr);
+}
+
+#else
+
+void kpl_jumps_init(void)
+{
+}
+
+static bool kpl_any_key_jumps_behind(const struct kpl_span *span, u64 addr)
+{
+	return false;
+}
+
+#endif
+
+/* -------------------------------------------------------------------- all of them */
+
 bool kpl_is_jumped_into(u64 addr)
 {
 	static const u8 nop[] = { 0x0f, 0x1f, 0x44, 0x00, 0x00 };
@@ -150,12 +176,9 @@ bool kpl_is_jumped_into(u64 addr)
 	/* ftrace's nop or call, as long as the jump. */
 	if (!memcmp(text, nop, sizeof(nop)) || text[0] == 0xe8)
 		return false;
-	if (!kpl_keys_begin || !kpl_keys_end || !kpl_modules_known)
-		return true;
 	/* Of such a part, it isn't known where the function is. */
 	return kpl_is_cold_at(addr) || kpl_parts_jump_behind(&span, addr) ||
-	       kpl_keys_jump_behind(kpl_keys_begin, kpl_keys_end, &span, addr) ||
-	       kpl_modules_keys_jump_behind(&span, addr);
+	       kpl_any_key_jumps_behind(&span, addr);
 }
 
 #else
