@@ -47,40 +47,36 @@ static bool kpl_is_behind(u64 target, u64 addr)
 	return target - addr - 1 < KPL_JUMP - 1;
 }
 
-/* Whatever they are a part of: four bytes that may be the distance of a jump. */
-static bool kpl_jumps_behind(const struct kpl_span *part, u64 addr)
+/* What counts: a jump from code in `from` to `target`. */
+typedef bool (*kpl_jump_fn)(const struct kpl_span *from, u64 target, u64 addr);
+
+/* Whatever they are a part of: any four bytes there may be the distance of a jump. */
+static bool kpl_any_jump(const struct kpl_span *from, kpl_jump_fn counts, u64 addr)
 {
-	u64 at, end = part->begin + part->size;
+	u64 at, end = from->begin + from->size;
 	s32 distance;
 
-	for (at = part->begin; at + sizeof(distance) <= end; at++)
+	for (at = from->begin; at + sizeof(distance) <= end; at++)
 		if (!kpl_peek(&distance, at, sizeof(distance)) ||
-		    kpl_is_behind(at + sizeof(distance) + (s64)distance, addr))
+		    counts(from, at + sizeof(distance) + (s64)distance, addr))
 			return true;
 	return false;
 }
 
-/* Whether a jump there enters a part that was moved away, which jumps back to behind `addr`. */
-static bool kpl_leads_back(const struct kpl_span *span, u64 target, u64 addr)
+static bool kpl_leads_behind(const struct kpl_span *from, u64 target, u64 addr)
+{
+	return kpl_is_behind(target, addr);
+}
+
+/* Into a part that was moved away, which jumps back to behind `addr`. */
+static bool kpl_leads_back(const struct kpl_span *from, u64 target, u64 addr)
 {
 	struct kpl_span part;
 
-	if (target - span->begin < span->size ||
-	    target - span->begin + KPL_NEAR >= 2 * KPL_NEAR || !kpl_is_cold_at(target))
+	if (target - from->begin < from->size ||
+	    target - from->begin + KPL_NEAR >= 2 * KPL_NEAR || !kpl_is_cold_at(target))
 		return false;
-	return !kpl_span_of(target, &part) || kpl_jumps_behind(&part, addr);
-}
-
-static bool kpl_parts_jump_behind(const struct kpl_span *span, u64 addr)
-{
-	u64 at, end = span->begin + span->size;
-	s32 distance;
-
-	for (at = span->begin; at + sizeof(distance) <= end; at++)
-		if (!kpl_peek(&distance, at, sizeof(distance)) ||
-		    kpl_leads_back(span, at + sizeof(distance) + (s64)distance, addr))
-			return true;
-	return false;
+	return !kpl_span_of(target, &part) || kpl_any_jump(&part, kpl_leads_behind, addr);
 }
 
 /* ------------------------------------------------------------------ static keys */
@@ -177,7 +173,7 @@ bool kpl_is_jumped_into(u64 addr)
 	if (!memcmp(text, nop, sizeof(nop)) || text[0] == 0xe8)
 		return false;
 	/* Of such a part, it isn't known where the function is. */
-	return kpl_is_cold_at(addr) || kpl_parts_jump_behind(&span, addr) ||
+	return kpl_is_cold_at(addr) || kpl_any_jump(&span, kpl_leads_back, addr) ||
 	       kpl_any_key_jumps_behind(&span, addr);
 }
 

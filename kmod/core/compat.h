@@ -36,9 +36,9 @@ typedef int64_t s64;
 
 #define S16_MAX	INT16_MAX
 #define S16_MIN	INT16_MIN
-#define S64_MAX	INT64_MAX
 #define S32_MAX	INT32_MAX
 #define S32_MIN	INT32_MIN
+#define S64_MAX	INT64_MAX
 
 #endif
 

@@ -52,7 +52,6 @@ case $(uname -r) in
         ;;
     *)
         features=/sys/kernel/debug/sched/features
-        grep -q PLACE_DEADLINE_INITIAL $features || fail 'the scheduler has no such feature'
         probed place_entity 'static key that may lead into the region'
         i=0
         while [ $i -lt $calls ]; do

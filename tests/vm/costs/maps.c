@@ -16,14 +16,20 @@ static void set_key(struct code *c, const struct measurement *m, unsigned nr)
 	put(c, INSN(BPF_ST | BPF_MEM | BPF_DW, 8, 0, 0, nr + m->b));
 }
 
-static void add(struct code *c, const struct measurement *m, unsigned nr)
+/* With the key that is there. */
+static void call_keyed(struct code *c, const struct measurement *m, struct bpf_insn set_r4)
 {
-	set_key(c, m, nr);
 	put(c, MOV(1, 6));
 	put_map(c, 2, m->a);
 	put(c, MOV(3, 8));
-	put(c, MOVI(4, 12345));
+	put(c, set_r4);
 	put(c, INSN(BPF_JMP | BPF_CALL, 0, 0, 0, m->id));
+}
+
+static void add(struct code *c, const struct measurement *m, unsigned nr)
+{
+	set_key(c, m, nr);
+	call_keyed(c, m, MOVI(4, 12345));
 }
 
 static void add_unkeyed(struct code *c, const struct measurement *m, unsigned nr)
@@ -47,11 +53,7 @@ static void add_comm(struct code *c, const struct measurement *m, unsigned nr)
 static void access(struct code *c, const struct measurement *m, unsigned nr)
 {
 	set_key(c, m, nr);
-	put(c, MOV(1, 6));
-	put_map(c, 2, m->a);
-	put(c, MOV(3, 8));
-	put(c, MOV(4, 7));
-	put(c, INSN(BPF_JMP | BPF_CALL, 0, 0, 0, m->id));
+	call_keyed(c, m, MOV(4, 7));
 }
 
 /* The keys that are deleted. */
@@ -146,22 +148,15 @@ static void set_alike(struct code *c, unsigned nr)
 	put(c, INSN(BPF_ST | BPF_MEM | BPF_DW, 8, 0, 8 * (key_words - 2), nr));
 }
 
-static void call_keyed(struct code *c, const struct measurement *m)
+static void call_made(struct code *c, const struct measurement *m)
 {
-	put(c, MOV(1, 6));
-	put_map(c, 2, m->a);
-	put(c, MOV(3, 8));
-	if (m->fresh->kind == KPL_MAP_HASH)
-		put(c, MOV(4, 7));
-	else
-		put(c, MOVI(4, 1));
-	put(c, INSN(BPF_JMP | BPF_CALL, 0, 0, 0, m->id));
+	call_keyed(c, m, m->fresh->kind == KPL_MAP_HASH ? MOV(4, 7) : MOVI(4, 1));
 }
 
 static void alike(struct code *c, const struct measurement *m, unsigned nr)
 {
 	set_alike(c, nr + 1);
-	call_keyed(c, m);
+	call_made(c, m);
 }
 
 static void prepare_alike(struct code *c, const struct measurement *m)
@@ -169,7 +164,7 @@ static void prepare_alike(struct code *c, const struct measurement *m)
 	seed = seed_of(m->fd, m->fresh, m->a);
 	key_words = m->fresh->key_size / 8;
 	set_alike(c, 0);
-	call_keyed(c, m);
+	call_made(c, m);
 }
 
 /* Keys of a word, the hashes of which lead to one place and differ. */
@@ -187,7 +182,7 @@ static void set_crowded(struct code *c)
 static void crowd(struct code *c, const struct measurement *m, unsigned nr)
 {
 	set_crowded(c);
-	call_keyed(c, m);
+	call_made(c, m);
 }
 
 static void prepare_crowd(struct code *c, const struct measurement *m)
