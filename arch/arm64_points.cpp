@@ -82,6 +82,7 @@ Why stand(const FunctionFacts& facts, size_t index, uint64_t addr) {
     if (facts.init_text.has(addr)) return Why::init_code;
     for (const AddressRange& range : facts.blacklist)
         if (range.has(addr)) return Why::blacklisted;
+    if (facts.ftrace_alone) return Why::ftrace_alone;
     if (has(facts.jump_labels, addr)) return Why::jump_label;
     if (has(facts.static_calls, addr)) return Why::static_call;
     if (has(facts.bugs, addr)) return Why::bug;

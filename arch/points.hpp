@@ -72,6 +72,7 @@ struct FunctionFacts {
     std::vector<KeyJump> key_jumps;    // that lead into the function
     std::vector<uint64_t> part_jumps;  // to where parts of it jump that the compiler moved away
     bool is_part = false;              // it is such a part
+    bool ftrace_alone = false;         // the module lets no breakpoint stand in it
     std::vector<uint64_t> probes;      // that are armed
 };
 

@@ -118,6 +118,37 @@ bool is_trap(const X86Insn& i) {
     return i.opcode[0] == 0xcd || i.opcode[0] == 0xce || i.opcode[0] == 0xf1;
 }
 
+// The same bytes as in the module's rule (kmod/place.c), which decodes no more.
+std::span<const uint8_t> behind_prefixes(std::span<const uint8_t> code) {
+    static constexpr uint8_t prefixes[] = {0x26, 0x2e, 0x36, 0x3e, 0x64, 0x65, 0x66, 0x67, 0xf0, 0xf2, 0xf3};
+    while (!code.empty() && (std::ranges::find(prefixes, code[0]) != std::end(prefixes) || (code[0] & 0xf0) == 0x40))
+        code = code.subspan(1);
+    return code;
+}
+
+// Its opcode: "hlt" or "mwait".
+bool waits(std::span<const uint8_t> opcode) {
+    static constexpr uint8_t mwait[] = {0x0f, 0x01, 0xc9};
+    return (!opcode.empty() && opcode[0] == 0xf4) ||
+           (opcode.size() >= std::size(mwait) && std::memcmp(opcode.data(), mwait, std::size(mwait)) == 0);
+}
+
+// What kprobes neither steps nor emulates as the processor would.
+bool is_mishandled(std::span<const uint8_t> code) {
+    const auto opcode = behind_prefixes(code);
+    if (opcode.empty()) return false;
+    switch (opcode[0]) {
+        case 0xc2:
+        case 0xca:
+        case 0xcb:
+        case 0xe0:
+        case 0xe1:
+        case 0xe2: return true;
+        case 0xfb: return waits(behind_prefixes(opcode.subspan(1)));
+        default: return waits(opcode);
+    }
+}
+
 // What __copy_instruction() and prepare_emulation() refuse.
 Why copy(const X86Insn& i) {
     const uint8_t op = i.opcode[0];
@@ -203,12 +234,14 @@ class Analysis {
     Why stand(const Decoded& d) const {
         if (has(sites_, d.addr)) return blacklisted(d.addr);
         if (const Why why = blacklisted(d.addr); why != Why::none) return why;
+        if (facts_.ftrace_alone) return Why::ftrace_alone;
         if (has(facts_.jump_labels, d.addr)) return Why::jump_label;
         if (facts_.code[d.addr - facts_.addr] == elided_lock) return Why::lock_prefix;  // the module's rule
         if (reserved(facts_.static_calls, d.addr, d.addr)) return Why::static_call;
         if (has(facts_.bugs, d.addr)) return Why::bug;
         if (has(facts_.fixups, d.addr)) return Why::fixup;  // the module's rule
         if (facts_.rules.refuses_traps && is_trap(d.insn)) return Why::trap;
+        if (is_mishandled(facts_.code.subspan(d.addr - facts_.addr))) return Why::mishandled;
         return copy(d.insn);
     }
 

@@ -99,13 +99,14 @@ static __always_inline void kpl_look_at_call(struct kpl_ctx *ctx, u64 data, stru
 static __always_inline int kpl_entered(struct kretprobe_instance *ri, struct pt_regs *regs,
 				       enum kpl_looks looks)
 {
-	const struct kpl_probe *pr = container_of(get_kretprobe(ri), struct kpl_probe, rp);
+	const struct kretprobe *rp = get_kretprobe(ri);
+	const struct kpl_probe *pr = container_of(rp, struct kpl_probe, rp);
 	u64 data = kpl_data_of(ri);
 	struct kpl_ctx *ctx = kpl_ctx_here();
 	u64 result;
 
 	__this_cpu_write(kpl_ctx.entered, 1);
-	if (kpl_over(pr) || !kpl_begin(ctx, pr, KPL_SIDE_FIRST))
+	if (kpl_rp_is_gone(rp) || kpl_over(pr) || !kpl_begin(ctx, pr, KPL_SIDE_FIRST))
 		return 1;
 	kpl_look_at_call(ctx, data, regs, looks);
 	if (looks == KPL_LOOKS_AT_ALL) {
@@ -133,11 +134,14 @@ static noinline void kpl_return_ended(const struct kpl_probe *pr, u64 result)
 static __always_inline int kpl_returned(struct kretprobe_instance *ri, struct pt_regs *regs,
 					enum kpl_looks looks)
 {
-	const struct kpl_probe *pr = container_of(get_kretprobe(ri), struct kpl_probe, rp);
+	const struct kretprobe *rp = get_kretprobe(ri);
+	const struct kpl_probe *pr = container_of(rp, struct kpl_probe, rp);
 	u64 data = kpl_data_of(ri);
 	struct kpl_ctx *ctx = kpl_ctx_here();
 	u64 result;
 
+	if (kpl_rp_is_gone(rp))
+		return 0;
 	if (kpl_over(pr)) {
 		kpl_count(&pr->origin, KPL_SIDE_SECOND, KPL_C_SKIPPED);
 		return 0;

@@ -174,6 +174,7 @@ static inline bool kpl_is_function_entry(const struct kprobe *kp)
 	return false;
 #endif
 }
+
 /* Probes in programs: by the functions whose form is known here. */
 #if defined(CONFIG_UPROBES) && (defined(KPL_HAVE_UPROBE_HANDLE) || defined(KPL_HAVE_UPROBE_INODE))
 #define KPL_UPROBES
@@ -185,6 +186,12 @@ static inline bool kpl_is_function_entry(const struct kprobe *kp)
 #define KPL_POPPED	0
 #endif
 #endif
+
+/* An instance's return probe goes: where there is no rethook, it has none from then on. */
+static __always_inline bool kpl_rp_is_gone(const struct kretprobe *rp)
+{
+	return !IS_ENABLED(CONFIG_KRETPROBE_ON_RETHOOK) && unlikely(!rp);
+}
 
 /* The innermost return instance of this task: it changes when one is hooked. */
 static __always_inline const void *kpl_top_return(void)

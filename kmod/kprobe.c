@@ -10,7 +10,6 @@
 #include "jumps.h"
 #include "kprobe.h"
 #include "place.h"
-#include "sites.h"
 #include "stats.h"
 
 /*

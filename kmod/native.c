@@ -8,6 +8,14 @@
 #include "native.h"
 #include "session.h"
 
+/*
+ * Of all sessions: the kernel keeps so much of its modules' space for native code,
+ * and refuses filters of ordinary processes, such as those of seccomp, when our
+ * privileged ones have filled it (bpf_jit_charge_modmem).
+ */
+#define KPL_MAX_NATIVE	(32 << 20)	/* bytes */
+
+static atomic64_t kpl_native_bytes;
 static u64 kpl_native_works;	/* KPL_FEATURE_JIT or 0 */
 
 u64 kpl_native_feature(void)
@@ -77,6 +85,7 @@ static void kpl_forget_lines(struct bpf_prog *fp)
 void kpl_native_free(struct bpf_prog *fp)
 {
 	kpl_forget_lines(fp);
+	atomic64_sub(fp->jited_len, &kpl_native_bytes);
 	bpf_prog_free(fp);
 }
 
@@ -93,7 +102,8 @@ struct bpf_prog *kpl_native_make(const struct bpf_insn *insns, u32 nr, u32 stack
 	memcpy(fp->insnsi, insns, nr * sizeof(*insns));
 	if ((!starts || kpl_ask_for_starts(fp)) && kpl_link_helpers(fp->insnsi, nr)) {
 		fp = bpf_prog_select_runtime(fp, &err);
-		if (!err && fp->jited)
+		if (atomic64_add_return(fp->jited_len, &kpl_native_bytes) <= KPL_MAX_NATIVE &&
+		    !err && fp->jited)
 			return fp;
 	}
 	kpl_native_free(fp);

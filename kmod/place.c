@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /* Places in the kernel's code: its own rules, and those that it lacks.  Process context. */
 #include <linux/extable.h>
+#include <linux/ftrace.h>
 #include <linux/hash.h>
 #include <linux/kallsyms.h>
 #include <linux/kprobes.h>
@@ -110,16 +111,97 @@ static bool kpl_is_named(const char *name, u32 rules)
 	return false;
 }
 
+#ifdef CONFIG_X86
+
+static u8 kpl_byte(u64 addr)
+{
+	u8 byte = 0;
+
+	kpl_peek(&byte, addr, sizeof(byte));
+	return byte;
+}
+
+/* Behind the prefixes of the instruction at `addr`. */
+static u64 kpl_opcode_at(u64 addr)
+{
+	static const u8 prefixes[] = {
+		0x26, 0x2e, 0x36, 0x3e, 0x64, 0x65, 0x66, 0x67, 0xf0, 0xf2, 0xf3,
+	};
+	const u64 end = addr + 14;
+
+	while (addr < end && (memchr(prefixes, kpl_byte(addr), sizeof(prefixes)) ||
+			      (kpl_byte(addr) & 0xf0) == 0x40))
+		addr++;
+	return addr;
+}
+
+/* "hlt" or "mwait" */
+static bool kpl_waits(u64 opcode)
+{
+	return kpl_byte(opcode) == 0xf4 || (kpl_byte(opcode) == 0x0f &&
+	       kpl_byte(opcode + 1) == 0x01 && kpl_byte(opcode + 2) == 0xc9);
+}
+
 /*
  * While it has one CPU, the kernel puts another prefix in the place of "lock",
  * and looks for that one when the second comes: behind a breakpoint it would
- * stay, for good.
+ * stay, for good.  And kprobes would step what waits for an interrupt with
+ * interrupts off, and emulates some as what they are not: "sti" before a wait,
+ * without what holds interrupts back until then, far returns and those with an
+ * operand as plain ones, "loop" with one turn too many.
  */
-static bool kpl_is_elided_lock(u64 addr)
+static bool kpl_is_mishandled(u64 addr)
 {
-	u8 first;
+	u64 opcode = kpl_opcode_at(addr);
 
-	return IS_ENABLED(CONFIG_X86) && kpl_peek(&first, addr, sizeof(first)) && first == 0x3e;
+	switch (kpl_byte(opcode)) {
+	case 0xc2: case 0xca: case 0xcb:	/* ret with an operand, far ret */
+	case 0xe0: case 0xe1: case 0xe2:	/* loop */
+		return true;
+	case 0xfb:				/* sti */
+		return kpl_waits(kpl_opcode_at(opcode + 1));
+	default:
+		return kpl_waits(opcode) || kpl_byte(addr) == 0x3e;
+	}
+}
+
+#else
+
+static bool kpl_is_mishandled(u64 addr)
+{
+	return false;
+}
+
+#endif
+
+#ifdef CONFIG_DYNAMIC_FTRACE
+/* An ops that is never registered is asked. */
+noinline_for_stack int kpl_sites_known(unsigned long *sites, u32 nr)
+{
+	struct ftrace_ops ops = {};
+	int err = ftrace_set_filter_ips(&ops, sites, nr, 0, 1);
+
+	ftrace_free_filter(&ops);
+	return err;
+}
+#else
+int kpl_sites_known(unsigned long *sites, u32 nr)
+{
+	return -EINVAL;
+}
+#endif
+
+/*
+ * A module's code that ftrace does not call from may be a label within a function
+ * that is written in assembler, where the stack holds anything.  To the kernel, a
+ * function begins at each symbol.
+ */
+static bool kpl_may_be_label(const char *name, u64 addr)
+{
+	unsigned long site = addr;
+
+	return IS_ENABLED(CONFIG_DYNAMIC_FTRACE) && strchr(name, '[') &&
+	       kpl_sites_known(&site, 1) == -EINVAL;
 }
 
 /*
@@ -136,13 +218,14 @@ noinline_for_stack int kpl_check_place(u64 addr, bool returns)
 	char name[KSYM_SYMBOL_LEN];
 	u32 i, rules = 0;
 
-	if (static_call(kpl_fixup_of)(addr) || kpl_is_elided_lock(addr))
+	if (static_call(kpl_fixup_of)(addr) || kpl_is_mishandled(addr))
 		return -EINVAL;
 	sprint_symbol_no_offset(name, addr);
 	for (i = 0; i < ARRAY_SIZE(kpl_rule_of); i++)
 		if (returns || kpl_rule_of[i] == KPL_OF_PROBES)
 			rules |= BIT(i);
-	if (kpl_is_named(name, rules) || (returns && kpl_is_cold(name)))
+	if (kpl_is_named(name, rules) ||
+	    (returns && (kpl_is_cold(name) || kpl_may_be_label(name, addr))))
 		return -EINVAL;
 	return 0;
 }
@@ -248,7 +331,7 @@ noinline_for_stack int kpl_check_override(u64 addr, u32 *returns)
 	char name[KSYM_SYMBOL_LEN], *module = "";
 
 	sprint_symbol_no_offset(name, addr);
-	if (kpl_is_cold(name))
+	if (kpl_is_cold(name) || kpl_may_be_label(name, addr))
 		return -EDOM;
 	if (strchr(name, '[')) {	/* "name [module]" */
 		module = strchr(name, '[') + 1;

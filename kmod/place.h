@@ -13,6 +13,9 @@ unsigned long kpl_symbol(const char *name);
 /* Whether the compiler moved this code away from its function. */
 bool kpl_is_cold_at(u64 addr);
 
+/* 0, or -EINVAL: ftrace calls from none, or not all, of these sites or functions' entries. */
+int kpl_sites_known(unsigned long *sites, u32 nr);
+
 /* For a breakpoint, or what may become one; `returns`: also where the function returns. */
 int kpl_check_place(u64 addr, bool returns);
 /* For a call by ftrace, which does without most of those rules. */

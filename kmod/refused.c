@@ -44,17 +44,21 @@ static struct kpl_refuser {
 static DEFINE_MUTEX(kpl_refused_lock);
 static u32 kpl_refused_users[KPL_REFUSALS];
 
+/* NULL: it goes. */
 static const struct kpl_refuser *kpl_refuser_of(struct kretprobe_instance *ri)
 {
-	return container_of(get_kretprobe(ri), struct kpl_refuser, rp);
+	const struct kretprobe *rp = get_kretprobe(ri);
+
+	return kpl_rp_is_gone(rp) ? NULL : container_of(rp, struct kpl_refuser, rp);
 }
 
 /* Any context.  1: an event of our own. */
 static int kpl_refused_call(struct kretprobe_instance *ri, struct pt_regs *regs)
 {
 	const struct perf_event *event = (void *)regs_get_kernel_argument(regs, 0);
+	const struct kpl_refuser *refuser = kpl_refuser_of(ri);
 
-	return kpl_refuser_of(ri)->what == KPL_REFUSED_WATCHPOINTS &&
+	return refuser && refuser->what == KPL_REFUSED_WATCHPOINTS &&
 	       within_module((unsigned long)event->overflow_handler, THIS_MODULE);
 }
 
@@ -62,7 +66,7 @@ static int kpl_refused_return(struct kretprobe_instance *ri, struct pt_regs *reg
 {
 	const struct kpl_refuser *refuser = kpl_refuser_of(ri);
 
-	if ((int)regs_return_value(regs) == refuser->err &&
+	if (refuser && (int)regs_return_value(regs) == refuser->err &&
 	    READ_ONCE(kpl_refused_users[refuser->what]) &&
 	    !within_module(get_kretprobe_retaddr(ri), THIS_MODULE))
 		atomic64_inc(&kpl_refused_nr);

@@ -6,25 +6,9 @@
 #include "compat.h"
 #include "going.h"
 #include "memory.h"
+#include "place.h"
 #include "session.h"
 #include "sites.h"
-
-#ifdef CONFIG_DYNAMIC_FTRACE
-/* An ops that is never registered is asked. */
-noinline_for_stack int kpl_sites_known(unsigned long *sites, u32 nr)
-{
-	struct ftrace_ops ops = {};
-	int err = ftrace_set_filter_ips(&ops, sites, nr, 0, 1);
-
-	ftrace_free_filter(&ops);
-	return err;
-}
-#else
-int kpl_sites_known(unsigned long *sites, u32 nr)
-{
-	return -EINVAL;
-}
-#endif
 
 #ifdef KPL_TRACES
 bool kpl_ftrace_is_dead(void)

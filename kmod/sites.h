@@ -6,9 +6,6 @@
 #include "compat.h"
 #include "kind.h"
 
-/* 0, or -EINVAL: ftrace does not know all of them. */
-int kpl_sites_known(unsigned long *sites, u32 nr);
-
 #ifdef KPL_TRACES
 /*
  * It has found itself wrong and shut itself down, for good: what it calls now, it

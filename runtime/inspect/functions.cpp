@@ -88,6 +88,11 @@ bool is_static_call(std::string_view name) { return name.starts_with("__SCT__");
 
 std::string_view why_no_probe(std::string_view name) { return why_not(PROBES, name); }
 
+bool takes_ftrace_alone(std::string_view name) {
+    const auto rule = rule_of(name);
+    return rule && named_rules[*rule].which == PROBES && named_rules[*rule].why.empty();
+}
+
 std::string_view why_no_return(std::string_view name) {
     return is_cold_part(name) ? "it is a part of a function, which jumps to it; probe the function"
                               : why_not(RETURNS, name);

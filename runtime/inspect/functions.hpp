@@ -36,6 +36,9 @@ bool is_static_call(std::string_view name);
 // the module decides. The module refuses these too.
 std::string_view why_no_probe(std::string_view name);
 
+// The module lets no breakpoint stand in it, but ftrace may serve a probe.
+bool takes_ftrace_alone(std::string_view name);
+
 // Why no return probe may stand on a function where the kernel lets it, and dies of it; empty: it may. The module
 // refuses these too.
 std::string_view why_no_return(std::string_view name);

@@ -193,6 +193,7 @@ Result<FunctionView> Inspector::function(const Symbol& symbol) {
     facts.fixups = std::move(special.fixups);
     facts.jump_labels = std::move(special.jump_labels);
     facts.is_part = is_cold_part(symbol.name);
+    facts.ftrace_alone = takes_ftrace_alone(symbol.name);
     facts.part_jumps = TRY(part_jumps(view, special.key_jumps));
     facts.key_jumps = std::move(special.key_jumps);
     facts.static_calls = std::move(special.static_calls);

@@ -174,6 +174,23 @@ TEST_CASE("x86: what the kernel's tables say") {
         Function f("3e 48 ff 0f 48 89 f8 48 89 f8 48 89 f8");
         CHECK(f.x86().starts_with("+0 lock_prefix "));
     }
+    for (const char* one :
+         {"f4", "fb f4", "fb 48 0f 01 c9", "0f 01 c9", "c2 08 00", "48 cb", "ca 08 00", "67 e2 fe", "e0 fe", "e1 fe"}) {
+        INFO(one);
+        Function f(std::string(one) + " 48 89 f8 48 89 f8 48 89 f8");
+        CHECK(f.x86().starts_with("+0 mishandled "));
+    }
+    for (const char* one :
+         {"fb", "fb fa", "0f 01 ca", "c5 f0 c2 c2 01", "e3 fe"}) {  // "stac"; "vcmpps", whose opcode is c2
+        INFO(one);
+        Function f(std::string(one) + " 48 89 f8 48 89 f8 48 89 f8");
+        CHECK(f.x86().starts_with("+0 + "));
+    }
+    {
+        Function f(code);
+        f.facts.ftrace_alone = true;
+        CHECK(f.x86().starts_with("+0 ftrace_alone "));
+    }
     {
         Function f("48 89 f8 0f 1f 44 00 00 48 89 f8 48 89 f8 48 89 f8");
         f.facts.static_calls = {base + 3};
@@ -238,7 +255,7 @@ TEST_CASE("x86: single instructions") {
         {"0f 01 c1", "+0 not_emulated opcode not_emulated"},  // vmcall
         {"67 89 07", "+0 + prefix region_opcode@0"},
         {"2e 89 07", "+0 + prefix region_opcode@0"},
-        {"f4", "+0 + opcode region_opcode@0"},
+        {"f4", "+0 mishandled opcode mishandled"},
         {"0f b6 07", "+0 + + +"},                        // movzx
         {"0f 05", "+0 + opcode region_opcode@0"},        // syscall
         {"0f 38 f0 07", "+0 + opcode region_opcode@0"},  // three opcode bytes

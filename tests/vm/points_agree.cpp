@@ -135,6 +135,8 @@ std::vector<std::vector<Place>> rounds_of(const std::vector<FunctionView>& funct
     for (const FunctionView& view : functions) {
         std::vector<uint64_t> last(rounds.size());
         for (const ProbePoint& point : view.points) {
+            // ftrace would serve it, but not as a kprobe.
+            if (point.ftrace && takes_ftrace_alone(view.symbol.name)) continue;
             size_t round = 0;
             while (round < last.size() && last[round] && point.addr - last[round] < apart) round++;
             if (round == last.size()) last.push_back(0);

@@ -4,6 +4,7 @@
 #include "kit.h"
 
 #include <sys/ioctl.h>
+#include <unistd.h>
 
 #define MARK 0x12345678
 
@@ -72,8 +73,40 @@ static void native_code_refused(void)
 	FAILS(EFAULT, ioctl(fd, KPL_IOC_PROG_NATIVE, &native));
 }
 
+/* What comes when all sessions have so much of it is interpreted; a session that ends gives its own back. */
+static void native_code_bounded(void)
+{
+	enum { NR = 4000, BOUND = 32 << 20, OTHERS = 1 << 20 };
+	static struct bpf_insn insns[NR + 4];
+	struct kpl_prog_load load = { .jited = 1 };
+	int fd = session(), other = session(), i;
+	uint64_t bytes = 0;
+
+	insns[0] = MOVI(1, 1000);
+	insns[1] = MOVI(2, 1);
+	for (i = 2; i < NR + 2; i++)
+		insns[i] = INSN(BPF_ALU64 | BPF_DIV | BPF_X, 1, 2, 0, 0);
+	insns[NR + 2] = MOV(0, 1);
+	insns[NR + 3] = EXIT;
+	while (load.jited && bytes <= BOUND) {
+		load = (struct kpl_prog_load) { .kind = KPL_PROG_PRE };
+		OK(load_with(fd, &load, insns, NR + 4) >= 0);
+		bytes += load.native_len;
+	}
+	OK(bytes > BOUND - OTHERS && bytes <= BOUND);
+	EQ(load.jited, 0);
+	EQ(run(fd, load.id), 1000);
+	close(fd);
+	do
+		load = (struct kpl_prog_load) { .kind = KPL_PROG_PRE };
+	while (load_with(other, &load, insns, NR + 4) >= 0 && !load.jited);
+	EQ(load.jited, 1);
+	close(other);
+}
+
 const struct test native_tests[] = {
 	{ "native code", native_code },
 	{ "native code, refused", native_code_refused },
+	{ "native code, bounded", native_code_bounded },
 	{ NULL, NULL },
 };

@@ -45,15 +45,17 @@ for variant in $(sed -nE 's/.* t (objpool_(push|pop)[^ ]*)$/\1/p' /proc/kallsyms
     run kprobe-lua -c true -e "kprobe('$variant', function() end)"
     status 0
 done
-# where a fault is made good by the kernel's table: stepped, it would not be
-for function in __fpu_restore_sig fpu__restore_sig; do
-    at=$(kprobe-lua disasm $function 2> /dev/null | awk '/xrstor/ { print $1; exit }')
-    [ -z "$at" ] || break
+# where a fault is made good by the kernel's table: stepped, it would not be; and what would be stepped with interrupts off
+for row in 'xrstor __fpu_restore_sig fpu__restore_sig' 'hlt native_halt sev_es_terminate'; do
+    for function in ${row#* }; do
+        at=$(kprobe-lua disasm "$function" 2> /dev/null | awk -v what="${row%% *}" '$0 ~ what { print $1; exit }')
+        [ -z "$at" ] || break
+    done
+    run kprobe-lua -e "kprobe('$function$at', function() end)"
+    status 1
+    one_error
+    err "^-e:1: can't probe $function\\$at: the kernel allows no probe there"
 done
-run kprobe-lua -e "kprobe('$function$at', function() end)"
-status 1
-one_error
-err "^-e:1: can't probe $function\\$at: the kernel allows no probe there"
 # what all returns go through, what runs without an IDT, what is copied; and who sleeps in a function and wakes up elsewhere
 for place in __x86_return_thunk srso_return_thunk native_write_msr restore_processor_state relocate_kernel identity_mapped; do
     grep -q " $place\$" /proc/kallsyms || continue
@@ -72,8 +74,24 @@ if grep -q ' x86_acpi_enter_sleep_state$' /proc/kallsyms; then
     run kprobe-lua -e "kretprobe { 'x86_acpi_enter_sleep_state', via = 'kretprobe', ret = function() end }"
     status 1
     one_error
-    err "^-e:1: can't probe x86_acpi_enter_sleep_state: the kernel allows no probe there"
+    err "^-e:1: can't probe x86_acpi_enter_sleep_state: no return can be caught there"
 fi
+# a label within a module's function in assembler
+target > /dev/null
+for via in kretprobe direct; do
+    run kprobe-lua -e "kretprobe { 'kpl_target:kpl_t_label', via = '$via', ret = function() end }"
+    status 1
+    one_error
+done
+run kprobe-lua -e 'kretprobe("kpl_target:kpl_t_label", function() end)'
+status 1
+one_error
+err "^-e:1: can't probe kpl_target:kpl_t_label: no return can be caught there"
+run kprobe-lua --unsafe -e 'kprobe("kpl_target:kpl_t_label", function(p) p:override(0) end)'
+status 1
+one_error
+run kprobe-lua -c true -e 'kprobe("kpl_target:kpl_t_label", function() end)'
+status 0
 # globs leave them out, on the path that would not refuse them by itself
 script globs.lua <<'LUA'
 local n = count()

@@ -100,6 +100,19 @@ noinline long kpl_t_plain(long a, long b, const char *name)
 	return a + b + name[0];
 }
 
+#ifdef CONFIG_X86_64
+/* To the kernel, a function begins at the label, too; on the stack there is no way back. */
+asm(".pushsection .text\n"
+    ".type kpl_t_assembler, @function\n"
+    "kpl_t_assembler:\n"
+    "	push %rax\n"
+    "kpl_t_label:\n"
+    "	pop %rax\n"
+    "	" ASM_RET
+    ".size kpl_t_assembler, . - kpl_t_assembler\n"
+    ".popsection");
+#endif
+
 /* One store in all, of eight bytes, and one load. */
 noinline long kpl_t_watch(long n)
 {
