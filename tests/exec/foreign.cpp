@@ -70,7 +70,11 @@ Result<Handler> fitting(const Graph& given, const Given& with) {
     Verdict now = first;
     Graph graph = given;
     if (may_help_to_unfold(first.reason)) {
-        graph = unfolded(given, start_state(with, 0));
+        auto steps = unfolded(given, start_state(with, 0));
+        if (!steps)
+            return Error{Errc::script, fmt::format("{}; turn by turn, its loops take more than {} instructions",
+                                                   refused(first.reason, first.at).message(), KPL_MAX_INSNS)};
+        graph = std::move(*steps);
         now = verdict(tried = handler_of(graph, with, 0));
         if (now.at > first.at) best = tried;
     }
@@ -81,9 +85,10 @@ Result<Handler> fitting(const Graph& given, const Given& with) {
     const auto reach = outside(graph, with);
     if (!reach) return tried;
     // It may be on a way that the program never goes.
-    graph = unfolded(given, start_state(with, 0));
-    tried = handler_of(graph, with, 0);
-    if (verdict(tried).reason == KPL_REJECT_NONE && !outside(graph, with)) return tried;
+    if (const auto steps = unfolded(given, start_state(with, 0))) {
+        tried = handler_of(*steps, with, 0);
+        if (verdict(tried).reason == KPL_REJECT_NONE && !outside(*steps, with)) return tried;
+    }
     return refused(KPL_REJECT_RANGE, reach->origin);
 }
 

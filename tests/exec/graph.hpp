@@ -30,6 +30,8 @@ using Graph = std::vector<Step>;
 
 Result<Graph> graph_from(std::span<const bpf_insn> given);
 
+constexpr uint8_t sign_extending = 0x80;  // mode of a load
+
 bpf_insn make(uint8_t code, uint8_t dst, uint8_t src, int16_t off, int32_t imm);
 bool is_wide(const bpf_insn& insn);  // two slots
 bool is_exit(const bpf_insn& insn);

@@ -8,7 +8,6 @@ namespace kpl::exec {
 
 namespace {
 
-constexpr uint8_t sign_extending = 0x80;              // mode of a load
 constexpr uint8_t swap_always = BPF_ALU64 | BPF_END;  // whatever the machine's order is
 
 bpf_insn move_to(uint8_t dst, uint8_t src) { return make(BPF_ALU64 | BPF_MOV | BPF_X, dst, src, 0, 0); }

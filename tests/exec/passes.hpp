@@ -26,9 +26,9 @@ void lower(Graph& graph);
 // hold for each instruction that names it.
 void place_registers(Graph& graph, const State& start);
 
-// A step for each set of numbers with which it is reached, so that a number that is added to a pointer is known. As
-// given, if that takes more steps than a program may have.
-Graph unfolded(const Graph& graph, const State& start);
+// A step for each set of numbers with which it is reached, so that a number that is added to a pointer is known.
+// Nothing: that takes more steps than a program may have.
+std::optional<Graph> unfolded(const Graph& graph, const State& start);
 
 // The instructions in an order in which a way forward leads to each of them, only plain jumps going back, and a label
 // at each of their targets.

@@ -112,14 +112,22 @@ class Author {
         const auto dst = op == BPF_MOV ? result() : operand();
         if (!dst) return;
         if (op == BPF_END) {
-            add(BPF_ALU | BPF_END | (below(2) ? BPF_TO_BE : BPF_TO_LE), *dst, 0, 0, 16 << below(3));
+            const int code = below(3) ? BPF_ALU | BPF_END | (below(2) ? BPF_TO_BE : BPF_TO_LE) : BPF_ALU64 | BPF_END;
+            add(code, *dst, 0, 0, 16 << below(3));
         } else if (op == BPF_NEG) {
             add(width | BPF_NEG, *dst, 0, 0, 0);
         } else if (below(2)) {
-            add(width | op | BPF_X, *dst, number(), 0, 0);
+            add(width | op | BPF_X, *dst, number(), variety(op, width), 0);
         } else {
-            add(width | op | BPF_K, *dst, 0, 0, value());
+            add(width | op | BPF_K, *dst, 0, op == BPF_MOV ? 0 : variety(op, width), value());
         }
+    }
+
+    // At times division with a sign, or a move that extends one.
+    int16_t variety(int op, int width) {
+        if (below(3)) return 0;
+        if (op == BPF_MOV) return static_cast<int16_t>(8 << below(width == BPF_ALU64 ? 3 : 2));
+        return op == BPF_DIV || op == BPF_MOD;
     }
 
     // A pointer to somewhere else, or another one that is moved, at times far off.
@@ -150,7 +158,7 @@ class Author {
         const auto off = static_cast<int16_t>(at - now_.regs[base].number);
         const auto to = result();
         if (kind == 0 && to)
-            add(BPF_LDX | BPF_MEM | sizes[width], *to, base, off, 0);
+            add(BPF_LDX | (width < 3 && !below(4) ? sign_extending : BPF_MEM) | sizes[width], *to, base, off, 0);
         else if (kind == 1)
             add(BPF_STX | BPF_MEM | sizes[width], base, number(), off, 0);
         else
@@ -194,7 +202,7 @@ class Author {
 
     // ---- control
 
-    // Over one to three steps.
+    // Over one to three steps, or to as many others.
     void branch() {
         static constexpr int ops[] = {BPF_JEQ,  BPF_JNE,  BPF_JGT,  BPF_JGE,  BPF_JLT, BPF_JLE,
                                       BPF_JSET, BPF_JSGT, BPF_JSGE, BPF_JSLT, BPF_JSLE};
@@ -207,9 +215,21 @@ class Author {
         const State before = now_;
         const Bytes written_before = written_;
         steps(1 + below(3));
-        insns_[from - 1].off = static_cast<int16_t>(insns_.size() - from);
-        now_ = joined(before, now_);
-        written_ &= written_before;
+        if (below(3)) {
+            insns_[from - 1].off = static_cast<int16_t>(insns_.size() - from);
+            now_ = joined(before, now_);
+            written_ &= written_before;
+            return;
+        }
+        add(BPF_JMP | BPF_JA, 0, 0, 0, 0);
+        const size_t other = insns_.size();
+        insns_[from - 1].off = static_cast<int16_t>(other - from);
+        const State met = std::exchange(now_, before);
+        const Bytes written_met = std::exchange(written_, written_before);
+        steps(1 + below(3));
+        insns_[other - 1].off = static_cast<int16_t>(insns_.size() - other);
+        now_ = joined(met, now_);
+        written_ &= written_met;
     }
 
     void steps(int n) {

@@ -24,13 +24,41 @@ void fold(Step& step, const State& state) {
     }
 }
 
+// The registers whose numbers may come to be added to a pointer or decide a jump, by bits; what only counts or sums up
+// is not among them, and would make a turn of a loop differ from all others.
+uint32_t that_matter(const Graph& graph, const State& start) {
+    const auto states = states_of(graph, start);
+    uint32_t matter = 0, before = 0;
+    const auto is_computed = [](const bpf_insn& insn) {
+        return (BPF_CLASS(insn.code) == BPF_ALU || BPF_CLASS(insn.code) == BPF_ALU64) && BPF_SRC(insn.code) == BPF_X;
+    };
+    for (size_t i = 0; i < graph.size(); i++) {
+        const bpf_insn& insn = graph[i].insn;
+        const auto is_number = [&](uint8_t reg) { return states[i] && states[i]->regs[reg].type == KPL_T_NUM; };
+        const uint32_t dst = 1u << insn.dst_reg, src = 1u << insn.src_reg;
+        if (is_condition(insn)) matter |= dst | (BPF_SRC(insn.code) == BPF_X ? src : 0);
+        if (is_computed(insn) && !(is_number(insn.dst_reg) && is_number(insn.src_reg))) matter |= dst | src;
+    }
+    do {
+        before = matter;
+        for (const Step& step : graph)
+            if (is_computed(step.insn) && matter >> step.insn.dst_reg & 1) matter |= 1u << step.insn.src_reg;
+    } while (matter != before);
+    return matter;
+}
+
 }  // namespace
 
-Graph unfolded(const Graph& graph, const State& start) {
+std::optional<Graph> unfolded(const Graph& graph, const State& start) {
+    const uint32_t matter = that_matter(graph, start);
     std::map<std::pair<size_t, State>, size_t> placed;
     std::vector<const decltype(placed)::value_type*> todo;
-    const auto place = [&](size_t step, const State& state) {
+    const auto place = [&](size_t step, State state) {
+        for (size_t n = 0; n < graph.size() && step != off_the_end && is_plain_jump(graph[step].insn); n++)
+            step = graph[step].next;
         if (step == off_the_end) return off_the_end;
+        for (size_t reg = 0; reg < state.regs.size(); reg++)
+            if (state.regs[reg].type == KPL_T_NUM && !(matter >> reg & 1)) state.regs[reg] = {KPL_T_NUM};
         const auto [at, is_new] = placed.emplace(std::pair{step, state}, placed.size());
         if (is_new) todo.push_back(&*at);
         return at->second;
@@ -40,7 +68,7 @@ Graph unfolded(const Graph& graph, const State& start) {
     while (!todo.empty()) {
         const auto& [key, at] = *todo.back();
         todo.pop_back();
-        if (placed.size() > KPL_MAX_INSNS) return graph;
+        if (placed.size() > KPL_MAX_INSNS) return std::nullopt;
         Step step = graph[key.first];
         fold(step, key.second);
         const State state = after(key.second, step.insn);
