@@ -73,6 +73,7 @@ struct FunctionFacts {
     std::vector<uint64_t> part_jumps;  // to where parts of it jump that the compiler moved away
     bool is_part = false;              // it is such a part
     bool ftrace_alone = false;         // the module lets no breakpoint stand in it
+    bool read_over = false;            // nothing is mapped behind it, where the kernel would read
     std::vector<uint64_t> probes;      // that are armed
 };
 

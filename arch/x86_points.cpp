@@ -118,7 +118,7 @@ bool is_trap(const X86Insn& i) {
     return i.opcode[0] == 0xcd || i.opcode[0] == 0xce || i.opcode[0] == 0xf1;
 }
 
-// The same bytes as in the module's rule (kmod/place.c), which decodes no more.
+// As in the module's rule (kmod/place.c), which decodes no more.
 std::span<const uint8_t> behind_prefixes(std::span<const uint8_t> code) {
     static constexpr uint8_t prefixes[] = {0x26, 0x2e, 0x36, 0x3e, 0x64, 0x65, 0x66, 0x67, 0xf0, 0xf2, 0xf3};
     while (!code.empty() && (std::ranges::find(prefixes, code[0]) != std::end(prefixes) || (code[0] & 0xf0) == 0x40))
@@ -235,6 +235,7 @@ class Analysis {
         if (has(sites_, d.addr)) return blacklisted(d.addr);
         if (const Why why = blacklisted(d.addr); why != Why::none) return why;
         if (facts_.ftrace_alone) return Why::ftrace_alone;
+        if (facts_.read_over) return Why::read_over;
         if (has(facts_.jump_labels, d.addr)) return Why::jump_label;
         if (facts_.code[d.addr - facts_.addr] == elided_lock) return Why::lock_prefix;  // the module's rule
         if (reserved(facts_.static_calls, d.addr, d.addr)) return Why::static_call;

@@ -22,25 +22,6 @@
 #define KPL_JUMP	5	/* bytes */
 #define KPL_NEAR	(64 << 20)	/* a function's parts lie closer together */
 
-struct kpl_span {
-	u64 begin, size;
-};
-
-/* The function that has this instruction, as kallsyms sees it. */
-static noinline_for_stack bool kpl_span_of(u64 addr, struct kpl_span *span)
-{
-	char text[KSYM_SYMBOL_LEN];	/* "name+0x24/0x7b", and "[module]" */
-	unsigned long offset, size;
-	const char *place;
-
-	sprint_symbol(text, addr);
-	place = strrchr(text, '+');
-	if (!place || sscanf(place, "+0x%lx/0x%lx", &offset, &size) != 2)
-		return false;
-	*span = (struct kpl_span) { addr - offset, size };
-	return true;
-}
-
 /* Behind the first byte of the jump at `addr`. */
 static bool kpl_is_behind(u64 target, u64 addr)
 {

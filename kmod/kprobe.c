@@ -66,12 +66,15 @@ static int kpl_kprobe_add_one(struct kpl_probe *pr)
 #endif
 	kp->pre_handler = pr->hook;
 	err = register_kprobe(kp);
-	if (!err && kpl_is_going(pr->origin.addr)) {	/* as return probes' */
-		unregister_kprobe(kp);
-		return -ENOENT;
-	}
-	if (err || !(moved & KPL_MOVE_OVERRIDE) || kpl_is_function_entry(kp))
+	if (err)
 		return err;
+	err = kpl_check_registered(kp);
+	if (err) {
+		unregister_kprobe(kp);
+		return err;
+	}
+	if (!(moved & KPL_MOVE_OVERRIDE) || kpl_is_function_entry(kp))
+		return 0;
 	/* What is on the stack there is not the way back. */
 	unregister_kprobe(kp);
 	return -EDOM;

@@ -192,10 +192,10 @@ static int kpl_kretprobe_add_one(struct kpl_probe *pr)
 	if (err)
 		return err;
 	kpl_pool_hold(pr);
-	/* The kernel may have looked before it told its kprobes that the code goes. */
-	if (kpl_is_going(pr->origin.addr)) {
+	err = kpl_check_registered(&rp->kp);
+	if (err) {
 		unregister_kretprobe(rp);
-		return -ENOENT;
+		return err;
 	}
 	/* Not armed yet: nothing runs while our handler takes the place of the kernel's. */
 	kpl_hook_return_set(rp->kp.pre_handler);

@@ -9,9 +9,10 @@
 #include "session.h"
 
 /*
- * Of all sessions: the kernel keeps so much of its modules' space for native code,
- * and refuses filters of ordinary processes, such as those of seccomp, when our
- * privileged ones have filled it (bpf_jit_charge_modmem).
+ * Of all sessions, without what the kernel rounds up: it sets a part of its
+ * modules' space aside for native code, and refuses filters of ordinary processes,
+ * such as those of seccomp, when privileged ones have filled it
+ * (bpf_jit_charge_modmem).
  */
 #define KPL_MAX_NATIVE	(32 << 20)	/* bytes */
 

@@ -31,6 +31,20 @@ noinline_for_stack bool kpl_is_cold_at(u64 addr)
 	return kpl_is_cold(name);
 }
 
+noinline_for_stack bool kpl_span_of(u64 addr, struct kpl_span *span)
+{
+	char text[KSYM_SYMBOL_LEN];	/* "name+0x24/0x7b", and "[module]" */
+	unsigned long offset, size;
+	const char *place;
+
+	sprint_symbol(text, addr);
+	place = strrchr(text, '+');
+	if (!place || sscanf(place, "+0x%lx/0x%lx", &offset, &size) != 2)
+		return false;
+	*span = (struct kpl_span) { addr - offset, size };
+	return true;
+}
+
 /* The kernel tells where it is even if it then refuses a kprobe there. */
 unsigned long kpl_symbol(const char *name)
 {
@@ -113,36 +127,27 @@ static bool kpl_is_named(const char *name, u32 rules)
 
 #ifdef CONFIG_X86
 
-static u8 kpl_byte(u64 addr)
-{
-	u8 byte = 0;
-
-	kpl_peek(&byte, addr, sizeof(byte));
-	return byte;
-}
-
-/* Behind the prefixes of the instruction at `addr`. */
-static u64 kpl_opcode_at(u64 addr)
+static const u8 *kpl_behind_prefixes(const u8 *insn)
 {
 	static const u8 prefixes[] = {
 		0x26, 0x2e, 0x36, 0x3e, 0x64, 0x65, 0x66, 0x67, 0xf0, 0xf2, 0xf3,
 	};
-	const u64 end = addr + 14;
+	const u8 *end = insn + MAX_INSN_SIZE - 1;
 
-	while (addr < end && (memchr(prefixes, kpl_byte(addr), sizeof(prefixes)) ||
-			      (kpl_byte(addr) & 0xf0) == 0x40))
-		addr++;
-	return addr;
+	while (insn < end && (memchr(prefixes, *insn, sizeof(prefixes)) || (*insn & 0xf0) == 0x40))
+		insn++;
+	return insn;
 }
 
 /* "hlt" or "mwait" */
-static bool kpl_waits(u64 opcode)
+static bool kpl_waits(const u8 *opcode)
 {
-	return kpl_byte(opcode) == 0xf4 || (kpl_byte(opcode) == 0x0f &&
-	       kpl_byte(opcode + 1) == 0x01 && kpl_byte(opcode + 2) == 0xc9);
+	return opcode[0] == 0xf4 || (opcode[0] == 0x0f && opcode[1] == 0x01 && opcode[2] == 0xc9);
 }
 
 /*
+ * By the kernel's copy, without what other probes have put there.
+ *
  * While it has one CPU, the kernel puts another prefix in the place of "lock",
  * and looks for that one when the second comes: behind a breakpoint it would
  * stay, for good.  And kprobes would step what waits for an interrupt with
@@ -150,24 +155,31 @@ static bool kpl_waits(u64 opcode)
  * without what holds interrupts back until then, far returns and those with an
  * operand as plain ones, "loop" with one turn too many.
  */
-static bool kpl_is_mishandled(u64 addr)
+static bool kpl_is_mishandled(const struct kprobe *kp)
 {
-	u64 opcode = kpl_opcode_at(addr);
+	u8 insn[MAX_INSN_SIZE + 2] = {}, next[MAX_INSN_SIZE + 2] = {};
+	const u8 *opcode;
 
-	switch (kpl_byte(opcode)) {
+	if (!kp->ainsn.insn)	/* ftrace serves it */
+		return false;
+	memcpy(insn, kp->ainsn.insn, kp->ainsn.size);
+	opcode = kpl_behind_prefixes(insn);
+	if (insn[0] == 0x3e || kpl_waits(opcode))
+		return true;
+	switch (*opcode) {
 	case 0xc2: case 0xca: case 0xcb:	/* ret with an operand, far ret */
 	case 0xe0: case 0xe1: case 0xe2:	/* loop */
 		return true;
 	case 0xfb:				/* sti */
-		return kpl_waits(kpl_opcode_at(opcode + 1));
-	default:
-		return kpl_waits(opcode) || kpl_byte(addr) == 0x3e;
+		return kpl_peek(next, (unsigned long)kp->addr + kp->ainsn.size, MAX_INSN_SIZE) &&
+		       kpl_waits(kpl_behind_prefixes(next));
 	}
+	return false;
 }
 
 #else
 
-static bool kpl_is_mishandled(u64 addr)
+static bool kpl_is_mishandled(const struct kprobe *kp)
 {
 	return false;
 }
@@ -191,6 +203,14 @@ int kpl_sites_known(unsigned long *sites, u32 nr)
 }
 #endif
 
+/* Neither this instruction nor, where a function begins here, its entry; or nobody can say. */
+static bool kpl_is_no_site(u64 addr)
+{
+	unsigned long site = addr;
+
+	return kpl_sites_known(&site, 1);
+}
+
 /*
  * A module's code that ftrace does not call from may be a label within a function
  * that is written in assembler, where the stack holds anything.  To the kernel, a
@@ -198,10 +218,22 @@ int kpl_sites_known(unsigned long *sites, u32 nr)
  */
 static bool kpl_may_be_label(const char *name, u64 addr)
 {
-	unsigned long site = addr;
+	return IS_ENABLED(CONFIG_DYNAMIC_FTRACE) && strchr(name, '[') && kpl_is_no_site(addr);
+}
 
-	return IS_ENABLED(CONFIG_DYNAMIC_FTRACE) && strchr(name, '[') &&
-	       kpl_sites_known(&site, 1) == -EINVAL;
+/*
+ * To see whether a breakpoint may become a jump, the kernel decodes all of its
+ * function, and what fills a module's last page behind its last function: over the
+ * end of that page, which may be the last that is mapped.
+ */
+static bool kpl_is_read_over(u64 addr)
+{
+	struct kpl_span span;
+	u8 behind;
+
+	return IS_ENABLED(CONFIG_OPTPROBES) && kpl_span_of(addr, &span) &&
+	       !kpl_peek(&behind, span.begin + span.size, sizeof(behind)) &&
+	       kpl_is_no_site(addr);
 }
 
 /*
@@ -218,7 +250,7 @@ noinline_for_stack int kpl_check_place(u64 addr, bool returns)
 	char name[KSYM_SYMBOL_LEN];
 	u32 i, rules = 0;
 
-	if (static_call(kpl_fixup_of)(addr) || kpl_is_mishandled(addr))
+	if (static_call(kpl_fixup_of)(addr) || kpl_is_read_over(addr))
 		return -EINVAL;
 	sprint_symbol_no_offset(name, addr);
 	for (i = 0; i < ARRAY_SIZE(kpl_rule_of); i++)
@@ -226,6 +258,16 @@ noinline_for_stack int kpl_check_place(u64 addr, bool returns)
 			rules |= BIT(i);
 	if (kpl_is_named(name, rules) ||
 	    (returns && (kpl_is_cold(name) || kpl_may_be_label(name, addr))))
+		return -EINVAL;
+	return 0;
+}
+
+/* The kernel may have moved it behind a landing pad. */
+noinline_for_stack int kpl_check_registered(const struct kprobe *kp)
+{
+	if (kpl_is_going((unsigned long)kp->addr))
+		return -ENOENT;
+	if (static_call(kpl_fixup_of)((unsigned long)kp->addr) || kpl_is_mishandled(kp))
 		return -EINVAL;
 	return 0;
 }

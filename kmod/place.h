@@ -16,8 +16,20 @@ bool kpl_is_cold_at(u64 addr);
 /* 0, or -EINVAL: ftrace calls from none, or not all, of these sites or functions' entries. */
 int kpl_sites_known(unsigned long *sites, u32 nr);
 
+struct kpl_span {
+	u64 begin, size;	/* bytes */
+};
+
+/* The function that has this instruction, as kallsyms sees it; false: none has. */
+bool kpl_span_of(u64 addr, struct kpl_span *span);
+
 /* For a breakpoint, or what may become one; `returns`: also where the function returns. */
 int kpl_check_place(u64 addr, bool returns);
+/*
+ * The rest, for a kprobe that is registered and was never armed.  -ENOENT: its code
+ * goes; the kernel may have looked before it told its kprobes of that.
+ */
+int kpl_check_registered(const struct kprobe *kp);
 /* For a call by ftrace, which does without most of those rules. */
 int kpl_check_site(u64 addr);
 

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "inspect/functions.hpp"
@@ -153,6 +154,13 @@ Result<std::vector<uint64_t>> Inspector::part_jumps(const FunctionView& view, co
     return out;
 }
 
+// What is not mapped can be read from /proc/kcore, too, as zeros.
+bool Inspector::is_unmapped(uint64_t addr) const {
+    constexpr uint64_t page = 4096;
+    std::array<uint8_t, 64> bytes{};
+    return addr % page == 0 && (!memory_.read(addr, bytes) || bytes == std::array<uint8_t, 64>{});
+}
+
 Result<FunctionView> Inspector::function(const std::string& target) {
     uint64_t wanted = 0;
     const Symbol symbol = TRY(find(target, wanted));
@@ -194,6 +202,7 @@ Result<FunctionView> Inspector::function(const Symbol& symbol) {
     facts.jump_labels = std::move(special.jump_labels);
     facts.is_part = is_cold_part(symbol.name);
     facts.ftrace_alone = takes_ftrace_alone(symbol.name);
+    facts.read_over = rules_.optprobes && !symbol.module.empty() && is_unmapped(end);
     facts.part_jumps = TRY(part_jumps(view, special.key_jumps));
     facts.key_jumps = std::move(special.key_jumps);
     facts.static_calls = std::move(special.static_calls);

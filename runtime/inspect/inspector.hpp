@@ -45,6 +45,7 @@ class Inspector {
     Result<Symbol> find(const std::string& target, uint64_t& wanted);
     Result<uint64_t> size_of(const Symbol& symbol);
     Result<std::vector<uint8_t>> code_of(const Symbol& symbol, uint64_t size) const;
+    bool is_unmapped(uint64_t addr) const;
     void restore(uint64_t addr, std::span<uint8_t> code) const;
     Result<bool> traceable(const Symbol& symbol);
     Result<std::vector<uint64_t>> part_jumps(const FunctionView& view, const std::vector<KeyJump>& keys);

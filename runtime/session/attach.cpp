@@ -175,7 +175,9 @@ std::string attach_reason(const kpl_attach& request, const Paths& paths) {
         }
     switch (-request.error) {
         case EDEADLK: return "it takes or releases a lock: it can't be overridden";
-        case EDOM: return "override leaves a whole function out: it works at the function's first instruction";
+        case EDOM:
+            return "override leaves a whole function out: it works at the function's first instruction, in a module on "
+                   "what ftrace knows";
         case EXDEV: return "p.ip: that address is in a module, which may go while this function stays";
         case EPERM:
         case EACCES: return "the session may not change what runs there";

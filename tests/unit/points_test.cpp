@@ -190,6 +190,9 @@ TEST_CASE("x86: what the kernel's tables say") {
         Function f(code);
         f.facts.ftrace_alone = true;
         CHECK(f.x86().starts_with("+0 ftrace_alone "));
+        f.facts.ftrace_alone = false;
+        f.facts.read_over = true;
+        CHECK(f.x86().starts_with("+0 read_over "));
     }
     {
         Function f("48 89 f8 0f 1f 44 00 00 48 89 f8 48 89 f8 48 89 f8");

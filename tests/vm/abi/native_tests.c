@@ -73,7 +73,7 @@ static void native_code_refused(void)
 	FAILS(EFAULT, ioctl(fd, KPL_IOC_PROG_NATIVE, &native));
 }
 
-/* What comes when all sessions have so much of it is interpreted; a session that ends gives its own back. */
+/* What is loaded beyond the bound is interpreted; a session that ends gives its own back. */
 static void native_code_bounded(void)
 {
 	enum { NR = 4000, BOUND = 32 << 20, OTHERS = 1 << 20 };
