@@ -6,7 +6,7 @@ KERNEL ?= newest
 
 workload = for file in /etc/hostname /nonexistent /etc/passwd /no/such/file; do cat $$file; sleep 0.3; done >/dev/null 2>&1
 
-.PHONY: all packages configure demo check lint sanitize threads bench soak fuzz mutate sweep sweep-rt kills storm neighbours install modules_install clean
+.PHONY: all packages configure demo check lint sanitize threads bench soak fuzz mutate sweep sweep-modules sweep-rt kills storm neighbours install modules_install clean
 
 all: configure
 	@echo "==> building kprobe-lua, its tests, and the module for each kernel whose headers are installed"
@@ -98,6 +98,10 @@ sweep: all
 	    for kind in $(SWEEP); do for how in all one; do tests/sweep/run $(BUILD) $$kernel $$kind $$how || exit 1; done; done; \
 	    tests/sweep/run $(BUILD) $$kernel offsets || exit 1; \
 	done
+
+# All functions of some modules, while they work and while they are unloaded; ten minutes for each kernel.
+sweep-modules: all
+	@for kernel in $(or $(KERNELS),6.1 6.12); do tests/sweep/modules $(BUILD) $$kernel || exit 1; done
 
 # The same on Debian's PREEMPT_RT kernels, which setup/rt-kernels unpacks; KERNELS="6.1-rt 6.12-rt".
 rt = $(abspath $(BUILD))/rt-kernels

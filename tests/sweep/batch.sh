@@ -74,3 +74,37 @@ offsets() { # FUNCTIONS SEED
     status 0
     out '^([0-9]+) of \1 instructions: 100.00 %$'
 }
+
+# Each in a process of its own, which ends at what fails.
+use_modules() {
+    mkdir use && cd use && mkdir mounted upper work merged
+    for kind in xfs btrfs; do
+        if ! command -v mkfs.$kind || [ ! -d /sys/module/$kind ] || [ ! -d /sys/module/loop ]; then continue; fi
+        truncate -s 350M image && mkfs.$kind -q image && device=$(losetup -f) && losetup "$device" image &&
+            mount -t $kind "$device" mounted && cp -r "$KPL_ROOT/tests/sweep" mounted && ls -lR mounted && sync &&
+            dd if=/dev/zero of=mounted/big bs=64k count=100 && truncate -s 1000 mounted/big && umount mounted &&
+            losetup -d "$device" && rm image && echo "$kind was used"
+    done
+    ! [ -d /sys/module/overlay ] || { mount -t overlay -o "lowerdir=$KPL_ROOT/tests/sweep,upperdir=upper,workdir=work" overlay merged &&
+        cat merged/run merged/batch.sh && echo more >> merged/run && rm merged/batch.sh && umount merged && echo "overlay was used"; }
+}
+
+modules() { # KIND FOLDER MODULE…: all of their functions, while they are used and while they go
+    kind=$1 folder=$2
+    shift 2
+    back=
+    for module; do
+        insmod "$folder/$module.ko" || fail "can't load $module"
+        back="$module $back"
+    done
+    awk '$2 ~ /[tTwW]/ && NF == 4 && !seen[$1]++ { print $1, $3, $4 }' /proc/kallsyms | grep -Ev ' __[pc]fi?x?_|\[(kprobe_lua|__)' > chosen
+    run kprobe-lua --max-probes=65536 -q -c ". $KPL_ROOT/tests/sweep/batch.sh; before=$(armed "$kind"); echo \$((\$(armed $kind) - before)) > armed
+        (use_modules) > used 2>&1; for module in $back; do rmmod \$module; done" "$KPL_ROOT/tests/sweep/together.lua" "$kind" chosen
+    status 0
+    grep ' was used$' used || true
+    grep '^[0-9]* hits' out
+    echo "$(wc -l < chosen) functions, $(cat armed) armed"
+    for module; do [ ! -d "/sys/module/$module" ] || fail "$module stays"; done
+    out '^[1-9][0-9]* hits'
+    left_nothing
+}

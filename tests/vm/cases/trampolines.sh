@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# limit: 900
 # Code that the kernel rewrites or copies, where it lets a probe stand and then dies of it: refused by name, by address and
 # inside, left out of globs; nothing else stands against the rest. All that fails is told, not the first of it alone.
 script refused.lua <<'LUA'

@@ -1,0 +1,25 @@
+-- SPDX-License-Identifier: MIT
+-- A probe on all functions of a file, which has their addresses and names:
+--   together.lua KIND FILE
+-- KIND is ftrace, kprobe, kretprobe or direct.
+local kind, file = arg[1], arg[2]
+
+local functions = {}
+for line in io.lines(file) do functions[#functions + 1] = "0x" .. line:match "^%x+" end
+
+local calls, stacks = count(), count()
+local function hit()
+  calls[comm()]:add()
+  stacks[kstack(4)]:add()
+end
+
+local probe
+if kind == "kretprobe" or kind == "direct" then
+  probe = kretprobe { functions, via = kind, optional = true, ret = hit }
+else
+  probe = kprobe { functions, via = kind, optional = true, pre = hit }
+end
+at_exit(function()
+  local s = probe:stats()
+  print(("%d hits, %d missed"):format(s.hits, s.missed))
+end)
