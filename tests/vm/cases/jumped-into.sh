@@ -21,8 +21,12 @@ every(2, function()
 end)
 LUA
 probed() { # FUNCTION REASON
-    kprobe-lua disasm "$1" > disasm
-    grep -q "$2" disasm || case $(uname -r) in
+    script why.lua <<'LUA'
+for _, i in ipairs(instructions(arg[1])) do print(i.optimize_why or "") end
+exit()
+LUA
+    run kprobe-lua why.lua "$1"
+    grep -q "$2" out || case $(uname -r) in
         *-cloud-amd64) fail "no instruction of $1 stands for: $2" ;;
         *) skip "in this kernel, no instruction of $1 stands for: $2" ;;
     esac
