@@ -214,11 +214,13 @@ static bool kpl_is_no_site(u64 addr)
 /*
  * A module's code that ftrace does not call from may be a label within a function
  * that is written in assembler, where the stack holds anything.  To the kernel, a
- * function begins at each symbol.
+ * function begins at each symbol.  Ours, of which the bench's may be probed, are
+ * all in C.
  */
 static bool kpl_may_be_label(const char *name, u64 addr)
 {
-	return IS_ENABLED(CONFIG_DYNAMIC_FTRACE) && strchr(name, '[') && kpl_is_no_site(addr);
+	return IS_ENABLED(CONFIG_DYNAMIC_FTRACE) && strchr(name, '[') &&
+	       !within_module(addr, THIS_MODULE) && kpl_is_no_site(addr);
 }
 
 /*
