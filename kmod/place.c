@@ -211,14 +211,11 @@ static bool kpl_is_no_site(u64 addr)
 	return kpl_sites_known(&site, 1);
 }
 
-/*
- * A module's code that ftrace does not call from may be a label within a function
- * that is written in assembler, where the stack holds anything.  To the kernel, a
- * function begins at each symbol.  Ours, of which the bench's may be probed, are
- * all in C.
- */
-static bool kpl_may_be_label(const char *name, u64 addr)
+noinline_for_stack bool kpl_may_be_label(u64 addr)
 {
+	char name[KSYM_SYMBOL_LEN];	/* "name [module]" */
+
+	sprint_symbol_no_offset(name, addr);
 	return IS_ENABLED(CONFIG_DYNAMIC_FTRACE) && strchr(name, '[') &&
 	       !within_module(addr, THIS_MODULE) && kpl_is_no_site(addr);
 }
@@ -258,8 +255,7 @@ noinline_for_stack int kpl_check_place(u64 addr, bool returns)
 	for (i = 0; i < ARRAY_SIZE(kpl_rule_of); i++)
 		if (returns || kpl_rule_of[i] == KPL_OF_PROBES)
 			rules |= BIT(i);
-	if (kpl_is_named(name, rules) ||
-	    (returns && (kpl_is_cold(name) || kpl_may_be_label(name, addr))))
+	if (kpl_is_named(name, rules) || (returns && kpl_is_cold(name)))
 		return -EINVAL;
 	return 0;
 }
@@ -324,8 +320,10 @@ int kpl_check_target(u64 addr)
 	if (err)
 		return err;
 	err = register_kprobe(&kp);
-	if (!err)
-		unregister_kprobe(&kp);
+	if (err)
+		return err;
+	err = kpl_check_registered(&kp);
+	unregister_kprobe(&kp);
 	return err;
 }
 
@@ -375,7 +373,7 @@ noinline_for_stack int kpl_check_override(u64 addr, u32 *returns)
 	char name[KSYM_SYMBOL_LEN], *module = "";
 
 	sprint_symbol_no_offset(name, addr);
-	if (kpl_is_cold(name) || kpl_may_be_label(name, addr))
+	if (kpl_is_cold(name) || kpl_may_be_label(addr))
 		return -EDOM;
 	if (strchr(name, '[')) {	/* "name [module]" */
 		module = strchr(name, '[') + 1;

@@ -30,6 +30,13 @@ int kpl_check_place(u64 addr, bool returns);
  * goes; the kernel may have looked before it told its kprobes of that.
  */
 int kpl_check_registered(const struct kprobe *kp);
+/*
+ * A module's code that ftrace does not call from may be a label within a function
+ * that is written in assembler, where the stack holds anything.  To the kernel, a
+ * function begins at each symbol.  Ours, of which the bench's may be probed, are
+ * all in C.
+ */
+bool kpl_may_be_label(u64 addr);
 /* For a call by ftrace, which does without most of those rules. */
 int kpl_check_site(u64 addr);
 

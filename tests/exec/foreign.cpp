@@ -71,10 +71,12 @@ Result<Handler> fitting(const Graph& given, const Given& with) {
     Graph graph = given;
     if (may_help_to_unfold(first.reason)) {
         auto steps = unfolded(given, start_state(with, 0));
-        if (!steps && first.reason == KPL_REJECT_UNINIT) return refused(first.reason, first.at);
-        if (!steps)
+        if (!steps) {
+            const Error plain = refused(first.reason, first.at);
+            if (first.reason == KPL_REJECT_UNINIT) return plain;
             return Error{Errc::script, fmt::format("{}; turn by turn, its loops take more than {} instructions",
-                                                   refused(first.reason, first.at).message(), KPL_MAX_INSNS)};
+                                                   plain.message(), KPL_MAX_INSNS)};
+        }
         graph = std::move(*steps);
         now = verdict(tried = handler_of(graph, with, 0));
         if (now.at > first.at) best = tried;

@@ -58,6 +58,6 @@ run kprobe-lua named.lua "$KPL_ROOT/kmod/uapi/places.def" image
 cat out
 status 0
 line '0 taken'
-for rule in REWRITTEN EARLY BLIND ENTRY TRACER THUNK NMI POLLS IDLES SWITCHES FORKS LEAVES; do
+for rule in REWRITTEN EARLY BLIND ENTRY TRACER THUNK NMI POLLS DEAD PARKS IDLES SWITCHES FORKS LEAVES; do
     out "^$rule	[1-9]"
 done

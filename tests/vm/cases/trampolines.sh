@@ -88,9 +88,10 @@ run kprobe-lua -e 'kretprobe("kpl_target:kpl_t_label", function() end)'
 status 1
 one_error
 err "^-e:1: can't probe kpl_target:kpl_t_label: no return can be caught there"
-run kprobe-lua --unsafe -e 'kprobe("kpl_target:kpl_t_label", function(p) p:override(0) end)'
+run kprobe-lua --unsafe -e 'kprobe("kpl_target:kpl_t_label", function() override(0) end)'
 status 1
 one_error
+err 'override leaves a whole function out'
 run kprobe-lua -c true -e 'kprobe("kpl_target:kpl_t_label", function() end)'
 status 0
 # the last function of a module, behind which the kernel would read on: nothing is mapped there, in some kernels
