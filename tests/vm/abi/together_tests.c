@@ -420,14 +420,15 @@ static void during_a_long_attach(void)
 
 static int shared_fd;
 
-static int idle(void *ready)
+static int idle(void *out)
 {
 	struct kpl_ring_setup ring = { .size = 4096 };
+	pid_t self = getpid();
 
 	/* The address space is the opener's, the session is not this process's. */
 	if (ioctl(shared_fd, KPL_IOC_RING_SETUP, &ring) == 0 || errno != EXDEV)
 		_exit(1);
-	write(*(int *)ready, "r", 1);
+	write(*(int *)out, &self, sizeof(self));
 	pause();
 	return 0;
 }
@@ -437,13 +438,11 @@ static void opener(int out)
 {
 	char *stack = malloc(65536);
 	unsigned prog;
-	pid_t child;
 
 	shared_fd = session();
 	prog = load(shared_fd, KPL_PROG_PRE, PROG(RETURN(0)));
 	attach_one(shared_fd, probe_at(CALLED, KPL_PROBE_KPROBE, prog, KPL_NO_PROG));
-	child = clone(idle, stack + 65536, CLONE_VM | CLONE_FILES | CLONE_FS | SIGCHLD, &out);
-	write(out, &child, sizeof(child));
+	clone(idle, stack + 65536, CLONE_VM | CLONE_FILES | CLONE_FS | SIGCHLD, &out);
 	pause();
 }
 
@@ -452,17 +451,14 @@ static void shared_memory_keeps_nothing(void)
 {
 	int ready[2], tries = 0;
 	pid_t process, child = 0;
-	char c = 0, bytes[sizeof(pid_t) + 1];
-	unsigned got = 0;
 
 	EQ(pipe(ready), 0);
 	fflush(stdout);
 	process = fork();
 	if (!process)
 		opener(ready[1]);
-	while (got < sizeof(bytes) && read(ready[0], &c, 1) == 1)
-		bytes[got++] = c;
-	memcpy(&child, bytes[0] == 'r' ? bytes + 1 : bytes, sizeof(child));
+	close(ready[1]);
+	EQ(read(ready[0], &child, sizeof(child)), sizeof(child));
 	EQ(kprobes_listed(), 1);
 	kill(process, SIGKILL);
 	waitpid(process, NULL, 0);
@@ -473,7 +469,7 @@ static void shared_memory_keeps_nothing(void)
 	kill(child, SIGKILL);
 	while (!kill(child, 0) && tries++ < 400)
 		usleep(20 * 1000);
-	close(ready[0]), close(ready[1]);
+	close(ready[0]);
 }
 
 /* --------------------------------------------------------------------- lockdown */

@@ -11,11 +11,10 @@ awk -v one=$one 'toupper($2) == "T" && !/\.cold|__pfx_|\[/ {
 { read -r made && read -r several; } < names || skip "this kernel's compiler kept $one as it is"
 case $made in "$one".*) ;; *) skip "this kernel's compiler kept $one as it is" ;; esac
 
-echo "kprobe('$one', function(p) if p.arg[1] ~= 0 then printf('%s', p.func) exit() end end)" > one.lua
+echo "kprobe('$one', function(p) if p.arg[1] ~= 0 then printf('%s\n', p.func) exit() end end)" > one.lua
 run kprobe-lua --timeout 20 one.lua
 status 0
 out "^$made$"
-lines 1 .
 err "^note: one.lua:1: '$one' is $made in this kernel: the compiler made it from that function, and may have dropped parameters; p.arg\[n\]"
 
 # All that is wrong at once. Of several, none is taken for the user.
