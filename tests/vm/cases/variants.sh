@@ -11,7 +11,9 @@ awk -v one=$one 'toupper($2) == "T" && !/\.cold|__pfx_|\[/ {
 { read -r made && read -r several; } < names || skip "this kernel's compiler kept $one as it is"
 case $made in "$one".*) ;; *) skip "this kernel's compiler kept $one as it is" ;; esac
 
-echo "kprobe('$one', function(p) if p.arg[1] ~= 0 then printf('%s\n', p.func) exit() end end)" > one.lua
+cat > one.lua << EOF
+kprobe('$one', function(p) if p.arg[1] ~= 0 then printf('%s\n', p.func) exit() end end)
+EOF
 run kprobe-lua --timeout 20 one.lua
 status 0
 out "^$made$"
