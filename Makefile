@@ -49,14 +49,14 @@ lint: packages
 	@tests/lint/run
 
 # The figures of docs/performance.md; KERNELS="6.1" for one kernel only.
-bench: all
+bench: packages all
 	@setup/install setup/peers
 	@tests/bench/run $(BUILD) $(KERNELS)
 
 # A thousand sessions of the library in one process, on both kernels.
 SESSIONS ?= 1000
 
-soak: all
+soak: packages all
 	@tests/bench/soak $(BUILD) $(SESSIONS) $(KERNELS)
 
 # Long: random functions against LuaJIT; nearly right programs, and inputs that coverage leads to, against the verifier;
@@ -93,14 +93,15 @@ mutate: packages
 # Hours: probes of each kind on every function of both kernels, or of KERNELS; at each instruction of 200 functions.
 SWEEP ?= ftrace kprobe kretprobe direct
 
-sweep: all
+sweep: packages all
 	@for kernel in $(or $(KERNELS),6.1 6.12); do \
 	    for kind in $(SWEEP); do for how in all one; do tests/sweep/run $(BUILD) $$kernel $$kind $$how || exit 1; done; done; \
 	    tests/sweep/run $(BUILD) $$kernel offsets || exit 1; \
 	done
 
 # All functions of some modules, while they work and while they are unloaded; ten minutes for each kernel.
-sweep-modules: all
+sweep-modules: packages all
+	@setup/install setup/peers
 	@for kernel in $(or $(KERNELS),6.1 6.12); do tests/sweep/modules $(BUILD) $$kernel || exit 1; done
 
 # The same on Debian's PREEMPT_RT kernels, which setup/rt-kernels unpacks; KERNELS="6.1-rt 6.12-rt".
@@ -114,17 +115,17 @@ sweep-rt: packages
 # Half an hour for each kernel: kprobe-lua is killed at random moments, and nothing is left.
 KILLS ?= 200
 
-kills: all
+kills: packages all
 	@for kernel in $(or $(KERNELS),6.1 6.12); do tests/kills/run $(BUILD) $$kernel $(KILLS) $(SEED) || exit 1; done
 
 # Five minutes for each kernel: processes call the module as nobody should, all at once, and are killed.
 STORM ?= 300
 
-storm: all
+storm: packages all
 	@for kernel in $(or $(KERNELS),6.1 6.12); do tests/storm/run $(BUILD) $$kernel $(STORM) $(SEED) || exit 1; done
 
 # Other tracers at the functions of our probes, in every order: perf and bpftrace, too.
-neighbours: all
+neighbours: packages all
 	@setup/install setup/peers
 	@cmake -S . -B $(BUILD) > /dev/null # finds them
 	@tests/check $(BUILD) -L long

@@ -70,6 +70,7 @@ static void kpl_run_once(struct kpl_session *s, const struct kpl_prog *prog,
 		.outcomes = &kpl_dry_outcomes,
 		.func = in->hit.func,
 		.addr = in->hit.addr,
+		.dry = true,
 	};
 	ctx = kpl_guard_get(origin);
 	kpl_look(ctx, origin);

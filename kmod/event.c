@@ -41,8 +41,14 @@ struct kpl_events {
 	struct kpl_event_of_cpu cpus[];	/* nr_cpu_ids */
 };
 
-/* Nothing under it waits for user space. */
+/*
+ * The kernel holds a mutex of its own, which making and releasing an event take, while it reads
+ * what a user of perf_event_open(2) points to: that may be for ever.  Who only looks whether it is
+ * concerned, as each module that is loaded does, takes the lock of the list, under which nobody
+ * waits.  To change the list, both are held, kpl_events_lock first; to read it, one.
+ */
 static DEFINE_MUTEX(kpl_events_lock);
+static DEFINE_MUTEX(kpl_events_list_lock);
 static LIST_HEAD(kpl_events_all);
 
 static struct cpumask kpl_cpus_up;
@@ -174,13 +180,27 @@ static bool kpl_is_memory_gone(const struct kpl_events *es)
 	       (kpl_is_going(es->attr.bp_addr) || kpl_is_cpus_data_going(es->attr.bp_addr));
 }
 
-/* Before the memory goes. */
+static bool kpl_any_stands_in(const struct module *mod, bool init_alone)
+{
+	const struct kpl_events *es;
+	bool any = false;
+
+	mutex_lock(&kpl_events_list_lock);
+	list_for_each_entry(es, &kpl_events_all, list)
+		any = any || kpl_events_stand_in(es, mod, init_alone);
+	mutex_unlock(&kpl_events_list_lock);
+	return any;
+}
+
+/* Before the memory goes.  What is armed from now on is refused: kpl_is_memory_gone(). */
 static int kpl_events_module(struct notifier_block *nb, unsigned long state, void *data)
 {
 	struct kpl_events *es;
 
 	if (state != MODULE_STATE_GOING && state != MODULE_STATE_LIVE)
 		return NOTIFY_DONE;
+	if (!kpl_any_stands_in(data, state == MODULE_STATE_LIVE))
+		return NOTIFY_OK;
 	mutex_lock(&kpl_events_lock);
 	list_for_each_entry(es, &kpl_events_all, list) {
 		if (!kpl_events_stand_in(es, data, state == MODULE_STATE_LIVE))
@@ -242,7 +262,9 @@ struct kpl_events *kpl_events_alloc(struct kpl_probe *pr, const struct perf_even
 	es->one_cpu = one_cpu;
 	es->hit = hit;
 	mutex_lock(&kpl_events_lock);
+	mutex_lock(&kpl_events_list_lock);
 	list_add(&es->list, &kpl_events_all);
+	mutex_unlock(&kpl_events_list_lock);
 	mutex_unlock(&kpl_events_lock);
 	return es;
 }
@@ -310,7 +332,9 @@ void kpl_events_free(struct kpl_probe *pr)
 	if (!pr->events)
 		return;
 	mutex_lock(&kpl_events_lock);
+	mutex_lock(&kpl_events_list_lock);
 	list_del(&pr->events->list);
+	mutex_unlock(&kpl_events_list_lock);
 	mutex_unlock(&kpl_events_lock);
 	if (pr->events->attr.type == PERF_TYPE_BREAKPOINT)
 		kpl_refused_release(KPL_REFUSED_WATCHPOINTS);

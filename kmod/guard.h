@@ -61,6 +61,7 @@ struct kpl_origin {
 	u32 line;		/* of the script; or 0 */
 	u32 returns;		/* KPL_RETURNS_*: all that override() may give there */
 	bool entry;		/* in a program, where a function begins */
+	bool dry;		/* no hit: its registers are what user space says */
 };
 
 /*

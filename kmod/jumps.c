@@ -21,6 +21,7 @@
 
 #define KPL_JUMP	5	/* bytes */
 #define KPL_NEAR	(64 << 20)	/* a function's parts lie closer together */
+#define KPL_LARGEST	(256 << 10)	/* no function is as large; data may be */
 
 /* Behind the first byte of the jump at `addr`. */
 static bool kpl_is_behind(u64 target, u64 addr)
@@ -142,7 +143,8 @@ bool kpl_is_jumped_into(u64 addr)
 	struct kpl_span span;
 	u8 text[KPL_JUMP];
 
-	if (!kpl_span_of(addr, &span) || !kpl_peek(text, addr, sizeof(text)))
+	if (!kpl_span_of(addr, &span) || span.size > KPL_LARGEST ||
+	    !kpl_peek(text, addr, sizeof(text)))
 		return true;
 	/* The kernel puts it behind. */
 	if (addr == span.begin && kpl_is_landing_pad(text)) {

@@ -60,7 +60,7 @@ static u64 kpl_instances_memory(u32 maxactive, u32 data_size)
 	       PAGE_ALIGN(sizeof(struct objpool_slot) + roundup_pow_of_two(nr) * sizeof(void *) +
 			  DIV_ROUND_UP(nr, num_possible_cpus()) * size);
 #else
-	return nr * size;
+	return nr * roundup_pow_of_two(size);	/* each by itself */
 #endif
 }
 
@@ -180,6 +180,9 @@ static int kpl_kretprobe_add_one(struct kpl_probe *pr)
 	/* An empty post handler, as kprobes have, is not to be had here. */
 	if (!err && (kpl_is_jumped_into(pr->origin.addr) || kpl_may_be_label(pr->origin.addr)))
 		err = -EINVAL;
+	/* Those before it in its batch have taken theirs. */
+	if (!err && !kpl_memory_there(kpl_instances_memory(pr->maxactive, kpl_probe_data_size(pr))))
+		err = -ENOMEM;
 	err = err ?: kpl_pool_alloc(pr);
 	if (err)
 		return err;

@@ -224,11 +224,16 @@ static bool kpl_must_not_wait(void)
 	return current->flags & PF_EXITING && task_active_pid_ns(current) != &init_pid_ns;
 }
 
-/* Waits for a step of the call under way, never for the whole of it. */
+/*
+ * A call under way ends at its next step, and an attach is taken back.  That, and the end itself
+ * where an exit and a close come together, may take minutes, with tens of thousands of probes: who
+ * slept for the lock would be reported as hung, and a machine may be told to panic at that.
+ */
 static void kpl_session_end(struct kpl_session *s)
 {
 	WRITE_ONCE(s->closing, true);
-	mutex_lock(&s->lock);
+	while (!mutex_trylock(&s->lock))
+		schedule_timeout_idle(1);
 	if (!s->closed) {
 		s->closed = true;
 		kpl_detach_all(s);
@@ -295,9 +300,25 @@ static void kpl_session_released(struct work_struct *work)
 	module_put(THIS_MODULE);
 }
 
+/* Or ends just now. */
+static bool kpl_is_ended(struct kpl_session *s)
+{
+	bool ended = false;
+
+	if (mutex_trylock(&s->lock)) {
+		ended = s->closed;
+		mutex_unlock(&s->lock);
+	}
+	return ended;
+}
+
+/*
+ * Whoever closes the last descriptor: a process that it was sent to, or the kernel's worker for all
+ * files that its threads close.  What takes long is not theirs to wait for.
+ */
 void kpl_session_release(struct kpl_session *s)
 {
-	if (!kpl_must_not_wait()) {
+	if (!kpl_must_not_wait() && (kpl_is_opener(s) || kpl_is_ended(s))) {
 		kpl_session_finish(s);
 		return;
 	}

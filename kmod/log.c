@@ -29,15 +29,15 @@ static const char *kpl_log_name_of(const struct kpl_session *s, char *name)
 	return name;
 }
 
-/* "script.lua, process 123 (command), user 0": what all lines begin with. */
+/* "process 123 (command), user 0, script.lua": what all lines begin with, what user space says last. */
 #define kpl_log(s, level, format, ...)							\
 	do {										\
 		char name_[KPL_TITLE_SIZE];						\
 											\
 		if (READ_ONCE(kpl_log_sessions))					\
-			printk_ratelimited(level "kprobe_lua: %s, process %d (%s), user %u: "	\
-					   format "\n", kpl_log_name_of(s, name_),	\
-					   (s)->opener_nr, (s)->command, (s)->user,	\
+			printk_ratelimited(level "kprobe_lua: process %d (%s), user %u, %s: "	\
+					   format "\n", (s)->opener_nr, (s)->command,	\
+					   (s)->user, kpl_log_name_of(s, name_),	\
 					   ##__VA_ARGS__);				\
 	} while (0)
 

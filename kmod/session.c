@@ -86,8 +86,7 @@ u64 kpl_memory_limit(void)
 	return (u64)totalram_pages() * PAGE_SIZE / 100 * percent;
 }
 
-/* An estimate: what it misses fails at the allocation, whose flags forbid more. */
-static bool kpl_memory_there(u64 bytes)
+bool kpl_memory_there(u64 bytes)
 {
 	long spare = si_mem_available() - totalram_pages() / KPL_SPARE_SHARE;
 

@@ -144,6 +144,11 @@ void kpl_charge_leave(struct kpl_session *s, u64 bytes);
 /* What may outlive the session that it was made for is not put to any. */
 int kpl_charge_shared(u64 bytes);
 void kpl_uncharge_shared(u64 bytes);
+/*
+ * Whether so much can be had without taking it from others.  An estimate: what it misses fails at
+ * the allocation, whose flags forbid more; what the kernel allocates itself is asked for right before.
+ */
+bool kpl_memory_there(u64 bytes);
 u64 kpl_memory_held(void);	/* by all sessions */
 u64 kpl_memory_limit(void);
 

@@ -91,10 +91,12 @@ static u32 kpl_tracepoint_stack(const struct kpl_hit *hit, unsigned long *out, u
 	return nr;
 }
 
+/* A dry run has no stack: the kernel's walk trusts the registers that it begins with. */
 u64 kpl_h_kstack(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 {
 	const struct kpl_hit *hit = (const struct kpl_hit *)r1;
 	struct pt_regs *regs = (struct pt_regs *)hit->regs;
+	bool dry = kpl_ctx_of(r1)->origin->dry;
 	unsigned long *out = (unsigned long *)r2;
 	u32 room = r3 / 8, nr = 0;
 
@@ -102,7 +104,7 @@ u64 kpl_h_kstack(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 		nr = kpl_tracepoint_stack(hit, out, room);
 	} else if (room && !user_mode(regs)) {
 		out[0] = kpl_stack_top(hit, regs);
-		nr = 1 + kpl_unwind(regs, NULL, out + 1, room - 1);
+		nr = 1 + (dry ? 0 : kpl_unwind(regs, NULL, out + 1, room - 1));
 	}
 	kpl_stack_end((u64 *)out, nr, r3);
 	return nr;

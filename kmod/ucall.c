@@ -15,7 +15,7 @@
 
 #ifdef KPL_UPROBES
 
-#define KPL_MAX_UCALLS	65536	/* tasks that end or fork inside of calls go through all of them */
+#define KPL_MAX_UCALLS	16384	/* tasks that end or fork inside of calls go through all of them */
 
 static LIST_HEAD(kpl_ucalls_all);
 static u32 kpl_ucalls_nr;
@@ -25,7 +25,7 @@ static DEFINE_RAW_SPINLOCK(kpl_ucalls_lock);
  * Calls under way in all tables, by a hash of their task: the end of a task
  * that has none looks at no table.
  */
-#define KPL_UCALLERS_BITS	10
+#define KPL_UCALLERS_BITS	16
 
 static atomic_t kpl_ucallers[1 << KPL_UCALLERS_BITS];
 

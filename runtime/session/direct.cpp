@@ -126,6 +126,8 @@ Result<DirectCall> direct_call(Types& types, const KernelPlace& place) {
     // All implementations of system calls take a pointer, and are named otherwise than the call.
     if (place.special->way) return DirectCall{place.function.starts_with("exit") ? KPL_WHY_NORETURN : KPL_WHY_NONE};
     if (is_variant(place.function)) return DirectCall{KPL_WHY_VARIANT};
+    // Of several static functions of a name, pahole before 1.25 writes the types of the first that it comes by.
+    if (place.shares_name) return DirectCall{KPL_WHY_TYPES};
     if (returns_otherwise(place.function)) return DirectCall{KPL_WHY_NORETURN};
     // Without BTF at all, a return probe needs none.
     const auto signature = types.function(place.function, *place.module);

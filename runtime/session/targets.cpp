@@ -32,6 +32,11 @@ bool names_parameters(const ProbeDecl& probe) {
     return proto && (*proto)->num_params > own;
 }
 
+// Of one name, in one part of the kernel, at two places.
+bool are_namesakes(const Symbol& a, const Symbol& b) {
+    return a.addr != b.addr && a.name == b.name && a.module == b.module;
+}
+
 // One resolution under way.
 struct Resolver {
     const ProbeDecl& probe;
@@ -41,9 +46,10 @@ struct Resolver {
     Resolved& result;
 
     // Only by globs: what is asked for by name, the kernel itself refuses, with its reason.
-    Result<void> offer(const Symbol& symbol, uint64_t offset) {
+    Result<void> offer(const Symbol& symbol, uint64_t offset, bool shares_name) {
         KernelPlace place = place_of(symbol, offset);
         place.by_glob = true;
+        place.shares_name = shares_name;
         if (!start_up) start_up = init_text(symbols);
         const Blacklist* list = blacklist.get();
         if (is_part_of_function(symbol.name))
@@ -162,7 +168,11 @@ Result<void> resolve_glob(const std::string& text, const TargetText& spec, Resol
     r.symbols.expect(std::move(wholes));
     const size_t before = r.result.places.size();
     if (before == 0) r.result.places.reserve(found.size());
-    for (const Symbol& symbol : found) TRY(r.offer(symbol, spec.offset));
+    for (size_t i = 0; i < found.size(); i++) {  // by name
+        const bool shares_name = (i > 0 && are_namesakes(found[i], found[i - 1])) ||
+                                 (i + 1 < found.size() && are_namesakes(found[i], found[i + 1]));
+        TRY(r.offer(found[i], spec.offset, shares_name));
+    }
     if (r.result.places.size() != before) return {};
     const std::string why = r.result.left_out.text();
     return Error{Errc::script, why.empty() ? fmt::format("no function matches '{}'", text)
@@ -192,6 +202,8 @@ Result<void> resolve_address(uint64_t address, Resolver& r) {
         return Error{Errc::script, fmt::format("no function of this kernel covers the address {:#x}", address)};
     TRY(r.check_probeable(symbol));
     r.result.places.push_back(place_of(symbol, address - symbol.addr));
+    for (const Symbol& other : TRY(r.symbols.find(symbol.name, symbol.module.empty() ? "vmlinux" : symbol.module)))
+        r.result.places.back().shares_name |= are_namesakes(symbol, other);
     return {};
 }
 

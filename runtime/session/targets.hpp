@@ -40,6 +40,7 @@ struct KernelPlace {
     uint64_t offset = 0;   // address - function_address
     bool by_glob = false;  // one of many: left out, and counted, where it can't be probed
     Rare<SpecialPlace> special{};
+    bool shares_name = false;  // with others of this part of the kernel: its types may be another's
 
     // What p.func prints.
     const std::string& name() const { return special->shown.empty() ? function : special->shown; }

@@ -85,14 +85,24 @@ class Host : public Engine {
         watched = &sim;
         const auto engine = repeat == 1 ? traced_interpret_on : kpl_interpret_on;  // many are to be quick
         for (uint32_t i = 0; i < repeat; i++)
-            ran.r0 = is_reference_ ? TRY(run_reference(handler.insns, sim.data, handler.regs, handler.origin))
-                                   : sim.run(*program, engine).r0;
+            ran.r0 = is_reference_ ? TRY(refer(handler, sim.data)) : sim.run(*program, engine).r0;
         ran.ns = std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - began).count() / repeat;
         handler.take_back(sim.data, memory);
         return ended(handler, ran);
     }
 
   private:
+    // What was given, so that nothing that was made of it is taken at its word.
+    static Result<uint64_t> refer(const Handler& handler, std::vector<uint8_t>& data) {
+        if (handler.given.empty()) return run_reference(handler.insns, data, handler.regs, handler.origin);
+        const std::span<const uint64_t> regs = handler.regs;
+        std::vector<uint8_t> memory(handler.memory);
+        handler.take_back(data, memory);
+        const uint64_t r0 = TRY(run_given(handler.given, memory, handler.context ? std::optional(regs) : std::nullopt));
+        data = handler.data_of(memory);
+        return r0;
+    }
+
     const bool is_reference_;
 };
 

@@ -165,6 +165,9 @@ Result<Handler> handler_from(std::span<const uint8_t> program, const Given& with
     lower(graph);
     Handler handler = TRY(fitting(graph, with));
     TRY(check_size(handler, given.size()));
+    handler.given = std::move(given);
+    handler.memory = static_cast<uint32_t>(with.memory);
+    handler.context = with.context;
     return handler;
 }
 

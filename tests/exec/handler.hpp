@@ -19,7 +19,10 @@ struct Handler {
     std::vector<uint32_t> origin;  // of each instruction: the one of the given program that it stands for
     uint32_t data_size = 0;        // a multiple of 8
     uint32_t offset = 0;           // of the memory in it
+    uint32_t memory = 0;           // its size
     std::vector<uint64_t> regs;    // struct pt_regs, or the beginning of it
+    std::vector<bpf_insn> given;   // the program that it was made of; none: it was loaded as it is
+    bool context = false;          // which gets `regs` before its memory
 
     std::vector<uint8_t> data_of(std::span<const uint8_t> memory) const {
         std::vector<uint8_t> data(data_size);

@@ -24,7 +24,8 @@ std::optional<int64_t> outcome(const State& state, bpf_insn insn) {
     std::vector<bpf_insn> insns;
     load_number(insns, 0, a.number);
     load_number(insns, 1, b.number);
-    insn.dst_reg = 0, insn.src_reg = 1, insn.off = 2;
+    insn.dst_reg = 0, insn.src_reg = 1;
+    if (is_condition(insn)) insn.off = 2;
     insns.push_back(insn);
     if (is_condition(insn)) {
         insns.push_back(make(BPF_ALU64 | BPF_MOV | BPF_K, 0, 0, 0, 0));

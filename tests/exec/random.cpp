@@ -135,7 +135,7 @@ class Author {
         const auto dst = one_of({}, [this](uint8_t reg) { return !kept_[reg]; });
         if (!dst) return;
         if (!is_pointer(*dst) || !below(3)) add(BPF_ALU64 | BPF_MOV | BPF_X, *dst, pointer(), 0, 0);
-        const int reach = below(4) ? 64 : farthest;
+        const int reach = !low_ || below(4) ? 64 : farthest;
         const int to = below(2 * reach + 1) - reach;
         if (below(4)) add(BPF_ALU64 | BPF_ADD | BPF_K, *dst, 0, 0, to - static_cast<int>(now_.regs[*dst].number));
     }
@@ -146,18 +146,32 @@ class Author {
         return true;
     }
 
+    // What was there comes to a register, at times.
+    void atomic(uint8_t base, int16_t off, int size) {
+        static constexpr int32_t ops[] = {BPF_ADD, BPF_OR, BPF_AND, BPF_XOR, BPF_XCHG, BPF_CMPXCHG};
+        int32_t op = ops[below(std::size(ops))];
+        if (op == BPF_CMPXCHG && !is_number(0)) op = BPF_XCHG;
+        if (below(2)) op |= BPF_FETCH;
+        const auto src = operand();
+        if (!src) return;
+        add(BPF_STX | BPF_ATOMIC | size, base, *src, off, op);
+        if (op & BPF_FETCH) now_.regs[op == BPF_CMPXCHG ? 0 : *src] = {KPL_T_NUM};
+    }
+
     // Of any size, by any pointer. Of the stack, the upper 64 and the lowest 16 bytes are used.
     void access() {
         const int width = below(4), size = 1 << width;
         const uint8_t base = pointer();
-        int at = below(memory_size >> width) << width, kind = below(3);
+        int at = below(memory_size >> width) << width, kind = below(4);
         if (now_.regs[base].type == KPL_T_STACK) {
-            at = below(8) ? at - 64 : at % 16 - KPL_MAX_STACK;
-            if (kind == 0 && !is_written(at, size)) kind = 1;
+            at = !low_ || below(8) ? at - 64 : at % 16 - KPL_MAX_STACK;
+            if ((kind == 0 || kind == 3) && !is_written(at, size)) kind = 1;
         }
         const auto off = static_cast<int16_t>(at - now_.regs[base].number);
         const auto to = result();
-        if (kind == 0 && to)
+        if (kind == 3 && size >= 4 && !low_)
+            atomic(base, off, sizes[width]);
+        else if (kind == 0 && to)
             add(BPF_LDX | (width < 3 && !below(4) ? sign_extending : BPF_MEM) | sizes[width], *to, base, off, 0);
         else if (kind == 1)
             add(BPF_STX | BPF_MEM | sizes[width], base, number(), off, 0);
@@ -296,6 +310,9 @@ class Author {
     }
 
     std::mt19937_64 random_;
+    // What lies low on the stack is used, and pointers go far, or there are atomic operations: to make a handler of
+    // these may take the lowest 16 bytes.
+    const bool low_ = below(2);
     std::vector<bpf_insn> insns_;
     State now_;
     Bytes written_;

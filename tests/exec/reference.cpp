@@ -16,7 +16,9 @@ namespace kpl::exec {
 
 namespace {
 
-constexpr uint64_t most_steps = 100'000'000;
+constexpr uint64_t most_steps = 4'000'000;
+constexpr size_t most_calls = 8;  // of its own functions, one in another
+constexpr int sign_extending = 0x80;
 // Where things seem to lie: far from each other, so that no wrong sum of addresses meets another one.
 constexpr uint64_t hit_at = 0x1000'0000'0000, data_at = 0x2000'0000'0000, stack_top = 0x3000'0000'0000,
                    regs_at = 0x4000'0000'0000;
@@ -33,13 +35,24 @@ class Machine {
         r_[10] = stack_top;
     }
 
+    void starts_with(bool context) {
+        size_t reg = 1;
+        if (context) r_[reg++] = regs_at;
+        r_[reg++] = data_.empty() ? 0 : data_at;
+        r_[reg] = data_.size();
+    }
+
     Result<uint64_t> run() {
         for (uint64_t steps = 0; steps < most_steps; steps++) {
             if (pc_ >= insns_.size()) return wrong("control left the program", pc_);
             const size_t pc = pc_++;
-            if (insns_[pc].code == (BPF_JMP | BPF_EXIT)) return r_[0];
+            if (insns_[pc].code == (BPF_JMP | BPF_EXIT)) {
+                if (callers_.empty()) return r_[0];
+                back();
+                continue;
+            }
             if (!step(insns_[pc]))
-                return wrong("no instruction of the profile, a helper that it lacks, or a bad access", pc);
+                return wrong("no instruction of RFC 9669, a helper that the reference lacks, or a bad access", pc);
         }
         return wrong("no end", pc_);
     }
@@ -54,7 +67,7 @@ class Machine {
             case BPF_LD: return load_wide(insn);
             case BPF_LDX: return load(insn);
             case BPF_ST: return store(insn, static_cast<uint64_t>(int64_t{insn.imm}));
-            case BPF_STX: return store(insn, r_[insn.src_reg]);
+            case BPF_STX: return BPF_MODE(insn.code) == BPF_ATOMIC ? atomic(insn) : store(insn, r_[insn.src_reg]);
             case BPF_ALU: return compute32(insn);
             case BPF_ALU64: return compute64(insn);
             default: return jump(insn);
@@ -84,8 +97,16 @@ class Machine {
         return true;
     }
 
+    // The lower bits, as a number with a sign.
+    static uint64_t extended(uint64_t value, size_t bits) {
+        const uint64_t sign = uint64_t{1} << (bits - 1);
+        const uint64_t low = bits == 64 ? value : value & ((uint64_t{1} << bits) - 1);
+        return (low ^ sign) - sign;
+    }
+
     bool load(const bpf_insn& insn) {
-        if ((insn.code & 0xe0) != BPF_MEM) return false;
+        const bool sign = BPF_MODE(insn.code) == sign_extending;
+        if (BPF_MODE(insn.code) != BPF_MEM && !(sign && width(insn) < 8)) return false;
         const uint64_t address = r_[insn.src_reg] + static_cast<uint64_t>(int64_t{insn.off});
         if (address == hit_at + offsetof(kpl_hit, data) && width(insn) == 8) {
             r_[insn.dst_reg] = data_at;
@@ -104,8 +125,53 @@ class Machine {
         if (!from) return false;
         uint64_t value = 0;
         for (size_t i = width(insn); i-- > 0;) value = value << 8 | from[i];
-        r_[insn.dst_reg] = value;
+        r_[insn.dst_reg] = sign ? extended(value, width(insn) * 8) : value;
         return true;
+    }
+
+    bool atomic(const bpf_insn& insn) {
+        const size_t size = width(insn);
+        uint8_t* at = memory(r_[insn.dst_reg] + static_cast<uint64_t>(int64_t{insn.off}), size);
+        if (!at || size < 4) return false;
+        uint64_t old = 0;
+        std::memcpy(&old, at, size);
+        const uint64_t operand = size == 4 ? static_cast<uint32_t>(r_[insn.src_reg]) : r_[insn.src_reg];
+        const uint64_t compared = size == 4 ? static_cast<uint32_t>(r_[0]) : r_[0];
+        uint64_t next = 0;
+        switch (insn.imm & ~BPF_FETCH) {
+            case BPF_ADD: next = old + operand; break;
+            case BPF_OR: next = old | operand; break;
+            case BPF_AND: next = old & operand; break;
+            case BPF_XOR: next = old ^ operand; break;
+            case BPF_XCHG & ~BPF_FETCH: next = operand; break;
+            case BPF_CMPXCHG & ~BPF_FETCH: next = old == compared ? operand : old; break;
+            default: return false;
+        }
+        std::memcpy(at, &next, size);
+        if (insn.imm == BPF_CMPXCHG)
+            r_[0] = old;
+        else if (insn.imm & BPF_FETCH)
+            r_[insn.src_reg] = old;
+        return true;
+    }
+
+    // By divisors with a sign: -1 is the one whose quotient may not fit.
+    static std::optional<uint64_t> divided(const bpf_insn& insn, int64_t a, int64_t b) {
+        switch (insn.code & 0xf0) {
+            case BPF_DIV: return b == -1 ? 0 - static_cast<uint64_t>(a) : static_cast<uint64_t>(b ? a / b : 0);
+            case BPF_MOD: return b == -1 ? 0 : static_cast<uint64_t>(b ? a % b : a);
+            default: return std::nullopt;
+        }
+    }
+
+    // What `off` makes of a move or a division; both in 64 bits, for the caller to cut.
+    static std::optional<uint64_t> with_sign(const bpf_insn& insn, uint64_t a, uint64_t b, size_t bits) {
+        if ((insn.code & 0xf0) == BPF_MOV) {
+            if (insn.off != 8 && insn.off != 16 && !(insn.off == 32 && bits == 64)) return std::nullopt;
+            return extended(b, static_cast<size_t>(insn.off));
+        }
+        if (insn.off != 1) return std::nullopt;
+        return divided(insn, static_cast<int64_t>(extended(a, bits)), static_cast<int64_t>(extended(b, bits)));
     }
 
     bool store(const bpf_insn& insn, uint64_t value) {
@@ -119,6 +185,12 @@ class Machine {
     bool compute64(const bpf_insn& insn) {
         const uint64_t b = insn.code & BPF_X ? r_[insn.src_reg] : static_cast<uint64_t>(int64_t{insn.imm});
         uint64_t& a = r_[insn.dst_reg];
+        if ((insn.code & 0xf0) == BPF_END) return insn.code == (BPF_ALU64 | BPF_END) && swap(insn, true);
+        if (insn.off) {
+            const auto value = with_sign(insn, a, b, 64);
+            a = value.value_or(0);
+            return value.has_value();
+        }
         switch (insn.code & 0xf0) {
             case BPF_ADD: a += b; return true;
             case BPF_SUB: a -= b; return true;
@@ -138,9 +210,14 @@ class Machine {
     }
 
     bool compute32(const bpf_insn& insn) {
-        if ((insn.code & 0xf0) == BPF_END) return swap(insn);
+        if ((insn.code & 0xf0) == BPF_END) return swap(insn, insn.code & BPF_TO_BE);
         const auto b = static_cast<uint32_t>(insn.code & BPF_X ? r_[insn.src_reg] : insn.imm);
         auto a = static_cast<uint32_t>(r_[insn.dst_reg]);
+        if (insn.off) {
+            const auto value = with_sign(insn, a, b, 32);
+            r_[insn.dst_reg] = static_cast<uint32_t>(value.value_or(0));
+            return value.has_value();
+        }
         switch (insn.code & 0xf0) {
             case BPF_ADD: a += b; break;
             case BPF_SUB: a -= b; break;
@@ -161,15 +238,15 @@ class Machine {
         return true;
     }
 
-    // `le` and `be`, on a little-endian machine: cut to the width, and turn round for `be`.
-    bool swap(const bpf_insn& insn) {
+    // `le`, `be` and `bswap`, on a little-endian machine: cut to the width, and turn round but for `le`.
+    bool swap(const bpf_insn& insn, bool turn) {
         if (insn.imm != 16 && insn.imm != 32 && insn.imm != 64) return false;
         const auto bytes = static_cast<unsigned>(insn.imm) / 8;
         const uint64_t from = r_[insn.dst_reg];
         uint64_t to = 0;
         for (unsigned i = 0; i < bytes; i++) {
             const uint64_t byte = from >> (8 * i) & 0xff;
-            to |= byte << 8 * (insn.code & BPF_TO_BE ? bytes - 1 - i : i);
+            to |= byte << 8 * (turn ? bytes - 1 - i : i);
         }
         r_[insn.dst_reg] = to;
         return true;
@@ -201,7 +278,25 @@ class Machine {
         }
     }
 
+    // r6 to r9 are the caller's.
+    bool call_own(const bpf_insn& insn) {
+        if (callers_.size() == most_calls) return false;
+        Caller& caller = callers_.emplace_back();
+        std::copy_n(r_.begin() + 6, caller.kept.size(), caller.kept.begin());
+        caller.pc = pc_;
+        pc_ += static_cast<size_t>(int64_t{insn.imm});
+        return true;
+    }
+
+    void back() {
+        const Caller& caller = callers_.back();
+        std::copy(caller.kept.begin(), caller.kept.end(), r_.begin() + 6);
+        pc_ = caller.pc;
+        callers_.pop_back();
+    }
+
     bool jump(const bpf_insn& insn) {
+        if (insn.code == (BPF_JMP | BPF_CALL) && insn.src_reg == 1) return call_own(insn);
         if (insn.code == (BPF_JMP | BPF_CALL)) {
             const auto result = insn.src_reg ? std::nullopt : call(insn.imm);
             r_[0] = result.value_or(0);
@@ -216,10 +311,7 @@ class Machine {
         const auto sb = wide ? static_cast<int64_t>(b) : static_cast<int32_t>(b);
         bool take = false;
         switch (insn.code & 0xf0) {
-            case BPF_JA:
-                if (!wide) return false;
-                take = true;
-                break;
+            case BPF_JA: pc_ += static_cast<size_t>(int64_t{wide ? insn.off : insn.imm}); return true;
             case BPF_JEQ: take = a == b; break;
             case BPF_JNE: take = a != b; break;
             case BPF_JGT: take = a > b; break;
@@ -244,6 +336,12 @@ class Machine {
     std::array<uint64_t, 21> regs_{};  // x86-64's
     std::array<uint8_t, stack_size> stack_{};
     size_t pc_ = 0;
+
+    struct Caller {
+        std::array<uint64_t, 4> kept;  // r6 to r9
+        size_t pc;
+    };
+    std::vector<Caller> callers_;
 };
 
 }  // namespace
@@ -251,6 +349,13 @@ class Machine {
 Result<uint64_t> run_reference(std::span<const bpf_insn> insns, std::vector<uint8_t>& data,
                                std::span<const uint64_t> regs, std::span<const uint32_t> origin) {
     return Machine(insns, data, regs, origin).run();
+}
+
+Result<uint64_t> run_given(std::span<const bpf_insn> insns, std::vector<uint8_t>& memory,
+                           std::optional<std::span<const uint64_t>> context) {
+    Machine machine(insns, memory, context.value_or(std::span<const uint64_t>()), {});
+    machine.starts_with(context.has_value());
+    return machine.run();
 }
 
 }  // namespace kpl::exec

@@ -185,7 +185,7 @@ assert(test_passes("core_test", "", "") and tests_pass("", ""), "the original fa
 local known = {}
 for _, line in ipairs(lines_of(equivalent)) do
   local place, was = line:match "^(%S+: [^:]+): (.-)%s+;;"
-  if place then known[place .. ": " .. was] = true end
+  if place then known[place .. ": " .. was] = "not met" end
 end
 
 -- In a tree of its own, which comes before kmod/: what is included there is looked for here first.
@@ -218,6 +218,7 @@ for _, source in ipairs(sources) do
         if passes(changed, stem, object) then
           if known[place] then
             excused = excused + 1
+            known[place] = "met"
           else
             unnoticed = unnoticed + 1
             print(("%s:%d: %s: %s"):format(name, mutant.number, mutant.what, mutant.was))
@@ -229,5 +230,12 @@ for _, source in ipairs(sources) do
   os.remove(("%s/%s"):format(tree, source[1]))
 end
 os.execute("rm -rf " .. dir)
+local stale = 0
+for place, how in pairs(pattern and {} or known) do
+  if how ~= "met" then
+    stale = stale + 1
+    print(("%s: no such mutant is left, or it is noticed: %s"):format(equivalent, place))
+  end
+end
 print(("%d mutants, %d equivalent, %d unnoticed"):format(made, excused, unnoticed))
-os.exit(unnoticed == 0 and made > 0 and 0 or 1)
+os.exit(unnoticed == 0 and stale == 0 and made > 0 and 0 or 1)

@@ -7,10 +7,15 @@ local kind, file = arg[1], arg[2]
 local functions = {}
 for line in io.lines(file) do functions[#functions + 1] = "0x" .. line:match "^%x+" end
 
-local calls, stacks = count(), count()
-local function hit()
-  calls[comm()]:add()
+local calls, stacks, users, times, last = count(), count(), count(), hist(), map()
+local function hit(p)
+  local own = buf(task(), 16)
+  calls[{ comm(), cpu(), uid() }]:add()
   stacks[kstack(4)]:add()
+  users[ustack(4)]:add()
+  times:add((now() - (last[tid()] or 0)) / (task().prio - 1000)) -- a signed division
+  last[tid()] = now()
+  if try(buf(p.sp, 16), own) == own or try(path(task().fs.pwd, 64), "") == str(task().comm) then last[ppid()] = nil end
 end
 
 local probe

@@ -254,11 +254,37 @@ static void stacks(void)
 	}
 }
 
+/*
+ * Registers that no hit made: nothing is walked by them.  Among these are addresses that the kernel
+ * takes for stacks of exceptions, and that are mapped in some virtual machines alone.
+ */
+static void stack_of_nothing(void)
+{
+	int fd = session(), walk = load(fd, KPL_PROG_PRE,
+		PROG(MOV(2, 10), ADDI(2, -64), MOVI(3, 64), CALL(kstack), EXIT));
+	uint64_t ip = symbol(CALLED) + 64, base = 0, sp;
+	struct pt_regs regs = { .rip = ip };
+	struct kpl_prog_run r = { .id = walk, .regs = (uintptr_t)&regs, .regs_size = sizeof(regs) };
+
+	stay_on(0);
+	base = run(fd, load(fd, KPL_PROG_PRE, PROG(IMM64(2, symbol("__per_cpu_offset")), CALL(read64), EXIT)));
+	base = run(fd, load(fd, KPL_PROG_PRE,
+			    PROG(IMM64(2, base + symbol("cea_exception_stacks")), CALL(read64), EXIT)));
+	OK(base > 0xff00000000000000);
+	for (sp = base; sp < base + 0x20000; sp += 0x400) {
+		regs.rsp = regs.rbp = sp;
+		EQ(ioctl(fd, KPL_IOC_PROG_RUN, &r), 0);
+		EQ(r.result, 1);
+	}
+	close(fd);
+}
+
 const struct test helper_tests[] = {
 	{ "reads", reads },
 	{ "kernel strings", kernel_strings },
 	{ "user strings", user_strings },
 	{ "identity", identity },
 	{ "stacks", stacks },
+	{ "stack of nothing", stack_of_nothing },
 	{ NULL, NULL },
 };

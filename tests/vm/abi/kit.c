@@ -199,7 +199,7 @@ int asleep(int pid)
 	need(f != NULL, path);
 	need(fscanf(f, "%*d (%*[^)]) %c", &state) == 1, path);
 	fclose(f);
-	return state == 'S';
+	return state == 'S' || state == 'D';
 }
 
 int kprobes_listed(void)

@@ -4,6 +4,7 @@
 #include "kit.h"
 
 #include <fcntl.h>
+#include <linux/perf_event.h>
 #include <linux/userfaultfd.h>
 #include <poll.h>
 #include <pthread.h>
@@ -359,6 +360,49 @@ static void close_it(int fd)
 }
 
 /* The end does not wait for a call that waits for user space. */
+static pid_t armer;
+
+/* Another process arms a clock, and waits for what perf holds; modules come and go. */
+static void modules_go_on(int fd)
+{
+	fflush(stdout);
+	armer = fork();
+	if (!armer) {
+		int own = session(), prog = load(own, KPL_PROG_PRE, PROG(RETURN(0)));
+
+		attach_one(own, (struct kpl_attach) {
+			.kind = KPL_PROBE_EVENT, .event = KPL_EVENT_PROFILE, .period = 10,
+			.prog = { prog, KPL_NO_PROG, KPL_NO_PROG },
+		});
+		_exit(checks_failed > 0);
+	}
+	WAIT(asleep(armer));
+	EQ(waitpid(armer, NULL, WNOHANG), 0);
+	load_module("KPL_TARGET", "");
+	EQ(syscall(SYS_delete_module, "kpl_target", O_NONBLOCK), 0);
+	EQ(waitpid(armer, NULL, WNOHANG), 0);
+}
+
+/* perf reads its user's memory with a lock that clocks need, too. */
+static void perf_may_be_stuck(void)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE, .size = sizeof(attr), .config = PERF_COUNT_SW_CPU_CLOCK, .sample_period = 1000000000,
+	};
+	char *page = missing_page();
+	struct stuck call = { syscall(SYS_perf_event_open, &attr, -1, 0, -1, 0), PERF_EVENT_IOC_PERIOD, page, 0 };
+	int status = -1;
+
+	OK(call.fd >= 0);
+	at_most(60);
+	EQ(while_stuck(&call, page, modules_go_on), EINVAL);
+	EQ(waitpid(armer, &status, 0), armer);
+	EQ(status, 0);
+	close(call.fd);
+	at_most(0);
+	munmap(page, 4096);
+}
+
 static void close_while_stuck(void)
 {
 	int fd = session();
@@ -472,6 +516,35 @@ static void shared_memory_keeps_nothing(void)
 	close(ready[0]);
 }
 
+static int close_shared(void *out)
+{
+	close(shared_fd);
+	write(*(int *)out, "c", 1);
+	pause();
+	return 0;
+}
+
+/* The opener lives, and a child that shares its table of descriptors closes the session's: it is the last, and nobody's call. */
+static void closed_by_another(void)
+{
+	char *stack = malloc(65536), c;
+	pid_t child;
+	int ready[2];
+
+	EQ(pipe(ready), 0);
+	shared_fd = session();
+	attach_one(shared_fd, probe_at(CALLED, KPL_PROBE_KPROBE, load(shared_fd, KPL_PROG_PRE, PROG(RETURN(0))), KPL_NO_PROG));
+	EQ(kprobes_listed(), 1);
+	child = clone(close_shared, stack + 65536, CLONE_FILES | SIGCHLD, &ready[1]);
+	EQ(read(ready[0], &c, 1), 1);
+	WAIT(kprobes_listed() == 0);
+	FAILS(EBADF, close(shared_fd));
+	kill(child, SIGKILL);
+	EQ(waitpid(child, NULL, 0), child);
+	close(ready[0]), close(ready[1]);
+	free(stack);
+}
+
 /* --------------------------------------------------------------------- lockdown */
 
 /*
@@ -515,8 +588,10 @@ const struct test together_tests[] = {
 	{ "the machine lives", the_machine_lives },
 	{ "groups are charged", groups_are_charged },
 	{ "copies hold no lock", copies_hold_no_lock },
+	{ "perf may be stuck", perf_may_be_stuck },
 	{ "close while stuck", close_while_stuck },
 	{ "during a long attach", during_a_long_attach },
 	{ "shared memory keeps nothing", shared_memory_keeps_nothing },
+	{ "closed by another", closed_by_another },
 	{ NULL, NULL },
 };

@@ -18,9 +18,9 @@ LUA
 run kprobe-lua who.lua
 status 0
 log > out
-line "$(log | grep -o '^.*who.lua, process [0-9]* (kprobe-lua), user 0: armed 2 probes$')"
-out 'kprobe_lua: who\.lua, process [0-9]+ \(kprobe-lua\), user 0: armed 2 probes$'
-out 'kprobe_lua: who\.lua, process [0-9]+ \(kprobe-lua\), user 0: ended with 2 probes, 5 hits, 0 missed, 3 stopped, 0 events lost$'
+line "$(log | grep -o '^.*process [0-9]* (kprobe-lua), user 0, who.lua: armed 2 probes$')"
+out 'kprobe_lua: process [0-9]+ \(kprobe-lua\), user 0, who\.lua: armed 2 probes$'
+out 'kprobe_lua: process [0-9]+ \(kprobe-lua\), user 0, who\.lua: ended with 2 probes, 5 hits, 0 missed, 3 stopped, 0 events lost$'
 
 # A name is text and no more, and cut at 63 bytes.
 name=$(printf 'evil\nkprobe_lua: x%064d' 1)
@@ -28,7 +28,7 @@ printf 'kprobe("vfs_llseek", function() end)' > "$name"
 run kprobe-lua -c true "./$name"
 status 0
 log > out
-out 'kprobe_lua: evil\?kprobe_lua: x0+, process [0-9]+ \(kprobe-lua\), user 0: armed 1 probes$'
+out 'kprobe_lua: process [0-9]+ \(kprobe-lua\), user 0, evil\?kprobe_lua: x0+: armed 1 probes$'
 
 # Of nobody, where the administrator wants none.
 echo 0 > /sys/module/kprobe_lua/parameters/log_sessions
@@ -53,8 +53,8 @@ kill -STOP "$few"
 start kprobe-lua --buffer=4K --dead-man=5 stopped.lua
 armed
 kill -STOP "$pid"
-told() { log | grep -q "stopped\.lua, process $pid (kprobe-lua), user 0: $1"; }
-few_told() { log | grep -q "stopped\.lua, process $few (kprobe-lua), user 0: does not read its events, 0 are lost so far"; }
+told() { log | grep -q "process $pid (kprobe-lua), user 0, stopped\.lua: $1"; }
+few_told() { log | grep -q "process $few (kprobe-lua), user 0, stopped\.lua: does not read its events, 0 are lost so far"; }
 round() {
     target 'plain 500' > /dev/null
     told "$1"
