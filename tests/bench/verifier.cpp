@@ -71,6 +71,8 @@ double nanoseconds(const Assembly& code) {
 }  // namespace
 
 int main() {
+    constexpr double most = 1.2;  // times as long, for an instruction of the longest program
+    bool is_linear = true;
     for (const Shape& shape : shapes) {
         fmt::print("{:<28}", shape.name);
         double first = 0, last = 0;
@@ -87,5 +89,8 @@ int main() {
             fmt::print(" {:6.2f} ns at {:4}", last, code->insns.size());
         }
         fmt::print(", {:.2f} times\n", last / first);
+        is_linear = is_linear && last / first <= most;
     }
+    if (!is_linear) fmt::print(stderr, "an instruction of a longer program takes more than {} times as long\n", most);
+    return is_linear ? 0 : 1;
 }

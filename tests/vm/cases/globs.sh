@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# limit: 600
 # A glob takes what can be probed and says what it left out, and why; when nothing is left, that is an error.
 target_lua
 script some.lua <<'LUA'
