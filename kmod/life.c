@@ -284,8 +284,8 @@ static void kpl_session_free(struct kpl_session *s)
 static void kpl_session_finish(struct kpl_session *s)
 {
 	kpl_sessions_remove(s);
-	cancel_work_sync(&s->orphaned);
 	kpl_session_end(s);
+	cancel_work_sync(&s->orphaned);
 	cancel_delayed_work_sync(&s->reader);
 	irq_work_sync(&s->wake);
 	cancel_work_sync(&s->rouse);

@@ -29,7 +29,7 @@ static const char *kpl_log_name_of(const struct kpl_session *s, char *name)
 	return name;
 }
 
-/* "process 123 (command), user 0, script.lua": what all lines begin with, what user space says last. */
+/* "process 123 (command), user 0, script.lua": what all lines begin with. */
 #define kpl_log(s, level, format, ...)							\
 	do {										\
 		char name_[KPL_TITLE_SIZE];						\

@@ -28,6 +28,9 @@ int kpl_probing_allowed(void)
 
 int kpl_session_lock(struct kpl_session *s)
 {
+	/* Its end must not find others before it at the lock again and again. */
+	if (READ_ONCE(s->closing))
+		return -ESHUTDOWN;
 	if (mutex_lock_interruptible(&s->lock))
 		return -ERESTARTSYS;
 	if (!READ_ONCE(s->closing))

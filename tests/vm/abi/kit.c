@@ -189,7 +189,7 @@ uint64_t symbol(const char *name)
 	return found;
 }
 
-int asleep(int pid)
+static char state_of(int pid)
 {
 	char path[32], state = 0;
 	FILE *f;
@@ -199,7 +199,22 @@ int asleep(int pid)
 	need(f != NULL, path);
 	need(fscanf(f, "%*d (%*[^)]) %c", &state) == 1, path);
 	fclose(f);
-	return state == 'S' || state == 'D';
+	return state;
+}
+
+int asleep(int pid)
+{
+	return state_of(pid) == 'S';
+}
+
+int held_up(int pid)
+{
+	int i;
+
+	for (i = 0; i < 10; i++, usleep(50 * 1000))
+		if (state_of(pid) != 'D')
+			return 0;
+	return 1;
 }
 
 int kprobes_listed(void)

@@ -108,6 +108,8 @@ void stay_on(int cpu);
 uint64_t symbol(const char *name);	/* from /proc/kallsyms; 0: none */
 /* The process waits in a system call. */
 int asleep(int pid);
+/* It waits for something of the kernel's, half a second long. */
+int held_up(int pid);
 /* Lines of debugfs' list of kprobes. */
 int kprobes_listed(void);
 

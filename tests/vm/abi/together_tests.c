@@ -359,7 +359,6 @@ static void close_it(int fd)
 	EQ(kprobes_listed(), 0);
 }
 
-/* The end does not wait for a call that waits for user space. */
 static pid_t armer;
 
 /* Another process arms a clock, and waits for what perf holds; modules come and go. */
@@ -377,7 +376,7 @@ static void modules_go_on(int event)
 		});
 		_exit(checks_failed > 0);
 	}
-	WAIT(asleep(armer));
+	WAIT(held_up(armer));
 	EQ(waitpid(armer, NULL, WNOHANG), 0);
 	load_module("KPL_TARGET", "");
 	EQ(syscall(SYS_delete_module, "kpl_target", O_NONBLOCK), 0);
@@ -403,6 +402,7 @@ static void perf_may_be_stuck(void)
 	munmap(page, 4096);
 }
 
+/* The end does not wait for a call that waits for user space. */
 static void close_while_stuck(void)
 {
 	int fd = session();

@@ -57,15 +57,15 @@ sed -n 's/^kretprobe //p' out > kretprobe
 [ -s direct ] && cmp direct kretprobe || fail "what handlers see differs"
 
 # Of functions that share a name, the kernel's types may be another one's: where its arguments lie isn't known.
-twin=$(grep '^[a-z0-9_]*$' /sys/kernel/tracing/available_filter_functions | sort | uniq -d | head -n 1)
-[ -n "$twin" ] || fail 'no two functions of this kernel share a name'
-run kprobe-lua -v -c true -e "kretprobe { '${twin%?}[${twin#"${twin%?}"}]', ret = function() end }"
-status 0
-err "^kretprobe, not direct: $twin.*: its parameters are not known: .* share its name"
-no_err 'by direct calls'
-run kprobe-lua -v -c true -e "kretprobe { $(sed -n "s/^\([0-9a-f]*\) . $twin\$/0x\1/p" /proc/kallsyms | head -n 1), ret = function() end }"
-status 0
-err "^kretprobe, not direct: $twin.*: its parameters are not known: .* share its name"
+twin=$(grep '^[a-z0-9_]*$' /sys/kernel/tracing/available_filter_functions | grep -v invalid_address | sort | uniq -d | head -n 1)
+at=$(awk -v twin="$twin" '$3 == twin { print "0x" $1; exit }' /proc/kallsyms)
+[ -n "$twin" ] && [ -n "$at" ] || fail 'no two functions of this kernel share a name'
+for target in "${twin%?}[${twin#"${twin%?}"}]" "$at"; do
+    run kprobe-lua -v -c true -e "kretprobe { '$target', ret = function() end }"
+    status 0
+    err "^kretprobe, not direct: $twin.*: its parameters are not known: .* share its name"
+    no_err 'by direct calls'
+done
 
 # asked for by name
 script asked.lua <<'LUA'

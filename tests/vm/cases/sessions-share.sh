@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# limit: 900
 # Sessions at the same functions share an ftrace_ops (tests/vm/abi/share_tests.c has them in pairs): beside the kernel's own
 # tracers, with one that takes too much and is disabled, while the functions' module goes, and when ours does.
 tracing=/sys/kernel/tracing
