@@ -56,7 +56,7 @@ for own in x86_spec_ctrl_current cpu_current_top_of_stack pcpu_hot this_cpu_off;
     refused_at $own "$of_cpu + kaddr(\"$own\")" rw
 done
 refused_at cpu_number "$of_cpu + kaddr(\"cpu_number\")" rw 4
-refused_at fixed_percpu_data "$of_cpu + 0x28" rw
+! grep -q ' __stack_chk_fail$' /proc/kallsyms || refused_at fixed_percpu_data "$of_cpu + 0x28" rw
 refused_at pcpu_hot "$of_cpu + kaddr(\"pcpu_hot\") + 24" rw
 refused_at __cpu_online_mask 'kaddr("__cpu_online_mask")' rw
 size=16384
