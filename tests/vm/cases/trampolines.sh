@@ -49,7 +49,7 @@ done
 # where a fault is made good by the kernel's table: stepped, it would not be; and what would be stepped with interrupts off
 for row in 'xrstor __fpu_restore_sig fpu__restore_sig' 'hlt native_halt sev_es_terminate'; do
     for function in ${row#* }; do
-        at=$(kprobe-lua disasm "$function" 2> /dev/null | awk -v what="${row%% *}" '$0 ~ what { print $1; exit }')
+        at=$(kprobe-lua disasm "$function" 2> /dev/null | awk -v what="[ \t]${row%% *}" '$0 ~ what { print $1; exit }')
         [ -z "$at" ] || break
     done
     [ -n "$at" ] || case $(uname -r) in *-debug) continue ;; *) fail "no ${row%% *} in ${row#* }" ;; esac
