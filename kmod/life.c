@@ -300,7 +300,7 @@ static void kpl_session_released(struct work_struct *work)
 	module_put(THIS_MODULE);
 }
 
-/* Or ends just now. */
+/* Who ends it just now has the lock: then it has not ended yet. */
 static bool kpl_is_ended(struct kpl_session *s)
 {
 	bool ended = false;
