@@ -5,7 +5,9 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -136,6 +138,14 @@ int run_in_vm(const Options& options, const std::string& input) {
     return status ? *status : failed(status.error());
 }
 
+// CLI11 takes what strtoull() makes of any number.
+std::string fits_64_bits(const std::string& text) {
+    errno = 0;
+    std::strtoull(text.c_str(), nullptr, 0);
+    const bool fits = errno != ERANGE && text.find('-') == text.npos;
+    return fits ? "" : fmt::format("{} is not in 0 to 2^64 - 1", text);
+}
+
 // The next file that is opened would get a closed stream's number. Writing to one stays an error.
 void fill_standard_streams() {
     for (int fd = 0; fd <= 2; fd++)
@@ -166,8 +176,9 @@ int run(int argc, char** argv) {
         ->check(CLI::Range(1, 1'000'000));
     app.add_flag("--show-memory", options.show_memory, "print the memory after the run, too, in hex");
     app.add_flag("--batch", options.batch, "a program on each line, PROGRAM or PROGRAM:MEMORY; a line for each");
-    app.add_option("--random", options.random, "print so many random programs that are accepted, for --batch");
-    app.add_option("--seed", options.seed, "of the first of them (1)");
+    CLI::Option* random =
+        app.add_option("--random", options.random, "print so many random programs that are accepted, for --batch");
+    app.add_option("--seed", options.seed, "of the first of them (1)")->check(fits_64_bits);
     app.add_flag("--inside", options.inside)->group("");
     try {
         app.parse(argc, argv);
@@ -175,7 +186,7 @@ int run(int argc, char** argv) {
         return app.exit(e) ? 2 : 0;
     }
     for (uint32_t i = 0; i < options.random; i++) fmt::print("{}\n", random_line(options.seed + i));
-    if (options.random) return 0;
+    if (*random) return 0;
     const std::string input{std::istreambuf_iterator<char>(std::cin), {}};
     return *in_kernel && !options.inside ? run_in_vm(options, input) : run_here(options, input);
 }
