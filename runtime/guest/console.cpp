@@ -44,11 +44,6 @@ constexpr std::string_view anywhere[] = {
 // kernel/kcsan/report.c
 constexpr std::string_view race_start = "BUG: KCSAN:", race_end = "Reported by Kernel Concurrency Sanitizer";
 
-// A frame in the module, or in a module of the tests: "f+0x12/0x34 [kprobe_lua]".
-bool names_our_module(std::string_view line) {
-    return line.find("[kprobe_lua") != line.npos || line.find("[kpl_") != line.npos;
-}
-
 }  // namespace
 
 // "[    1.234567] text" and, on some kernels, "[    1.234567][    T1] text".
@@ -64,6 +59,10 @@ std::string_view without_stamp(std::string_view line) {
             break;
     }
     return line;
+}
+
+bool names_our_module(std::string_view line) {
+    return line.find("[kprobe_lua") != line.npos || line.find("[kpl_") != line.npos;
 }
 
 bool is_splat(std::string_view line) {

@@ -55,6 +55,9 @@ class Console {
 // A console line without its time stamp.
 std::string_view without_stamp(std::string_view line);
 
+// Whether a console line names a function of this project's modules or of the tests': "f+0x12/0x34 [kprobe_lua]".
+bool names_our_module(std::string_view line);
+
 // Whether a console line reports trouble, when nothing is known of those before it.
 bool is_splat(std::string_view line);
 

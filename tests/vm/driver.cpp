@@ -12,7 +12,8 @@
 // count them. The last result, "end", is the VM's own end.
 //
 // QEMU emulates all CPUs on one thread. A case whose header says "# parallel: WHY" runs in a boot where each CPU has a
-// thread of its own; what fails there while the emulator strays runs again on one thread, and that run counts.
+// thread of its own; a case that fails there while the emulator strays, and the console says nothing else of it, runs
+// again on one thread, and that run counts.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -29,6 +30,7 @@
 
 #include "base/process.hpp"
 #include "guest/guest.hpp"
+#include "straying.hpp"
 
 namespace fs = std::filesystem;
 using namespace kpl;
@@ -96,22 +98,16 @@ class RunnerOutput {
     std::vector<Outcome> outcomes_;
 };
 
-constexpr std::string_view case_mark = "kpl-case: ";  // as runner.sh says it on the console
-
 // Each case whose part of the console has a splat, with the console from there on.
 std::map<std::string, std::string> splats_by_case(const Console& console) {
     std::map<std::string, std::string> found;
-    std::string name = "end";
-    std::size_t shown = 0;
-    const std::vector<std::string> lines = console.lines();
+    std::map<std::string, int> shown;
+    const std::vector<std::string> lines = console.lines(), names = case_of_each(lines);
     const std::vector<std::size_t>& splats = console.splat_lines();
     for (std::size_t i = 0; i < lines.size(); i++) {
-        const std::string& line = lines[i];
-        if (const auto at = line.find(case_mark); at != std::string::npos)
-            name = line.substr(at + case_mark.size()), shown = 0;
         const bool splat = std::binary_search(splats.begin(), splats.end(), i);
-        if (!splat && (!found.contains(name) || shown == 0)) continue;
-        if (shown++ < 60) found[name] += "console: " + line + "\n";
+        if (!splat && !found.contains(names[i])) continue;
+        if (shown[names[i]]++ < 60) found[names[i]] += "console: " + lines[i] + "\n";
     }
     return found;
 }
@@ -119,15 +115,9 @@ std::map<std::string, std::string> splats_by_case(const Console& console) {
 // A line for each of the kernel's own races and the case during which it was reported.
 void print_kernel_races(const Console& console) {
     std::map<std::pair<std::string, std::string>, int> found;
-    std::string name = "end";
-    std::size_t i = 0;
-    const std::vector<std::string> lines = console.lines();
-    for (const std::size_t race : console.kernel_races()) {
-        for (; i < race; i++)
-            if (const auto at = lines[i].find(case_mark); at != std::string::npos)
-                name = lines[i].substr(at + case_mark.size());
-        found[{name, std::string(without_stamp(lines[race]))}]++;
-    }
+    const std::vector<std::string> lines = console.lines(), names = case_of_each(lines);
+    for (const std::size_t race : console.kernel_races())
+        found[{names[race], std::string(without_stamp(lines[race]))}]++;
     for (const auto& [race, times] : found) fmt::print("let through {}: {} × {}\n", race.first, times, race.second);
 }
 
@@ -178,21 +168,23 @@ GuestSpec spec_for(const Arguments& args, const Group& group, RunnerOutput& outp
     return spec;
 }
 
-// What tells that QEMU's threads went astray: a breakpoint that was taken away is hit once more, and a CPU whose thread
-// the host does not run looks stuck. Both are seen in kernels without a module of ours. "" where there is none.
-std::string strayed(const Console& console) {
-    for (const std::string& line : console.lines())
-        for (const char* sign : {"int3: 0000 [#1]", "soft lockup", "self-detected stall", "detected stalls"})
-            if (line.find(sign) != std::string::npos) return line;
-    return {};
-}
-
 bool has_outcome(const std::vector<Outcome>& outcomes, const std::string& name) {
     return std::any_of(outcomes.begin(), outcomes.end(), [&](const Outcome& o) { return o.name == name; });
 }
 
-// Boots once for the group; what has not been run when the VM ends stays in it. Where the emulator's threads have
-// strayed, what failed stays there, too, and the group goes on with one thread.
+// Takes those that failed because the emulator's threads strayed out of the outcomes; the group runs them again, on one
+// thread.
+void take_back_strayed(const Console& console, Group& group, std::vector<Outcome>& outcomes) {
+    const auto strayed = strayed_cases(console);
+    std::erase_if(outcomes, [&](const Outcome& o) {
+        if (o.verdict != Verdict::fail || !strayed.contains(o.name)) return false;
+        group.again[o.name] = "the emulator strayed: " + strayed.at(o.name);
+        group.parallel = false;
+        return true;
+    });
+}
+
+// Boots once for the group; what has not been run when the VM ends, or has to be run again, stays in it.
 Result<std::vector<Outcome>> boot(const Arguments& args, Group& group) {
     RunnerOutput output;
     const GuestReport report = TRY(run_guest_report(spec_for(args, group, output)));
@@ -200,19 +192,14 @@ Result<std::vector<Outcome>> boot(const Arguments& args, Group& group) {
     std::vector<Outcome> outcomes = std::move(output.outcomes());
     if (!report.failure.empty()) {
         const std::string tail = report.console.clean() ? report.console.excerpt(20) : "";  // a splat is shown below
-        fail_with(outcomes, output.running().empty() ? "end" : output.running(), report.failure + "\n" + tail);
+        fail_with(outcomes, output.running().empty() ? no_case : output.running(), report.failure + "\n" + tail);
     }
     for (const auto& [name, text] : splats_by_case(report.console)) fail_with(outcomes, name, text);
-    for (const auto& left : report.left) fail_with(outcomes, "end", left + "\n");
+    for (const auto& left : report.left) fail_with(outcomes, no_case, left + "\n");
     print_kernel_races(report.console);
     for (Outcome& outcome : outcomes)
         if (const auto why = group.again.find(outcome.name); why != group.again.end()) outcome.again = why->second;
-    if (const std::string sign = strayed(report.console); group.parallel && !sign.empty()) {
-        group.parallel = false;
-        for (const Outcome& o : outcomes)
-            if (o.verdict == Verdict::fail) group.again[o.name] = "the emulator strayed: " + sign;
-        std::erase_if(outcomes, [](const Outcome& o) { return o.verdict == Verdict::fail; });
-    }
+    if (group.parallel) take_back_strayed(report.console, group, outcomes);
     std::erase_if(group.cases,
                   [&outcomes](const std::string& path) { return has_outcome(outcomes, fs::path(path).stem()); });
     return outcomes;
@@ -223,8 +210,8 @@ Result<void> run_group(const Arguments& args, Group group, std::vector<Outcome>&
         const std::size_t before = group.cases.size();
         const bool parallel = group.parallel;
         for (Outcome& outcome : TRY(boot(args, group))) {
-            if (outcome.name == "end" && has_outcome(all, "end"))
-                fail_with(all, "end", outcome.output);
+            if (outcome.name == no_case && has_outcome(all, no_case))
+                fail_with(all, no_case, outcome.output);
             else
                 all.push_back(std::move(outcome));
         }
@@ -248,7 +235,7 @@ Result<std::vector<Outcome>> run_in_vms(const Arguments& args, const std::vector
     std::vector<Outcome> all;
     TRY(run_group(args, std::move(one_thread), all));
     TRY(run_group(args, std::move(parallel), all));
-    if (!has_outcome(all, "end")) all.push_back({"end", Verdict::pass, 0, {}, {}});
+    if (!has_outcome(all, no_case)) all.push_back({no_case, Verdict::pass, 0, {}, {}});
     return all;
 }
 
