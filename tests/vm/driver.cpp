@@ -318,7 +318,10 @@ bool report(const Arguments& args, const std::vector<Outcome>& outcomes) {
         const char* verdict = verdict_names[static_cast<int>(o.verdict)];
         good = good && o.verdict != Verdict::fail;
         fmt::print("{} {} ({:.1f} s)\n", verdict, o.name, o.seconds);
-        if (!o.again.empty()) fmt::print("again {}: {}\n", o.name, o.again);
+        if (!o.again.empty()) {
+            fmt::print("again {}: {}\n", o.name, o.again);
+            file << "again " << title << " " << o.name << "\n";
+        }
         if (args.show || o.verdict != Verdict::pass) fmt::print("{}", o.output);
         file << verdict << " " << title << " " << o.name << "\n";
     }
