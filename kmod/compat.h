@@ -7,6 +7,7 @@
 #define KPL_COMPAT_H
 
 #include <linux/ftrace.h>
+#include <linux/hrtimer.h>
 #include <linux/kprobes.h>
 #include <linux/mm.h>
 #include <linux/version.h>
@@ -35,6 +36,16 @@ static inline void vm_flags_set(struct vm_area_struct *vma, unsigned long flags)
 static inline void vm_flags_clear(struct vm_area_struct *vma, unsigned long flags)
 {
 	vma->vm_flags &= ~flags;
+}
+#endif
+
+#ifndef KPL_HAVE_HRTIMER_SETUP
+static inline void hrtimer_setup(struct hrtimer *timer,
+				 enum hrtimer_restart (*fn)(struct hrtimer *timer),
+				 clockid_t clock, enum hrtimer_mode mode)
+{
+	hrtimer_init(timer, clock, mode);
+	timer->function = fn;
 }
 #endif
 

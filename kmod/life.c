@@ -10,6 +10,7 @@
  */
 #include <linux/cpuhotplug.h>
 #include <linux/fs.h>
+#include <linux/hrtimer.h>
 #include <linux/memcontrol.h>
 #include <linux/mm.h>
 #include <linux/module.h>
@@ -17,10 +18,12 @@
 #include <linux/pid_namespace.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
+#include <linux/timekeeping.h>
 #include <linux/tracepoint.h>
 
 #include "core/args.h"
 #include "change.h"
+#include "compat.h"
 #include "direct.h"
 #include "ftrace.h"
 #include "grow.h"
@@ -224,6 +227,13 @@ static bool kpl_must_not_wait(void)
 	return current->flags & PF_EXITING && task_active_pid_ns(current) != &init_pid_ns;
 }
 
+/* What is queued may start the timer. */
+static void kpl_wake_end(struct kpl_session *s)
+{
+	irq_work_sync(&s->wake);
+	hrtimer_cancel(&s->wake_timer);
+}
+
 /*
  * A call under way ends at its next step, and an attach is taken back.  That, and the end itself
  * where an exit and a close come together, may take minutes, with tens of thousands of probes: who
@@ -237,7 +247,7 @@ static void kpl_session_end(struct kpl_session *s)
 	if (!s->closed) {
 		s->closed = true;
 		kpl_detach_all(s);
-		irq_work_sync(&s->wake);
+		kpl_wake_end(s);
 		kpl_log_ended(s);
 	}
 	mutex_unlock(&s->lock);
@@ -287,7 +297,7 @@ static void kpl_session_finish(struct kpl_session *s)
 	kpl_session_end(s);
 	cancel_work_sync(&s->orphaned);
 	cancel_delayed_work_sync(&s->reader);
-	irq_work_sync(&s->wake);
+	kpl_wake_end(s);
 	cancel_work_sync(&s->rouse);
 	cancel_work_sync(&s->overloaded);
 	kpl_session_free(s);
@@ -388,6 +398,12 @@ static void kpl_reader_look(struct work_struct *work)
 		queue_delayed_work(kpl_waiters, &s->reader, kpl_reader_period(s));
 }
 
+void kpl_reader_watch(struct kpl_session *s)
+{
+	/* Unless it does already. */
+	queue_delayed_work(kpl_waiters, &s->reader, kpl_reader_period(s));
+}
+
 /* Locked.  The first call counts as the opener's word. */
 int kpl_title(struct kpl_session *s, struct kpl_title *arg)
 {
@@ -404,22 +420,50 @@ int kpl_title(struct kpl_session *s, struct kpl_title *arg)
 
 /* ------------------------------------------------------------------- begins */
 
+#define KPL_WAKE_APART	(100 * NSEC_PER_USEC)
+
 /* A worker, with PREEMPT_RT. */
 static void kpl_session_rouse(struct work_struct *work)
 {
 	wake_up_poll(&container_of(work, struct kpl_session, rouse)->wait, EPOLLIN);
 }
 
-/* An interrupt. */
-static void kpl_session_woken(struct irq_work *work)
+static void kpl_session_tell(struct kpl_session *s, u64 now)
 {
-	struct kpl_session *s = container_of(work, struct kpl_session, wake);
-
+	WRITE_ONCE(s->woke, now);
 	kpl_overload_woken(s);
 	if (IS_ENABLED(CONFIG_PREEMPT_RT))
 		queue_work(kpl_jobs, &s->rouse);
 	else
 		wake_up_poll(&s->wait, EPOLLIN);
+}
+
+/*
+ * An interrupt.  A hit on its way, or behind it, may ask for the next one, which
+ * would come before the CPU gets to anything else: they are KPL_WAKE_APART.
+ */
+static void kpl_session_woken(struct irq_work *work)
+{
+	struct kpl_session *s = container_of(work, struct kpl_session, wake);
+	u64 now = ktime_get_mono_fast_ns();
+
+	if (now - READ_ONCE(s->woke) >= KPL_WAKE_APART) {
+		kpl_session_tell(s, now);
+		return;
+	}
+	WRITE_ONCE(s->wake_timed, true);
+	hrtimer_start(&s->wake_timer, ns_to_ktime(KPL_WAKE_APART), HRTIMER_MODE_REL_HARD);
+}
+
+/* Who saw wake_timed set has put down before what it wakes for. */
+static enum hrtimer_restart kpl_session_timed(struct hrtimer *timer)
+{
+	struct kpl_session *s = container_of(timer, struct kpl_session, wake_timer);
+
+	WRITE_ONCE(s->wake_timed, false);
+	smp_mb();
+	kpl_session_tell(s, ktime_get_mono_fast_ns());
+	return HRTIMER_NORESTART;
 }
 
 /*
@@ -433,6 +477,7 @@ static void kpl_wake_init(struct kpl_session *s)
 		s->wake = IRQ_WORK_INIT_HARD(kpl_session_woken);
 	else
 		init_irq_work(&s->wake, kpl_session_woken);
+	hrtimer_setup(&s->wake_timer, kpl_session_timed, CLOCK_MONOTONIC, HRTIMER_MODE_REL_HARD);
 	INIT_WORK(&s->rouse, kpl_session_rouse);
 }
 

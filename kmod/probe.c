@@ -10,6 +10,7 @@
 
 #include "core/args.h"
 #include "change.h"
+#include "direct.h"
 #include "group.h"
 #include "guard.h"
 #include "log.h"
@@ -318,6 +319,7 @@ static int kpl_batch_attach(struct kpl_session *s, struct kpl_attach *list,
 	WRITE_ONCE(s->heard, jiffies);	/* what takes long is being at work, too */
 	WRITE_ONCE(s->nr_probes, next_id);
 	kpl_log_armed(s);
+	kpl_reader_watch(s);
 	return 0;
 
 undo:
@@ -418,6 +420,9 @@ static int kpl_group_may(struct kpl_session *s, const struct kpl_group *g)
 	if (kpl_rights_now(s))
 		return 0;
 	for (i = 0; i < g->nr; i++) {
+		/* Of these, how the stack is laid out was user space's word. */
+		if (g->prs[i]->ops == &kpl_direct_ops && !kpl_may_write_kernel())
+			return -EPERM;
 		for (n = 0; n < KPL_HANDLERS; n++) {
 			const struct kpl_prog *prog = g->prs[i]->handler[n].prog;
 

@@ -169,10 +169,11 @@ void kpl_session_exit(void)
  */
 void kpl_session_wake(struct kpl_session *s)
 {
-	if (likely(cpu_online(raw_smp_processor_id())))
-		irq_work_queue(&s->wake);
-	else
+	smp_mb();	/* kpl_session_timed() */
+	if (unlikely(!cpu_online(raw_smp_processor_id())))
 		WRITE_ONCE(s->wake_late, true);
+	else if (!READ_ONCE(s->wake_timed))
+		irq_work_queue(&s->wake);
 }
 
 /* A thread's own number is no process. */

@@ -5,6 +5,7 @@
 
 #include <linux/atomic.h>
 #include <linux/gfp.h>
+#include <linux/hrtimer.h>
 #include <linux/irq_work.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
@@ -59,6 +60,9 @@ struct kpl_session {
 	atomic64_t stops;		/* handlers stopped */
 	u64 stops_seen;			/* by user space */
 	struct irq_work wake;		/* hits can't wake a task themselves */
+	struct hrtimer wake_timer;	/* what comes too soon after another one */
+	bool wake_timed;		/* that is under way, and wakes for all until then */
+	u64 woke;			/* at that time, as of ktime_get_mono_fast_ns() */
 	bool wake_late;			/* asked for on a CPU that takes no interrupts */
 	struct work_struct rouse;	/* where interrupts can't wake a task, either */
 	wait_queue_head_t wait;
@@ -151,6 +155,9 @@ void kpl_uncharge_shared(u64 bytes);
 bool kpl_memory_there(u64 bytes);
 u64 kpl_memory_held(void);	/* by all sessions */
 u64 kpl_memory_limit(void);
+
+/* Looks from time to time whether user space still reads what probes send: life.c.  Locked. */
+void kpl_reader_watch(struct kpl_session *s);
 
 /*
  * Workers of ours, in two queues: a queue runs so many at once, and those that

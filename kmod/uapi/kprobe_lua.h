@@ -410,7 +410,8 @@ struct kpl_free {
  *   a record that wraps is contiguous.
  * Without memory, the second reads as zeros, and touching the first is SIGBUS:
  * leave it alone until the head's `size` is not 0.  With wake_at 0, as it begins,
- * the first record wakes.
+ * the first record wakes.  What would wake the process again within 100
+ * microseconds does so after them.
  */
 struct kpl_ring_setup {
 	__u32 size;		/* in: data bytes for each CPU, a power of two, >= the page size */
@@ -586,7 +587,8 @@ enum kpl_why {
 /*
  * KPL_IOC_ATTACH: registers all elements or, when one that is not optional
  * fails, none; then ECANCELED is returned and each `error` says what happened
- * (-ECANCELED: this one was fine).
+ * (-ECANCELED: this one was fine).  ENODEV: kprobes are switched off in the whole
+ * system, and this one would stay off when they are switched on again.
  */
 struct kpl_attach_batch {
 	__u64 probes;		/* in: user pointer to nr struct kpl_attach */
@@ -594,7 +596,11 @@ struct kpl_attach_batch {
 	__u32 failed;		/* out: how many have an error of their own */
 };
 
-/* KPL_IOC_CONTROL: one operation on several probes. */
+/*
+ * KPL_IOC_CONTROL: one operation on several probes.  ENABLE may fail as attaching
+ * them does; with EPERM for what changes something, and for direct calls, where
+ * the caller may not do so now.
+ */
 enum kpl_control_op {
 	KPL_CTL_DISABLE = 0,
 	KPL_CTL_ENABLE = 1,

@@ -147,11 +147,15 @@ static unsigned why_not(int fd, struct kpl_attach a)
 static void without_admin(int unused)
 {
 	int fd = session();
-	struct kpl_attach a = direct_at(CALLED, KPL_NO_PROG, nothing(fd, KPL_PROG_RET));
+	struct kpl_attach a = direct_at(CALLED, KPL_NO_PROG, nothing(fd, KPL_PROG_RET)), off = a;
 
 	(void)unused;
+	off.flags = KPL_ATTACH_F_DISABLED;
+	off.id = attach_one(fd, off);
 	set_caps(1ull << CAP_PERFMON | 1ull << CAP_BPF);
 	EQ(why_not(fd, a), KPL_WHY_RIGHTS);
+	FAILS(EPERM, control(fd, KPL_CTL_ENABLE, off.id));
+	EQ(control(fd, KPL_CTL_DETACH, off.id), 0);
 }
 
 static void becomes_kretprobe(void)
