@@ -11,6 +11,7 @@
 
 #include "compat.h"
 #include "direct_set.h"
+#include "place.h"
 #include "refused.h"
 #include "session.h"
 #include "sites.h"
@@ -224,6 +225,8 @@ static int kpl_set_register(struct kpl_direct *d, struct kpl_direct_set *set, u3
 	kpl_refused_hold(KPL_REFUSED_FUNCTIONS);
 	/* The sysctl that would switch it off silently is refused; before, 6.1 takes no flags. */
 	set->ops.flags |= FTRACE_OPS_FL_PERMANENT;
+	/* One that is under way ends, and its code is what it leaves: ftrace's lock is taken. */
+	kpl_sites_known(d->sites, 1);
 	if (kpl_site_calls(d->sites[0]))
 		return 0;
 	return kpl_set_off(d, set) ?: -EOPNOTSUPP;

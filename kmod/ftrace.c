@@ -90,17 +90,18 @@ static bool kpl_moves(const struct kpl_probe *pr)
 
 /*
  * Whether a probe may join.  What may have functions go on elsewhere is one
- * session's, and complete before it is registered: a second one of the same
- * function is refused by ftrace, and so is one where a direct call is.
+ * session's, and does not grow once it is registered: a second one of the same
+ * function is refused by ftrace, and so is one where a direct call is, which it
+ * asks about only when it registers.
  */
-static bool kpl_trace_takes(const struct kpl_trace *t, const struct kpl_probe *pr)
+static bool kpl_trace_takes(struct kpl_trace *t, const struct kpl_probe *pr)
 {
 	const struct kpl_probe *first;
 
 	if (!t->moves)
 		return true;
 	first = list_first_entry(&t->probes, struct kpl_probe, in_list);
-	return !t->registered && first->origin.session == pr->origin.session;
+	return !kpl_trace_would_grow(t, pr->site) && first->origin.session == pr->origin.session;
 }
 
 /* The one that a probe joins; NULL: none has its function. */
@@ -207,15 +208,37 @@ static void kpl_ftrace_add(struct kpl_probe **prs, u32 nr)
 	mutex_unlock(&kpl_traces_lock);
 }
 
-/* What was unregistered to take these in, and could not, goes on with the others. */
-static void kpl_traces_restore(struct kpl_probe **prs, u32 nr)
+/*
+ * What a registered trace that does not grow would have to grow for becomes
+ * others: to register it anew would let go of its functions meanwhile.  Those
+ * that can't stay where they are, have an error, and are last; how many can.
+ */
+static u32 kpl_traces_part(struct kpl_probe **prs, u32 nr)
 {
-	u32 i;
+	u32 i, good = 0;
 
-	for (i = 0; i < nr; i++)
-		if (prs[i]->error && prs[i]->trace->moves && prs[i]->trace->changed &&
-		    !prs[i]->trace->registered && kpl_trace_update(prs[i]->trace))
-			kpl_trace_give_up(prs[i]->trace);
+	for (i = 0; i < nr; i++) {
+		struct kpl_probe *pr = prs[i];
+
+		pr->error = 0;
+		if (pr->gone || !pr->trace->moves || !kpl_trace_would_grow(pr->trace, pr->site))
+			continue;
+		list_del_init(&pr->in_list);
+		pr->added = false;
+	}
+	kpl_trace_make(prs, nr, false, true);
+	kpl_trace_make(prs, nr, true, true);
+	for (i = 0; i < nr; i++) {
+		if (!prs[i]->added) {
+			list_add_tail(&prs[i]->in_list, &prs[i]->trace->probes);
+			prs[i]->added = true;
+		}
+		if (prs[i]->error)
+			continue;
+		swap(prs[i], prs[good]);
+		good++;
+	}
+	return good;
 }
 
 static void kpl_ftrace_switch(struct kpl_probe **prs, u32 nr, bool armed)
@@ -236,8 +259,6 @@ static void kpl_ftrace_switch(struct kpl_probe **prs, u32 nr, bool armed)
 		if (prs[i]->error && !prs[i]->was_armed)
 			kpl_trace_switch(prs[i], false);
 	}
-	if (armed)
-		kpl_traces_restore(prs, nr);
 }
 
 static void kpl_ftrace_arm(struct kpl_probe **prs, u32 nr)
@@ -245,7 +266,7 @@ static void kpl_ftrace_arm(struct kpl_probe **prs, u32 nr)
 	u32 i;
 
 	mutex_lock(&kpl_traces_lock);
-	kpl_ftrace_switch(prs, nr, true);
+	kpl_ftrace_switch(prs, kpl_traces_part(prs, nr), true);
 	mutex_unlock(&kpl_traces_lock);
 	for (i = 0; i < nr; i++)
 		kpl_step(prs[i]);

@@ -38,7 +38,6 @@ struct kpl_trace {
 	bool moves;			/* handlers may have the function go on elsewhere */
 	bool registered;
 	bool changed;			/* the filter is not as the probes want it */
-	bool grows;			/* by a function, since it was set */
 	int error;			/* of the operation under way */
 };
 

@@ -7,6 +7,7 @@
  * its filter was set, and unregistered before its last function goes.  Nor is
  * an ftrace_ops ever used again after its filter was freed.
  */
+#include <linux/delay.h>
 #include <linux/log2.h>
 #include <linux/module.h>
 #include <linux/slab.h>
@@ -20,6 +21,8 @@
 #include "traces.h"
 
 #ifdef KPL_TRACES
+
+#define KPL_BPF_TRIES	20	/* a millisecond each */
 
 /* -------------------------------------------------------------------- memory */
 
@@ -86,6 +89,13 @@ bool kpl_trace_has(struct kpl_trace *t, unsigned long site)
 	const struct kpl_trace_slot *slot = kpl_trace_slot(t, site);
 
 	return slot && slot->site;
+}
+
+bool kpl_trace_would_grow(struct kpl_trace *t, unsigned long site)
+{
+	const struct kpl_trace_slot *slot = kpl_trace_slot(t, site);
+
+	return t->registered && !(slot && slot->first);
 }
 
 static enum kpl_way kpl_way_of(const struct kpl_probe *pr)
@@ -166,7 +176,6 @@ void kpl_trace_switch(struct kpl_probe *pr, bool armed)
 	}
 	kpl_trace_shorten(t, slot);
 	t->changed |= wanted != !!slot->first;
-	t->grows |= !wanted && slot->first;
 }
 
 /* -------------------------------------------------------------- what is traced */
@@ -206,12 +215,19 @@ static void kpl_trace_drop_unknown(struct kpl_trace *t)
 	}
 }
 
-/* What fails may have stood in ftrace's list for a moment. */
+/*
+ * While BPF changes its own call of such a function, ftrace says -EAGAIN to what
+ * moves it.  What fails later may have stood in ftrace's list for a moment.
+ */
 static int kpl_trace_register(struct kpl_trace *t)
 {
-	int err = register_ftrace_function(&t->ops);
+	int err = register_ftrace_function(&t->ops), tries;
 
-	if (err)
+	for (tries = 0; err == -EAGAIN && tries < KPL_BPF_TRIES; tries++) {
+		msleep(1);
+		err = register_ftrace_function(&t->ops);
+	}
+	if (err && err != -EAGAIN)
 		kpl_ftrace_settle();
 	return err;
 }
@@ -226,12 +242,6 @@ static int kpl_trace_filter(struct kpl_trace *t)
 			t->sites[nr++] = t->slots[i].site;
 	if (!nr)
 		return kpl_trace_unregister(t);
-	/* ftrace asks about direct calls only when it registers. */
-	if (t->moves && t->grows) {
-		err = kpl_trace_unregister(t);
-		if (err)
-			return err;
-	}
 	err = ftrace_set_filter_ips(&t->ops, t->sites, nr, 0, 1);
 	if (!err && !t->registered) {
 		err = kpl_trace_register(t);
@@ -252,7 +262,6 @@ int kpl_trace_update(struct kpl_trace *t)
 		err = kpl_trace_filter(t);
 	}
 	t->changed = err == -ENOMEM;	/* the filter is as before: another time */
-	t->grows = false;
 	return err;
 }
 

@@ -65,6 +65,20 @@ grep -q '^disabled$' late || { cat late; fail "an override was armed where a dir
 grep -q '^1 of 1 there: true$' late || { cat late; fail "the other override is gone"; }
 kill -TERM "$pid"
 finish
+# others of a run come and go: it stays in force meanwhile
+script flips.lua <<'LUA'
+kprobe { "kpl_t_plain", pre = function() override(-5) end }
+local p, flips = kprobe { "kpl_t_many", enabled = false, pre = function() override(-5) end }, 0
+every(0.02, function()
+  if flips % 2 == 0 then p:enable() else p:disable() end
+  flips = flips + 1
+  if flips == 4 then io.open("flipped", "w"):close() end
+end)
+LUA
+run kprobe-lua --unsafe -c 'n=0; until [ -e flipped ]; do echo "plain 1" > /sys/module/kpl_target/parameters/run; read -r r < /sys/module/kpl_target/parameters/result; [ "$r" = -5 ] || echo "real: $r"; n=$((n + 1)); done; echo $n' flips.lua
+status 0
+no_out real
+err "^unsafe: kpl_t_plain \(flips.lua:1\): $(cat out) hits did not go on"
 for via in auto direct; do
     plain "kretprobe { 'kpl_t_plain', via = '$via', ret = function(p, v) p.ret = v + 1 printf('%d, then %d\n', v, p.ret) end }" --unsafe
     status 0
