@@ -165,8 +165,10 @@ Why copy(const X86Insn& i) {
 class Analysis {
   public:
     explicit Analysis(const FunctionFacts& facts) : facts_(facts), insns_(decode(facts)) {
-        for (const Decoded& d : insns_)
+        for (const Decoded& d : insns_) {
             if (const auto target = d.good ? jump_target(d) : std::nullopt) jumps_.push_back({*target, d.addr});
+            sets_direction_ |= d.good && d.insn.opcode[0] == 0xfd;
+        }
         std::sort(jumps_.begin(), jumps_.end());
         const uint64_t entry = is_endbr(facts.code) ? endbr_size : 0;
         if (entry) landing_ = facts.addr;
@@ -275,6 +277,7 @@ class Analysis {
         const auto behind = [addr](uint64_t target) { return target > addr && target < addr + jump_size; };
         if (facts_.is_part || std::any_of(facts_.part_jumps.begin(), facts_.part_jumps.end(), behind))
             return {Why::split};
+        if (sets_direction_) return {Why::backwards};
         for (const KeyJump& key : facts_.key_jumps)
             if (behind(key.target)) return {Why::key_into, key.label};
         return {};
@@ -327,6 +330,7 @@ class Analysis {
     std::vector<std::pair<uint64_t, uint64_t>> jumps_;  // target, from
     std::optional<uint64_t> landing_;
     std::vector<uint64_t> sites_;  // of ftrace
+    bool sets_direction_ = false;
     Verdict whole_;
 };
 

@@ -11,6 +11,7 @@
 #include <linux/kernel.h>
 #include <linux/module.h>
 #include <linux/static_call.h>
+#include <linux/string.h>
 
 #include "compat.h"
 #include "jumps.h"
@@ -137,7 +138,19 @@ static bool kpl_any_key_jumps_behind(const struct kpl_span *span, u64 addr)
 
 /* -------------------------------------------------------------------- all of them */
 
-bool kpl_is_jumped_into(u64 addr)
+/*
+ * Moves what overlaps from its end.  A breakpoint's entry clears the direction
+ * flag; what an optimized kprobe jumps to leaves it set for all that it calls.
+ */
+static noinline_for_stack bool kpl_runs_backwards(u64 addr)
+{
+	char name[KSYM_SYMBOL_LEN];
+
+	sprint_symbol_no_offset(name, addr);
+	return !strcmp(name, "memmove") || !strcmp(name, "__memmove");
+}
+
+bool kpl_may_optimize(u64 addr)
 {
 	static const u8 nop[] = { 0x0f, 0x1f, 0x44, 0x00, 0x00 };
 	struct kpl_span span;
@@ -145,19 +158,20 @@ bool kpl_is_jumped_into(u64 addr)
 
 	if (!kpl_span_of(addr, &span) || span.size > KPL_LARGEST ||
 	    !kpl_peek(text, addr, sizeof(text)))
-		return true;
+		return false;
 	/* The kernel puts it behind. */
 	if (addr == span.begin && kpl_is_landing_pad(text)) {
 		addr += KPL_LANDING_PAD;
 		if (!kpl_peek(text, addr, sizeof(text)))
-			return true;
+			return false;
 	}
 	/* ftrace's nop or call, as long as the jump. */
 	if (!memcmp(text, nop, sizeof(nop)) || text[0] == 0xe8)
-		return false;
-	/* Of such a part, it isn't known where the function is. */
-	return kpl_is_cold_at(addr) || kpl_any_jump(&span, kpl_leads_back, addr) ||
-	       kpl_any_key_jumps_behind(&span, addr);
+		return true;
+	/* Of a part that was moved away, it isn't known where the function is. */
+	return !kpl_runs_backwards(addr) && !kpl_is_cold_at(addr) &&
+	       !kpl_any_jump(&span, kpl_leads_back, addr) &&
+	       !kpl_any_key_jumps_behind(&span, addr);
 }
 
 #else
@@ -166,9 +180,9 @@ void kpl_jumps_init(void)
 {
 }
 
-bool kpl_is_jumped_into(u64 addr)
+bool kpl_may_optimize(u64 addr)
 {
-	return false;
+	return true;
 }
 
 #endif

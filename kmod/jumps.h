@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/* Jumps that the kernel does not see when it optimizes a kprobe.  Process context. */
+/* What the kernel does not see when it optimizes a kprobe.  Process context. */
 #ifndef KPL_JUMPS_H
 #define KPL_JUMPS_H
 
@@ -8,10 +8,10 @@
 void kpl_jumps_init(void);
 
 /*
- * Whether something may jump, now or later, behind the first byte of what an
- * optimized kprobe at `addr` would replace: it must not be optimized.  What
- * can't be known counts as a jump.
+ * Whether the kernel may optimize a kprobe at `addr`: nothing jumps, now or
+ * later, behind the first byte of what the jump would replace, nor does the
+ * direction flag stand there.  What can't be known counts as a jump.
  */
-bool kpl_is_jumped_into(u64 addr);
+bool kpl_may_optimize(u64 addr);
 
 #endif

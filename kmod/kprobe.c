@@ -54,7 +54,7 @@ static int kpl_kprobe_add_one(struct kpl_probe *pr)
 			kp->post_handler = pr->handler[KPL_SIDE_SECOND].run ? kpl_hit_post :
 									      kpl_hit_post_nothing;
 	}
-	if (!kp->post_handler && kpl_is_jumped_into(pr->origin.addr))
+	if (!kp->post_handler && !kpl_may_optimize(pr->origin.addr))
 		kp->post_handler = kpl_hit_post_nothing;
 	/* ftrace would not know of it, and let others call the function directly. */
 	if (!takes_post && moved)
@@ -135,6 +135,9 @@ static int kpl_kprobe_on(struct kpl_probe *pr)
 		err = enable_kprobe(&pr->rp.kp);
 	else
 		WRITE_ONCE(pr->rp.kp.pre_handler, pr->hook);
+	/* While all of the machine's are off, it would stay so when they are on again. */
+	if (!err && !pr->stuck && kprobe_disabled(&pr->rp.kp))
+		return -ENODEV;
 	if (!err)
 		pr->armed = true;
 	return err;

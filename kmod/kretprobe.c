@@ -178,7 +178,7 @@ static int kpl_kretprobe_add_one(struct kpl_probe *pr)
 	int err = kpl_check_place(pr->origin.addr, true);
 
 	/* An empty post handler, as kprobes have, is not to be had here. */
-	if (!err && (kpl_is_jumped_into(pr->origin.addr) || kpl_may_be_label(pr->origin.addr)))
+	if (!err && (!kpl_may_optimize(pr->origin.addr) || kpl_may_be_label(pr->origin.addr)))
 		err = -EINVAL;
 	/* Those before it in its batch have taken theirs. */
 	if (!err && !kpl_memory_there(kpl_instances_memory(pr->maxactive, kpl_probe_data_size(pr))))

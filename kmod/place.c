@@ -45,6 +45,18 @@ noinline_for_stack bool kpl_span_of(u64 addr, struct kpl_span *span)
 	return true;
 }
 
+/* Kprobes puts it behind a landing pad: a function's own address is before. */
+static unsigned long kpl_before_pad(unsigned long addr)
+{
+	u8 text[KPL_LANDING_PAD];
+	struct kpl_span span;
+
+	if (addr && kpl_span_of(addr, &span) && span.begin == addr - KPL_LANDING_PAD &&
+	    kpl_peek(text, span.begin, sizeof(text)) && kpl_is_landing_pad(text))
+		return span.begin;
+	return addr;
+}
+
 /* The kernel tells where it is even if it then refuses a kprobe there. */
 unsigned long kpl_symbol(const char *name)
 {
@@ -57,7 +69,7 @@ unsigned long kpl_symbol(const char *name)
 		unregister_kprobe(&kp);
 	else if (!kp.addr)
 		pr_warn("kprobe_lua: can't find %s\n", name);
-	return (unsigned long)kp.addr;
+	return kpl_before_pad((unsigned long)kp.addr);
 }
 
 static const struct exception_table_entry *kpl_no_fixup(unsigned long addr)

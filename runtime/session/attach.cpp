@@ -206,6 +206,7 @@ std::string attach_reason(const kpl_attach& request, const Paths& paths) {
         case EDQUOT:
             return "all sessions of kprobe-lua together may hold no more memory: a smaller maxactive or data= helps, or allow "
                    "more (echo PERCENT > /sys/module/kprobe_lua/parameters/memory_percent)";
+        case ENODEV: return "kprobes are switched off: kprobe-lua knobs kprobes 1";
         case EBUSY:
             return "ftrace is switched off or in another's hands: sysctl kernel.ftrace_enabled=1. One that overrides the function shares it with "
                    "no livepatch, no other override and no return probe via = \"direct\"";

@@ -13,8 +13,12 @@ status 0
 out '^kprobes +0 +kprobes are switched off: none is hit$'
 [ "$(cat /sys/kernel/debug/kprobes/enabled)" = 0 ] || fail 'not set'
 run kprobe-lua -c 'cat /proc/stat > /dev/null' -e 'local n = count() kprobe { "vfs_read", via = "kprobe", pre = function() n:add() end }'
-status 0
+status 1
 one_error
+err "^-e:1: can't probe vfs_read: kprobes are switched off: kprobe-lua knobs kprobes 1$"
+run kprobe-lua -c 'cat /proc/stat > /dev/null' -e 'local n = count() kprobe { "vfs_read", via = "ftrace", pre = function() n:add() end }'
+status 0
+out '^@n: [1-9]'
 err '^warning: kprobes are switched off: none is hit; kprobe-lua knobs kprobes 1 ends that$'
 run kprobe-lua knobs kprobes 1
 status 0
