@@ -343,6 +343,8 @@ int kpl_map_op(struct kpl_session *s, struct kpl_map_op *arg)
 	struct kpl_map_pair p;
 	int err;
 
+	u64 from = arg->cursor;
+
 	err = kpl_check_map_op(arg) ?: kpl_map_sizes(s, arg->id, &p);
 	if (err)
 		return err;
@@ -355,6 +357,8 @@ int kpl_map_op(struct kpl_session *s, struct kpl_map_op *arg)
 		err = kpl_map_do_locked(s, arg, &p);
 	if (!err)
 		err = kpl_map_copy_out(arg, &p);
+	if (err)
+		arg->cursor = from;	/* what was not told is next */
 	kvfree(p.key);
 	return err;
 }

@@ -6,9 +6,11 @@
  * resident, before it has done anything that shows, runs again after that was
  * brought in.
  */
+#include <linux/blkdev.h>
 #include <linux/delay.h>
 #include <linux/fs.h>
 #include <linux/magic.h>
+#include <linux/major.h>
 #include <linux/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/string.h>
@@ -23,7 +25,7 @@
 #ifdef KPL_UPROBES
 
 #define KPL_USER_RUNS	5	/* the first, and four with what it lacked */
-#define KPL_MMAP_TRIES	50	/* 10 ms at most */
+#define KPL_PAGE_TRIES	500	/* 100 ms at most */
 
 /* ------------------------------------------------------------------ handlers */
 
@@ -117,6 +119,12 @@ static bool kpl_user_run(struct kpl_user_hit *hit, bool last)
 	return false;
 }
 
+/* A loop's file and a network's disk may be served by anybody. */
+static bool kpl_is_disk(const struct block_device *disk)
+{
+	return MAJOR(disk->bd_dev) != LOOP_MAJOR && MAJOR(disk->bd_dev) != NBD_MAJOR;
+}
+
 /*
  * Whether what is missing there comes from memory or a disk.  Another process,
  * such as a server of FUSE, may keep it back for ever, and meanwhile no uprobe
@@ -152,42 +160,48 @@ static bool kpl_comes_by_itself(struct vm_area_struct *vma)
 	case ISOFS_SUPER_MAGIC:
 	case SQUASHFS_MAGIC:
 	case EROFS_SUPER_MAGIC_V1:
-		return sb->s_bdev;
+		return sb->s_bdev && kpl_is_disk(sb->s_bdev);
 	}
 	return false;
 }
 
-/* Who holds the lock may wait for such a process, too. */
-static bool kpl_mmap_lock(struct mm_struct *mm, u32 tries)
+/*
+ * Who holds the lock may wait for such a process, too; and so may a disk that is
+ * made of others' files, below what can be told here.  The fault asks for the
+ * page, and says that it has to wait instead of waiting.
+ */
+static vm_fault_t kpl_page_fault(struct mm_struct *mm, unsigned long addr)
 {
-	while (!mmap_read_trylock(mm)) {
-		if (!--tries)
-			return false;
-		usleep_range(50, 200);
-	}
-	return true;
+	struct vm_area_struct *vma;
+	vm_fault_t fault = VM_FAULT_SIGSEGV;
+
+	if (!mmap_read_trylock(mm))
+		return VM_FAULT_RETRY;
+	vma = find_vma(mm, addr);
+	if (vma && vma->vm_start <= addr && (vma->vm_flags & VM_READ) && kpl_comes_by_itself(vma))
+		fault = handle_mm_fault(vma, addr & PAGE_MASK,
+					FAULT_FLAG_ALLOW_RETRY | FAULT_FLAG_RETRY_NOWAIT, NULL);
+	if (!(fault & VM_FAULT_COMPLETED))	/* which has given it back */
+		mmap_read_unlock(mm);
+	return fault;
 }
 
 static bool kpl_page_in_one(unsigned long addr, u32 tries)
 {
-	struct mm_struct *mm = current->mm;
-	struct vm_area_struct *vma;
-	bool in;
+	vm_fault_t fault;
 
-	if (!kpl_mmap_lock(mm, tries))
-		return false;
-	vma = find_vma(mm, addr);
-	/* It keeps the lock. */
-	in = vma && vma->vm_start <= addr && kpl_comes_by_itself(vma) &&
-	     !fixup_user_fault(mm, addr & PAGE_MASK, 0, NULL);
-	mmap_read_unlock(mm);
-	return in;
+	while ((fault = kpl_page_fault(current->mm, addr)) & VM_FAULT_RETRY) {
+		if (!--tries || fatal_signal_pending(current))
+			return false;
+		usleep_range(50, 200);
+	}
+	return !(fault & VM_FAULT_ERROR);
 }
 
 /* Preemption on.  What is read may go on in the next page: it is never as long as one. */
 static bool kpl_page_in(unsigned long addr)
 {
-	bool in = kpl_page_in_one(addr, KPL_MMAP_TRIES);
+	bool in = kpl_page_in_one(addr, KPL_PAGE_TRIES);
 
 	if (in)
 		(void)kpl_page_in_one(PAGE_ALIGN(addr + 1), 1);

@@ -174,6 +174,8 @@ static int kpl_uprobe_open(struct kpl_uprobe *u)
 	u->file = fget(u->pr->fd);
 	if (!u->file)
 		return -EBADF;
+	if (!(u->file->f_mode & FMODE_READ))
+		return -EACCES;
 	u->inode = d_real_inode(u->file->f_path.dentry);
 	return S_ISREG(u->inode->i_mode) && !kpl_inode_may_hang(u->inode) ? 0 : -EIO;
 }

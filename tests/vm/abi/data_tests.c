@@ -297,6 +297,9 @@ static void shared_from_user(void)
 	EQ(map_op(fd, KPL_MAP_GET, &key, value, NULL), 0);
 	EQ(value[0], 1);
 	EQ(value[1], 2);
+	/* What could not be told is not passed over. */
+	FAILS(EFAULT, map_op(fd, KPL_MAP_NEXT, &key, NULL, &cursor));
+	EQ(cursor, 0);
 	while (!map_op(fd, KPL_MAP_NEXT, &key, value, &cursor))
 		sum += key, seen++;
 	EQ(errno, ENOENT);

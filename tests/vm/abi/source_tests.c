@@ -246,6 +246,7 @@ static void in_files(void)
 	id = attach_one(fd, uprobe_in(prog, self, here));
 	EQ(attach_error(fd, uprobe_in(prog, 1000, here)), EBADF);
 	EQ(attach_error(fd, uprobe_in(prog, path, here)), EBADF);
+	EQ(attach_error(fd, uprobe_in(prog, open("written", O_WRONLY | O_CREAT, 0700), 0)), EACCES);
 	EQ(attach_error(fd, uprobe_in(prog, dir, here)), EIO);
 	EQ(attach_error(fd, uprobe_in(prog, open("/proc/version", O_RDONLY), 0)), EIO);
 	EQ(attach_error(fd, uprobe_in(prog, self, 1ull << 40)), EINVAL);
