@@ -2,17 +2,29 @@
 #include "base/regular_file.hpp"
 
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 
 #include <cerrno>
 
 namespace kpl {
+namespace {
 
-UniqueFd open_regular(const std::string& path, int flags) {
+// Those in memory say that they have no blocks where they have no limit.
+bool keeps_files(int fd) {
+    struct statfs of {};
+    if (::fstatfs(fd, &of) != 0) return false;
+    return of.f_blocks || of.f_type == TMPFS_MAGIC || of.f_type == RAMFS_MAGIC || of.f_type == HUGETLBFS_MAGIC;
+}
+
+}  // namespace
+
+UniqueFd open_regular(const std::string& path, int flags, const std::function<bool(const struct stat&)>& wanted) {
     const UniqueFd there(::open(path.c_str(), O_PATH | O_CLOEXEC | flags));
     struct stat file {};
     if (!there || ::fstat(there.get(), &file) != 0) return {};
-    if (!S_ISREG(file.st_mode)) {
+    if (!S_ISREG(file.st_mode) || !keeps_files(there.get()) || (wanted && !wanted(file))) {
         errno = EINVAL;
         return {};
     }

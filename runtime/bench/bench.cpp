@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <numeric>
 
+#include "base/device_users.hpp"
 #include "bench/doubts.hpp"
 #include "bench/figures.hpp"
 #include "bench/loads.hpp"
@@ -18,6 +19,7 @@
 #include "inspect/knobs.hpp"
 #include "inspect/system_probes.hpp"
 #include "session/session.hpp"
+#include "uapi/kprobe_lua.h"
 
 namespace kpl {
 namespace {
@@ -196,7 +198,7 @@ std::vector<std::string> others() {
     if (const auto traced = read_traced())
         for (const TracedFunction& one : *traced)
             if (is_ours(one.name)) doubts.push_back(fmt::format("{}: traced by others, too", one.name));
-    const auto pids = session_pids();
+    const auto pids = device_users(KPL_DEVICE);
     const auto own = std::count(pids.begin(), pids.end(), ::getpid());
     if (const auto n = static_cast<long>(pids.size()) - own; n > 0)
         doubts.push_back(fmt::format("{} other process{} probing (kprobe-lua list)", n, n == 1 ? " is" : "es are"));

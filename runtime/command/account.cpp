@@ -68,6 +68,10 @@ AccountText account_text(const Account& account, bool all, const char* left_by) 
     if (account.hits_about >= few && account.hits_own > account.hits_about / 2)
         text.lines.push_back(fmt::format("about {} % of the hits are of this process itself: --no-self leaves them out",
                                          account.hits_own * 100 / account.hits_about));
+    if (const uint64_t n = account.lost_mappings)
+        text.lines.push_back(fmt::format(
+            "{} event{} of processes that map code went by unseen: addresses of theirs may have no names, or wrong ones",
+            n, n == 1 ? "" : "s"));
     if (const uint64_t n = account.unknown_processes)
         text.lines.push_back(
             fmt::format("{} process{} had ended before {} memory was known: {} addresses have no names", n,

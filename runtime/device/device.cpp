@@ -7,12 +7,14 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
 #include <optional>
+#include <utility>
+
+#include "base/device_users.hpp"
+#include "base/printable.hpp"
 
 namespace kpl {
 namespace {
@@ -67,19 +69,12 @@ Error absent_error() {
 
 // "312 (who), 320 (other)": the other processes that have the device open, and so keep the module loaded.
 std::string holders() {
-    namespace fs = std::filesystem;
     std::string all;
-    std::error_code none;
-    for (const fs::directory_entry& process : fs::directory_iterator("/proc", none)) {
-        const std::string pid = process.path().filename();
-        if (!std::isdigit(static_cast<unsigned char>(pid[0])) || pid == std::to_string(::getpid())) continue;
-        for (const fs::directory_entry& open : fs::directory_iterator(process.path() / "fd", none)) {
-            if (fs::read_symlink(open.path(), none) != KPL_DEVICE) continue;
-            std::string name;
-            std::getline(std::ifstream(process.path() / "comm"), name);
-            all += (all.empty() ? "" : ", ") + pid + " (" + name + ")";
-            break;
-        }
+    for (const int pid : device_users(KPL_DEVICE)) {
+        if (pid == ::getpid()) continue;
+        std::string name;
+        std::getline(std::ifstream("/proc/" + std::to_string(pid) + "/comm"), name);
+        all += (all.empty() ? "" : ", ") + std::to_string(pid) + " (" + printable(std::move(name)) + ")";
     }
     return all;
 }

@@ -4,19 +4,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
-#include <filesystem>
 #include <fstream>
 #include <map>
 
+#include "base/device_users.hpp"
 #include "inspect/kprobe_table.hpp"
+#include "uapi/kprobe_lua.h"
 
 namespace kpl {
 namespace {
 
 constexpr const char* own_module = "kprobe_lua";
 constexpr const char* own_stubs = "kprobe_lua_stubs";
-constexpr const char* own_device = "/dev/kprobe-lua";
 
 // Whose handler it is: a module's, or a part of the kernel by the function that it registers.
 std::string owner_of(const Symbol& handler) {
@@ -102,24 +101,6 @@ void add_traced(std::vector<SystemProbe>& probes, Kallsyms& symbols) {
 
 }  // namespace
 
-std::vector<int> session_pids(const std::string& proc) {
-    std::vector<int> pids;
-    std::error_code error;
-    for (const auto& process : std::filesystem::directory_iterator(proc, error)) {
-        const std::string name = process.path().filename();
-        int pid = 0;
-        if (std::from_chars(name.data(), name.data() + name.size(), pid).ptr != name.data() + name.size()) continue;
-        std::error_code gone;
-        for (const auto& fd : std::filesystem::directory_iterator(process.path() / "fd", gone)) {
-            if (std::filesystem::read_symlink(fd.path(), gone) != own_device) continue;
-            pids.push_back(pid);
-            break;
-        }
-    }
-    std::sort(pids.begin(), pids.end());
-    return pids;
-}
-
 std::vector<CallUnderWay> calls_under_way(const std::string& path) {
     std::vector<CallUnderWay> calls;
     std::ifstream file(path);
@@ -151,7 +132,7 @@ Result<std::vector<SystemProbe>> system_probes(Kallsyms& symbols, Types& types) 
     std::vector<int> pids;
     for (SystemProbe& probe : probes) {
         if (probe.owner != own_module) continue;
-        if (pids.empty()) pids = session_pids();
+        if (pids.empty()) pids = device_users(KPL_DEVICE);
         probe.pids = pids;
     }
     return probes;

@@ -35,7 +35,4 @@ struct CallUnderWay {
 // The first ones; none where the stubs' module is not there, or does not tell.
 std::vector<CallUnderWay> calls_under_way(const std::string& path = "/sys/module/kprobe_lua_stubs/parameters/calls");
 
-// Of the processes that have a session of the module open.
-std::vector<int> session_pids(const std::string& proc = "/proc");
-
 }  // namespace kpl

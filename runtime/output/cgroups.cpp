@@ -55,6 +55,7 @@ std::string Cgroups::path(uint64_t id) {
     const std::string top = now == read_at_ ? std::string() : mount_point();
     if (!top.empty()) {
         read_at_ = now;
+        paths_.clear();
         if (const auto number = number_of(top)) paths_[*number] = "/";
         add_below(top, "");
     }

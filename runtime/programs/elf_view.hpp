@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// ElfView: an open ELF file of libelf's; what it gives out lives as long. A file of somebody else's may change under
-// the eyes of who reads it, and say anything: it is read, not mapped, and only as much of it as programs have. One that
-// a process led to is always somebody else's: root in a container is user 0 here, too.
+// ElfView: an open ELF file of libelf's; what it gives out lives as long. It may change under the eyes of who reads it:
+// it is read, not mapped. One of somebody else's may say anything: only as much of it as programs have. One that a
+// process led to is always somebody else's: root in a container is user 0 here, too.
 #pragma once
 
 #include <fmt/format.h>
@@ -27,7 +27,7 @@ class ElfView {
         const bool own = ::fstat(fd, &file) == 0 && !foreign && (file.st_uid == 0 || file.st_uid == ::geteuid());
         if (!own && static_cast<uint64_t>(file.st_size) > most_file)
             return Error{Errc::script, fmt::format("{} is larger than 2 GB, and of another user", path)};
-        ElfView view(lib, lib->elf_begin(fd, own ? ELF_C_READ_MMAP : ELF_C_READ, nullptr));
+        ElfView view(lib, lib->elf_begin(fd, ELF_C_READ, nullptr));
         size_t sections = 0;
         if (!own && view.elf_ && (lib->elf_getshdrnum(view.elf_, &sections) != 0 || sections > most_sections))
             return Error{Errc::script, fmt::format("{} has too many sections", path)};

@@ -32,14 +32,14 @@ std::string own_number(uint32_t pid) {
 
 // Written by the process itself or by root, nobody else: a name there is worth what its writer is.
 UniqueFd open_map(uint32_t pid) {
-    struct stat process {
-    }, file{};
+    struct stat process {};
     const bool runs = ::stat(fmt::format("/proc/{}", pid).c_str(), &process) == 0;
     for (const std::string& path :
          {fmt::format("/proc/{}/root/tmp/perf-{}.map", pid, own_number(pid)), fmt::format("/tmp/perf-{}.map", pid)}) {
-        UniqueFd fd = open_regular(path, O_NOFOLLOW);
-        if (!fd || ::fstat(fd.get(), &file) != 0) continue;
-        if (file.st_uid == 0 || !runs || file.st_uid == process.st_uid) return fd;
+        UniqueFd fd = open_regular(path, O_NOFOLLOW, [&](const struct stat& file) {
+            return file.st_uid == 0 || !runs || file.st_uid == process.st_uid;
+        });
+        if (fd) return fd;
     }
     return {};
 }

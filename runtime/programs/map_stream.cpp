@@ -8,13 +8,28 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <optional>
+#include <sstream>
 
 namespace kpl {
 namespace {
 
 constexpr size_t ring_bytes = 128 << 10;  // of each processor; it is looked into once a second at least
+constexpr const char* online_cpus = "/sys/devices/system/cpu/online";
+
+// "0-3,6"
+std::vector<long> cpus_in(const std::string& list) {
+    std::vector<long> cpus;
+    std::istringstream ranges(list);
+    for (std::string range; std::getline(ranges, range, ',');) {
+        long first = 0, last = 0;
+        const int n = std::sscanf(range.c_str(), "%ld-%ld", &first, &last);
+        for (long cpu = first; n > 0 && cpu <= (n == 2 ? last : first); cpu++) cpus.push_back(cpu);
+    }
+    return cpus;
+}
 
 perf_event_attr wanted_events() {
     perf_event_attr attr{};
@@ -78,41 +93,69 @@ std::optional<MapEvent> event_of(const std::vector<uint8_t>& record) {
 
 }  // namespace
 
-void MapStream::open() {
-    if (is_open()) return;
+bool MapStream::add_ring(long cpu) {
     perf_event_attr attr = wanted_events();
+    UniqueFd fd(
+        static_cast<int>(::syscall(SYS_perf_event_open, &attr, -1, static_cast<int>(cpu), -1, PERF_FLAG_FD_CLOEXEC)));
+    if (!fd) return false;
     const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
-    for (long cpu = 0, count = ::sysconf(_SC_NPROCESSORS_CONF); cpu < count; cpu++) {
-        UniqueFd fd(static_cast<int>(::syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC)));
-        if (!fd) continue;  // that processor is off
-        auto memory = Mapping::create(fd.get(), 0, page + ring_bytes, PROT_READ | PROT_WRITE);
-        if (memory) rings_.push_back({std::move(fd), std::move(*memory)});
+    auto memory = Mapping::create(fd.get(), 0, page + ring_bytes, PROT_READ | PROT_WRITE);
+    if (memory) rings_.push_back({cpu, std::move(fd), std::move(*memory)});
+    return bool(memory);
+}
+
+void MapStream::open() {
+    if (!online_.empty()) return;
+    online_ = read_file(online_cpus, 4096);
+    for (const long cpu : cpus_in(online_)) add_ring(cpu);
+}
+
+void MapStream::drain(const Ring& ring, std::vector<MapEvent>& events) {
+    auto* control = reinterpret_cast<perf_event_mmap_page*>(ring.memory.data());
+    const uint8_t* data = ring.memory.data() + control->data_offset;
+    const uint64_t head = __atomic_load_n(&control->data_head, __ATOMIC_ACQUIRE);
+    uint64_t tail = control->data_tail;
+    const auto copy = [&](uint64_t at, void* to, size_t size) {
+        const size_t from = at % ring_bytes, before_end = std::min(size, ring_bytes - from);
+        std::memcpy(to, data + from, before_end);
+        std::memcpy(static_cast<uint8_t*>(to) + before_end, data, size - before_end);
+    };
+    while (tail < head) {
+        perf_event_header header;
+        copy(tail, &header, sizeof header);
+        if (header.size < sizeof header + 8) break;
+        std::vector<uint8_t> record(header.size);
+        copy(tail, record.data(), record.size());
+        constexpr size_t how_many = 16;
+        if (header.type == PERF_RECORD_LOST) lost_ += load<uint64_t>(record, how_many);
+        if (auto event = event_of(record)) events.push_back(std::move(*event));
+        tail += header.size;
     }
+    __atomic_store_n(&control->data_tail, head, __ATOMIC_RELEASE);
+}
+
+// The kernel takes the event off a CPU that goes, and does not bring it back.
+void MapStream::follow_cpus() {
+    const auto time = Clock::now();
+    if (time < look_again_) return;
+    look_again_ = time + std::chrono::seconds(1);
+    std::string online = read_file(online_cpus, 4096);
+    if (online == online_) return;
+    const std::vector<long> before = cpus_in(online_), now = cpus_in(online);
+    const auto is_in = [](const std::vector<long>& cpus, long cpu) {
+        return std::find(cpus.begin(), cpus.end(), cpu) != cpus.end();
+    };
+    std::erase_if(rings_, [&](const Ring& ring) { return !is_in(now, ring.cpu); });
+    for (const long cpu : now)
+        if (!is_in(before, cpu) && add_ring(cpu)) lost_++;
+    online_ = std::move(online);
 }
 
 std::vector<MapEvent> MapStream::take() {
     std::vector<MapEvent> events;
-    for (const Ring& ring : rings_) {
-        auto* control = reinterpret_cast<perf_event_mmap_page*>(ring.memory.data());
-        const uint8_t* data = ring.memory.data() + control->data_offset;
-        const uint64_t head = __atomic_load_n(&control->data_head, __ATOMIC_ACQUIRE);
-        uint64_t tail = control->data_tail;
-        const auto copy = [&](uint64_t at, void* to, size_t size) {
-            const size_t from = at % ring_bytes, before_end = std::min(size, ring_bytes - from);
-            std::memcpy(to, data + from, before_end);
-            std::memcpy(static_cast<uint8_t*>(to) + before_end, data, size - before_end);
-        };
-        while (tail < head) {
-            perf_event_header header;
-            copy(tail, &header, sizeof header);
-            if (header.size < sizeof header + 8) break;
-            std::vector<uint8_t> record(header.size);
-            copy(tail, record.data(), record.size());
-            if (auto event = event_of(record)) events.push_back(std::move(*event));
-            tail += header.size;
-        }
-        __atomic_store_n(&control->data_tail, head, __ATOMIC_RELEASE);
-    }
+    if (online_.empty()) return events;
+    for (const Ring& ring : rings_) drain(ring, events);
+    follow_cpus();
     std::stable_sort(events.begin(), events.end(),
                      [](const MapEvent& a, const MapEvent& b) { return a.time < b.time; });
     return events;

@@ -3,6 +3,9 @@
 // process is known that ends before anybody asks for it.
 #pragma once
 
+#include <chrono>
+#include <cstdint>
+#include <string>
 #include <vector>
 
 #include "base/mapping.hpp"
@@ -23,16 +26,27 @@ class MapStream {
   public:
     // Where perf events are not to be had, there are none.
     void open();
-    bool is_open() const { return !rings_.empty(); }
-    // All since the last time, in the order of their time.
+    // All since the last time, in the order of their time. Follows CPUs that come and go.
     std::vector<MapEvent> take();
+    // Records that there was no room for, and at least one for each CPU that came up, which was not listened to at
+    // first.
+    uint64_t lost() const { return lost_; }
 
   private:
+    using Clock = std::chrono::steady_clock;
     struct Ring {
+        long cpu;
         UniqueFd fd;
         Mapping memory;
     };
+    bool add_ring(long cpu);
+    void drain(const Ring& ring, std::vector<MapEvent>& events);
+    void follow_cpus();
+
     std::vector<Ring> rings_;
+    std::string online_;  // the kernel's list, as it was when the rings were opened; empty: not open
+    Clock::time_point look_again_;
+    uint64_t lost_ = 0;
 };
 
 }  // namespace kpl

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <utility>
 
 #include "base/unique_fd.hpp"
 #include "uapi/kprobe_lua.h"
@@ -17,7 +18,7 @@ namespace kpl {
 namespace {
 
 constexpr size_t longest_maps = 16 << 20;
-constexpr size_t most_mappings = 16384;
+constexpr size_t most_mappings = 16384, most_map_bytes = 4 << 20;
 
 // "55d0c0a28000-55d0c0a2a000 r-xp 00002000 fd:00 1234    /usr/bin/cat"
 std::optional<CodeMapping> parse_line(const std::string& line) {
@@ -36,6 +37,8 @@ std::optional<CodeMapping> parse_line(const std::string& line) {
     return m;
 }
 
+size_t bytes_of(const CodeMapping& mapping) { return sizeof mapping + mapping.path.size(); }
+
 }  // namespace
 
 const CodeMapping* MemoryMap::at(uint64_t address) const {
@@ -45,34 +48,41 @@ const CodeMapping* MemoryMap::at(uint64_t address) const {
     return &*std::prev(after);
 }
 
-void MemoryMap::add(CodeMapping mapping) {
+bool MemoryMap::has_room(const CodeMapping& mapping) const {
+    return mappings.size() < most_mappings && bytes_ + bytes_of(mapping) <= most_map_bytes;
+}
+
+bool MemoryMap::add(CodeMapping mapping) {
     const auto starts_before = [](const CodeMapping& m, uint64_t value) { return m.start < value; };
-    if (mapping.start >= mapping.end) return;
+    if (mapping.start >= mapping.end) return false;
+    bool replaces = false;
     auto first = std::lower_bound(mappings.begin(), mappings.end(), mapping.start, starts_before);
     if (first != mappings.begin() && std::prev(first)->end > mapping.start) {
         CodeMapping& below = *std::prev(first);
-        if (below.end > mapping.end) {  // what is left of it above
+        const uint64_t end = std::exchange(below.end, mapping.start);
+        replaces = true;
+        if (end > mapping.end && has_room(below)) {  // what is left of it above
             CodeMapping rest = below;
             rest.offset += mapping.end - rest.start;
-            rest.start = mapping.end;
+            rest.start = mapping.end, rest.end = end;
+            bytes_ += bytes_of(rest);
             first = mappings.insert(first, std::move(rest));
         }
-        std::prev(first)->end = mapping.start;
     }
     auto last = std::lower_bound(first, mappings.end(), mapping.end, starts_before);
     if (last != first && std::prev(last)->end > mapping.end) {
         --last;
         last->offset += mapping.end - last->start;
         last->start = mapping.end;
+        replaces = true;
     }
+    replaces |= first != last;
+    for (auto gone = first; gone != last; ++gone) bytes_ -= bytes_of(*gone);
     first = mappings.erase(first, last);
-    if (mappings.size() < most_mappings) mappings.insert(first, std::move(mapping));
-}
-
-size_t MemoryMap::bytes() const {
-    size_t sum = sizeof *this;
-    for (const CodeMapping& mapping : mappings) sum += sizeof mapping + mapping.path.size();
-    return sum;
+    if (!has_room(mapping)) return replaces;
+    bytes_ += bytes_of(mapping);
+    mappings.insert(first, std::move(mapping));
+    return replaces;
 }
 
 std::vector<CodeMapping> parse_maps(std::string_view text) {
@@ -115,7 +125,8 @@ std::optional<MemoryMap> map_of(uint32_t pid) {
     const auto before = space_of(pid);
     if (!before) return std::nullopt;
     MemoryMap map;
-    map.mappings = parse_maps(read_file(fmt::format("/proc/{}/maps", pid), longest_maps));
+    for (CodeMapping& mapping : parse_maps(read_file(fmt::format("/proc/{}/maps", pid), longest_maps)))
+        map.add(std::move(mapping));
     if (map.mappings.empty() || space_of(pid) != before) return std::nullopt;
     map.space = *before;
     map.page = *before >> KPL_SPACE_PID_BITS & ((uint64_t{1} << KPL_SPACE_CODE_BITS) - 1);

@@ -19,15 +19,20 @@ struct CodeMapping {
 };
 
 // A program that a process runs, or ran: ascending, disjoint.
-struct MemoryMap {
+class MemoryMap {
+  public:
     uint64_t space = 0;  // kpl_space(); 0: only the page is known
     uint64_t page = 0;   // where its code begins
     std::vector<CodeMapping> mappings;
 
     const CodeMapping* at(uint64_t address) const;
-    // In the place of what was there. No more than most programs have: others' are left out.
-    void add(CodeMapping mapping);
-    size_t bytes() const;  // that it takes
+    // In the place of what was there: true if something was. No more than most programs have: others' are left out.
+    bool add(CodeMapping mapping);
+    size_t bytes() const { return sizeof *this + bytes_; }  // that it takes
+
+  private:
+    bool has_room(const CodeMapping& mapping) const;
+    size_t bytes_ = 0;  // of the mappings
 };
 
 // The mappings of /proc/PID/maps that are code.

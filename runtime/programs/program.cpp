@@ -18,7 +18,8 @@
 namespace kpl {
 namespace {
 
-constexpr size_t most_uses = 4;         // of a byte of names, on average
+constexpr size_t most_uses = 4;  // of a byte of names, on average
+constexpr size_t most_symbols = 1 << 21;
 constexpr size_t most_id = 64;          // bytes of a build id; linkers make 8 to 32
 constexpr size_t most_segments = 1170;  // what the kernel runs has no more: 64 KB of program headers
 constexpr size_t most_code = 16 << 20;  // of one function
@@ -30,7 +31,7 @@ void read_symbols(const ElfView& view, Elf_Scn* section, const GElf_Shdr& header
     const auto count = static_cast<int>(header.sh_size / header.sh_entsize);
     // A name may be the end of another one, but not all of them the whole table.
     size_t left = most_uses * view.size_of(header.sh_link);
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < count && into.size() < most_symbols; i++) {
         GElf_Sym symbol;
         if (!view.lib().gelf_getsym(data, i, &symbol)) break;
         const int type = GELF_ST_TYPE(symbol.st_info);
@@ -175,6 +176,7 @@ Result<const std::vector<ProgramSymbol>*> Program::symbols() {
     if (stripped_) TRY(add_debug_file());
     std::erase_if(*symbols_, [this](const ProgramSymbol& symbol) { return !file_offset(symbol.address); });
     tidy(*symbols_);
+    for (const ProgramSymbol& symbol : *symbols_) bytes_ += sizeof symbol + symbol.name.size();
     return &*symbols_;
 }
 

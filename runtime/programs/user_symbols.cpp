@@ -21,14 +21,15 @@
 namespace kpl {
 namespace {
 
-constexpr size_t most_ended = 4096;     // processes whose maps are kept after their end
-constexpr size_t most_maps = 8;         // of a process: programs that it has run
-constexpr size_t most_programs = 256;   // that are open
-constexpr size_t most_files = 1 << 16;  // that were looked for
-constexpr size_t most_names = 1 << 16;
-constexpr size_t most_unknown = 1 << 16;  // processes that are counted
-constexpr size_t most_kept = 256 << 20;   // bytes of maps, and as much of JITs' names
-constexpr size_t longest_name = 16 << 10, longest_mangled = 4096;
+constexpr size_t most_ended = 4096;              // processes whose maps are kept after their end
+constexpr size_t most_maps = 8;                  // of a process: programs that it has run
+constexpr size_t most_programs = 256;            // that are open
+constexpr size_t most_files = 1 << 16;           // that were looked for
+constexpr size_t most_names = 64 << 20;          // bytes
+constexpr size_t most_symbol_bytes = 512 << 20;  // of the programs that are open
+constexpr size_t most_unknown = 1 << 16;         // processes that are counted
+constexpr size_t most_kept = 256 << 20;          // bytes of maps, and as much of JITs' names
+constexpr size_t longest_name = 2048, longest_mangled = 4096;
 constexpr size_t most_made = 64 << 20, longest_pack = 256;
 constexpr int most_ancestors = 8;
 constexpr uint64_t read_again = 1000000000;  // ns between looks into /proc for addresses that a map lacks
@@ -79,9 +80,11 @@ std::string plain(const std::string& name) {
 
 // ---- processes
 void UserSymbols::look() {
-    for (const MapEvent& event : stream_.take()) apply(event);
+    for (const MapEvent& event : stream_.take()) {
+        apply(event);
+        if (more_bytes_ > most_kept / 2) make_room();
+    }
     for (; ended_.size() > most_ended; ended_.pop_front()) drop(ended_.front());
-    if (more_bytes_ > most_kept / 2) make_room();
 }
 
 void UserSymbols::drop(uint32_t pid) {
@@ -119,9 +122,10 @@ void UserSymbols::apply(const MapEvent& event) {
         const auto process = processes_.find(event.pid);
         if (process == processes_.end() || process->second.maps.empty()) return;  // of what runs already: /proc
         MemoryMap& map = process->second.maps.back();
-        map.add(event.mapping);
+        const size_t before = map.bytes();
+        if (map.add(event.mapping)) forget_names();
+        if (map.bytes() > before) more_bytes_ += map.bytes() - before;
         if (!map.page && !map.mappings.empty()) map.page = map.mappings.front().start >> 12;
-        more_bytes_ += sizeof event.mapping + event.mapping.path.size();
         keep_file(event.pid, event.mapping);
         return;
     }
@@ -218,9 +222,8 @@ std::shared_ptr<Program> UserSymbols::program(uint32_t pid, const CodeMapping& m
     }
     doors.emplace_back("", mapping.path);
     for (const auto& [root, path] : doors) {
-        UniqueFd fd = open_regular(path);
-        struct stat file_there {};
-        if (!fd || ::fstat(fd.get(), &file_there) != 0 || !is_file(file_there, mapping)) continue;
+        UniqueFd fd = open_regular(path, 0, [&](const struct stat& file) { return is_file(file, mapping); });
+        if (!fd) continue;
         auto program = Program::open(std::move(fd), mapping.path, root);
         if (programs_.size() >= most_programs) programs_.clear();
         return programs_[file] = program ? std::move(*program) : nullptr;
@@ -255,6 +258,12 @@ std::string UserSymbols::jit_name(uint32_t pid, uint64_t address) {
     return name;
 }
 
+size_t UserSymbols::symbol_bytes() const {
+    size_t sum = 0;
+    for (const auto& [file, program] : programs_) sum += program ? program->bytes() : 0;
+    return sum;
+}
+
 std::string UserSymbols::text_in(uint32_t pid, const CodeMapping& mapping, uint64_t address) {
     const bool is_vdso = mapping.path == "[vdso]";
     if (!is_vdso && (!mapping.inode || mapping.path.starts_with("/memfd:"))) {
@@ -266,6 +275,7 @@ std::string UserSymbols::text_in(uint32_t pid, const CodeMapping& mapping, uint6
     const auto place = of ? of->address_of(address - mapping.start + mapping.offset) : std::nullopt;
     if (!place) return fmt::format("{:#x} [{}]", address, file);
     const auto symbol = of->covering(*place);
+    if (symbol_bytes() > most_symbol_bytes) programs_.clear();
     if (!symbol || !*symbol) return fmt::format("{:#x} [{}]", *place, file);
     std::string text = plain((*symbol)->name);
     if (const uint64_t offset = *place - (*symbol)->address) text += fmt::format("+{:#x}", offset);
@@ -280,18 +290,25 @@ std::string UserSymbols::text(uint64_t space, uint64_t address) {
     return mapping ? text_in(pid_of(space), *mapping, address) : fmt::format("{:#x}", address);
 }
 
-// What has no name now may have one later: code that a JIT makes, a library that is loaded.
+// What has no name now may have one later: code that a JIT makes, a library that is loaded. And what a JIT has made may
+// be other code by then.
 std::string UserSymbols::name(uint64_t space, uint64_t address) {
     std::string key(16, '\0');
     std::copy_n(reinterpret_cast<const char*>(&space), 8, key.begin());
     std::copy_n(reinterpret_cast<const char*>(&address), 8, key.begin() + 8);
     if (const auto it = names_.find(key); it != names_.end()) return it->second;
     std::string made = text(space, address);
-    if (made.ends_with(']')) {
-        if (names_.size() >= most_names) names_.clear();
+    if (made.ends_with(']') && !made.ends_with("[jit]")) {
+        if (name_bytes_ > most_names) forget_names();
+        name_bytes_ += sizeof key + sizeof made + made.size();
         names_[key] = made;
     }
     return made;
+}
+
+void UserSymbols::forget_names() {
+    names_.clear();
+    name_bytes_ = 0;
 }
 
 }  // namespace kpl

@@ -34,6 +34,8 @@ class UserSymbols {
     std::string name(uint64_t space, uint64_t address);
     // How many processes had ended before anything was known of them; no more than 65536 are counted.
     size_t unknown() const { return unknown_.size(); }
+    // How much of what was mapped went by unseen: names may be missing, or those of what was there before.
+    uint64_t lost() const { return stream_.lost(); }
 
   private:
     struct Process {
@@ -48,6 +50,8 @@ class UserSymbols {
     void drop(uint32_t pid);
     size_t map_bytes() const;
     void make_room();
+    void forget_names();
+    size_t symbol_bytes() const;
     std::string jit_name(uint32_t pid, uint64_t address);
     void keep_file(uint32_t pid, const CodeMapping& mapping);
     MemoryMap* known(uint64_t space);
@@ -67,6 +71,7 @@ class UserSymbols {
     std::set<File> reachable_;  // that were looked for by their paths
     std::shared_ptr<Program> vdso_;
     std::unordered_map<std::string, std::string> names_;  // by both words
+    size_t name_bytes_ = 0;
     std::unordered_set<uint64_t> unknown_;
 };
 

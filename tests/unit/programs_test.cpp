@@ -200,4 +200,10 @@ TEST_CASE("what is no file is not opened") {
     CHECK(errno == EINVAL);
     CHECK_FALSE(open_regular(dir / "none"));
     CHECK(errno == ENOENT);
+    std::filesystem::create_symlink("/proc/version", dir / "made_up");
+    CHECK_FALSE(open_regular(dir / "made_up"));
+    CHECK_FALSE(open_regular("/sys/devices/system/cpu/online"));
+    CHECK_FALSE(open_regular(dir / "file", 0, [](const struct stat& file) { return file.st_size != 1; }));
+    CHECK(errno == EINVAL);
+    CHECK(open_regular(dir / "file", 0, [](const struct stat& file) { return file.st_size == 1; }));
 }

@@ -77,6 +77,25 @@ TEST_CASE("maps: what comes later stands in the place of what was there") {
     CHECK(map.mappings.size() == 1);
 }
 
+TEST_CASE("maps: what somebody else maps takes no more than so much") {
+    MemoryMap map;
+    CodeMapping whole;
+    whole.end = 1 << 28, whole.path = std::string(4000, 'x');
+    CHECK_FALSE(map.add(whole));
+    for (uint64_t i = 0; i < 5000; i++) {
+        CodeMapping one;
+        one.start = i << 14 | 1 << 12, one.end = one.start + (1 << 12);
+        map.add(one);
+    }
+    CHECK(map.bytes() > 3 << 20);
+    CHECK(map.bytes() < 5 << 20);
+    CodeMapping last;
+    last.end = 1 << 28, last.path = "last";
+    CHECK(map.add(last));
+    CHECK(map.mappings.size() == 1);
+    CHECK(map.bytes() < 1000);
+}
+
 TEST_CASE("JIT maps: the later line counts, and no line that is none") {
     JitMap jit;
     jit.read("1000 10 first\n0x2000 0x20 two words\nnonsense\n3000 0 empty\n1000 8 again\n");
@@ -159,6 +178,8 @@ TEST_CASE("code that a process makes, by the map of its JIT") {
         return symbols.name(own_space(), at + 4);
     };
     CHECK(named("made+0x4 [jit]") == "made+0x4 [jit]");
+    std::ofstream(file, std::ios::app) << std::hex << at << " 10 again\n";
+    CHECK(named("again+0x4 [jit]") == "again+0x4 [jit]");
     ::unlink(file.c_str());
     ::munmap(code, 4096);
 }

@@ -3,7 +3,7 @@
 refuses "no program or library 'uprobbed'; near to it: uprobed" 'uprobe("uprobbed:add", function() end)'
 refuses "/no/such: No such file or directory" 'uprobe("/no/such:main", function() end)'
 refuses "/dev/null is not a file that can be run" 'uprobe("/dev/null:main", function() end)'
-refuses "/proc/version is no ELF file" 'uprobe("/proc/version:main", function() end)'
+refuses "/proc/version is not a file that can be run" 'uprobe("/proc/version:main", function() end)'
 refuses ".*/uprobed has no function 'fatc'; near to it: fact" 'uprobe("uprobed:fatc", function() end)'
 refuses ".*/uprobed_stripped has no function 'fact'; .*it is stripped" 'uprobe("uprobed_stripped:fact", function() end)'
 refuses "'uprobed' names no place in a program: write it as" 'uprobe("uprobed", function() end)'
