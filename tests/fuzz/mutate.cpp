@@ -66,10 +66,10 @@ void Mutator::change_field(bpf_insn& insn) {
     };
     switch (below(6)) {
         case 0:
-            if (!is({KPL_F_JA, KPL_F_CALL, KPL_F_EXIT})) insn.dst_reg = below(11) & 15;
+            if (!is({KPL_F_JA, KPL_F_CALL, KPL_F_EXIT})) insn.dst_reg = below(16) & 15;
             return;
         case 1:
-            if (is({KPL_F_ALU_X, KPL_F_LDX, KPL_F_STX, KPL_F_JCC_X})) insn.src_reg = below(11) & 15;
+            if (is({KPL_F_ALU_X, KPL_F_LDX, KPL_F_STX, KPL_F_JCC_X})) insn.src_reg = below(16) & 15;
             return;
         case 2:
             if (is({KPL_F_LDX, KPL_F_ST, KPL_F_STX, KPL_F_JA, KPL_F_JCC_K, KPL_F_JCC_X}))

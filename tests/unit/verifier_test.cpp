@@ -7,6 +7,7 @@
 #include <set>
 
 #include "core/core.h"
+#include "rows/each.hpp"
 #include "rows/edges.hpp"
 #include "rows/rows.hpp"
 
@@ -82,6 +83,18 @@ TEST_CASE("each argument of each helper is judged at its edges as plain arithmet
         refused[row.reject != 0]++;
     }
     fmt::print("edges of arguments: {} accepted, {} refused\n", refused[false], refused[true]);
+}
+
+TEST_CASE("each register, slot of the stack, operation and access is judged as the tables say") {
+    auto rows = rows::each_rows();
+    if (!rows) FAIL(rows.error().message());
+    std::map<bool, size_t> refused;
+    for (const rows::Row& row : *rows) {
+        INFO(row.name << "\n" << disassemble(row.code.insns, row.code.labels));
+        CHECK(verdict(row) == expected(row));
+        refused[row.reject != 0]++;
+    }
+    fmt::print("each register, slot, operation and access: {} accepted, {} refused\n", refused[false], refused[true]);
 }
 
 TEST_CASE("each reason to refuse has a row") {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Writes programs for `verdicts`: the verifier's data rows, the edges of all arguments, and programs that are
-// nearly right.
+// Writes programs for `verdicts`: the verifier's data rows, the edges of all arguments, each register, slot, operation
+// and access, and programs that are nearly right.
 //
 //   verdict_samples MUTATED FILE…      ; to the standard output
 #include <fmt/format.h>
@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "fuzz/mutate.hpp"
+#include "rows/each.hpp"
 #include "rows/edges.hpp"
 #include "verdicts/sample.h"
 
@@ -136,6 +137,7 @@ int main(int argc, char** argv) {
     };
     for (int i = 2; i < argc; i++) take(rows::read_rows(argv[i]));
     take(rows::edge_rows());
+    take(rows::each_rows());
     const Malformed malformed;
     for (const rows::Row& row : malformed.rows()) write(row, row.name);
     fuzz::Mutator mutator(right, 1);

@@ -102,7 +102,7 @@ static void judge(const struct sample *s, struct kpl_verify *v)
 		printf("accepted, and yet %s, at %u: ", kpl_reject_text(v->reject), v->reject_pc);
 	of_code = hash(1, code, nr * sizeof(*code));
 	for (id = 0; id < s->nr_maps; id++)
-		values[id] = 0x112345678 + id;
+		values[id] = 0xfedcba9887654321 + id;
 	kpl_bind_maps(code, nr, values);
 	bound = hash(1, code, nr * sizeof(*code));
 	printf("cost %u, fuel %u, depth %u, loops %u, emits %u, looks %u, registers %llx, %u slots, code %llx, bound %llx, run %llx\n",

@@ -2,7 +2,7 @@
 // Runs data rows (tests/rows/rows.hpp) in the kernel: programs with a result on the module's interpreter and
 // on the kernel's JIT, and programs to be refused through its verifier.
 //
-//   engine_rows FILE…                  ; and the edges of all arguments
+//   engine_rows FILE…                  ; and those that need no file
 //   engine_rows --vm=KERNEL FILE…      ; the same in a VM of that kernel
 //
 // Prints each mismatch and a line of counts. Exit status 1: a mismatch, or nothing ran; 2: no module.
@@ -19,6 +19,7 @@
 
 #include "base/unique_fd.hpp"
 #include "guest/guest.hpp"
+#include "rows/each.hpp"
 #include "rows/edges.hpp"
 #include "rows/rows.hpp"
 
@@ -232,8 +233,8 @@ int main(int argc, char** argv) {
     const std::string vm = "--vm=", first = argc > 1 ? argv[1] : "";
     if (first.starts_with(vm)) return run_in_vm(first.substr(vm.size()), {argv + 2, argv + argc});
     Kernel kernel;
-    for (int i = 1; i <= argc; i++) {
-        auto rows = i < argc ? rows::read_rows(argv[i]) : rows::edge_rows();
+    for (int i = 1; i <= argc + 1; i++) {
+        auto rows = i < argc ? rows::read_rows(argv[i]) : i == argc ? rows::edge_rows() : rows::each_rows();
         if (!rows) {
             fmt::print(stderr, "{}\n", rows.error().message());
             return 1;
