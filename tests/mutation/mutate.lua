@@ -44,10 +44,38 @@ local function each_match(line, find, replace, what)
     if not first then return end
     local piece = line:sub(first, last)
     local with = type(replace) == "string" and replace or replace(piece)
-    changes[#changes + 1] = { line:sub(1, first - 1) .. with .. line:sub(last + 1), what }
+    if with ~= piece then changes[#changes + 1] = { line:sub(1, first - 1) .. with .. line:sub(last + 1), what } end
     from = last + 1
   end
 end
+
+-- A loop that passes over one of its turns, neither the first nor the last.
+local turns = { ["KPL_NR_REGS"] = { 1, 2, 3, 4, 5, 6, 7 }, ["sizeof(s->stack)"] = { 1, 7, 31, 32, 62 }, ["5"] = { 1, 2, 3 } }
+
+local function without_turns(line)
+  local loop, limit, brace = line:match "^(%s*for %(i = 0; i < ([^;]+); i%+%+%))( ?{?)$"
+  for _, turn in ipairs(turns[limit] or {}) do
+    changes[#changes + 1] = { ("%s if (i != %d)%s"):format(loop, turn, brace), ("without turn %d"):format(turn) }
+  end
+end
+
+-- A comparison with one opcode also takes another: of the operation, of its source, of its width.
+local function other_opcodes(line)
+  for _, bits in ipairs { "0x10", "0x20", "0x40", "0x80", "8", "3" } do
+    each_match(line, "[%w_>-]+ [!=]= %(BPF_[^)]+%)", function(piece)
+      local code, how, opcode = piece:match "^(%S+) (%S+) (.*)$"
+      return ("(%s %s %s %s (%s ^ %s))"):format(piece, how == "==" and "||" or "&&", code, how, opcode, bits)
+    end, "or opcode ^ " .. bits)
+  end
+end
+
+-- A size that the program has, and what none has more of.
+local limits = { max_record = "KPL_MAX_RECORD", data_size = "KPL_MAX_DATA", scratch_size = "KPL_MAX_SCRATCH" }
+
+-- `more` stands before the last character of what is found, or behind it.
+local function before_end(more) return function(piece) return piece:sub(1, -2) .. more .. piece:sub(-1) end end
+local function behind(more) return function(piece) return piece .. more end end
+local function again(more) return function(piece) return piece .. " && " .. piece .. more end end
 
 local operators = {
   function(line) each_match(line, "kpl_refuse%b()", "0", "not refused") end,
@@ -73,6 +101,23 @@ local operators = {
   function(line) each_match(line, " < ", " <= ", "one more") end,
   function(line) each_match(line, " %% 8", " %% 4", "half as aligned") end,
   function(line) each_match(line, "for %(%w+ = 0;", function(piece) return (piece:gsub("0", "1")) end, "without the first") end,
+  function(line) each_match(line, "; %w+ < [^;]+;", before_end " - 1", "without the last") end,
+  function(line) without_turns(line) end,
+  function(line) each_match(line, " > [%w_]+%f[^%w_(]", behind " + 1", "one over it") end,
+  function(line) each_match(line, " < %-?[%w_]+%f[^%w_(;]", behind " - 1", "one under it") end,
+  function(line) each_match(line, " %+ [%w_.>-]+%f[^%w_.>([-]", "", "without what is added") end,
+  function(line) each_match(line, "[%w_.>-]+ %+ ", "", "without what it is added to") end,
+  function(line) each_match(line, "size%)", "size - 1)", "a size less one") end,
+  function(line) each_match(line, ", [%w_.]*size[%[(]%w+[%])]%)", before_end " - 1", "a size less one") end,
+  function(line) each_match(line, "= [%w_.>-]*size;", before_end " + 1", "a size and one") end,
+  function(line) each_match(line, "insn%->[io][mf][mf]%)", before_end " > 0", "if positive") end,
+  function(line) other_opcodes(line) end,
+  function(line) each_match(line, "[%w_>-]+ != %d+", again " * 0", "or 0") end,
+  function(line) each_match(line, "[%w_>-]+ != %d+", again " * 3", "or three times it") end,
+  function(line)
+    each_match(line, "v%->%w+_%w+", function(piece) return limits[piece:sub(4)] or piece end, "the limit of all")
+  end,
+  function(line) if line:find "^\t+case [%w_]+:$" then changes[#changes + 1] = { "", "without the case" } end end,
   function(line) if line:find "^\treturn 0;" or line:find "^\t\t+return 0;" then each_match(line, "0;", "1;", "true") end end,
   function(line)
     if line:find "^\t+[%w_>%.%[%]*%-]+ [|&+%-]?= .*;$" or line:find "^\t+kpl_[%w_]+%b();$" or line:find "%+%+;$" then
