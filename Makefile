@@ -84,7 +84,7 @@ fuzz: packages
 	@echo "==> $(PROGRAMS) accepted programs on interpreter, reference and the kernels' JIT"
 	@tests/exec/check $(BUILD)/kprobe-lua-exec $(PROGRAMS) $(SEED) $(or $(KERNELS),6.1 6.12)
 
-# A quarter of an hour: each rule of the verifier deleted or weakened, and whether the tests notice.
+# Half an hour: each rule of the verifier deleted or weakened, and whether the tests notice.
 mutate: packages
 	@$(MAKE) --no-print-directory configure
 	@ninja -C $(BUILD) verdict_samples verifier_test core_test

@@ -11,11 +11,12 @@
 namespace kpl {
 namespace {
 
-// Those in memory say that they have no blocks where they have no limit.
+// Those in memory say that they have no blocks where they have no limit, as do servers of FUSE that don't say.
 bool keeps_files(int fd) {
     struct statfs of {};
     if (::fstatfs(fd, &of) != 0) return false;
-    return of.f_blocks || of.f_type == TMPFS_MAGIC || of.f_type == RAMFS_MAGIC || of.f_type == HUGETLBFS_MAGIC;
+    return of.f_blocks || of.f_type == TMPFS_MAGIC || of.f_type == RAMFS_MAGIC || of.f_type == HUGETLBFS_MAGIC ||
+           of.f_type == FUSE_SUPER_MAGIC;
 }
 
 }  // namespace
