@@ -101,19 +101,27 @@ static bool kpl_trace_takes(struct kpl_trace *t, const struct kpl_probe *pr)
 	if (!t->moves)
 		return true;
 	first = list_first_entry(&t->probes, struct kpl_probe, in_list);
-	return !kpl_trace_would_grow(t, pr->site) && first->origin.session == pr->origin.session;
+	return (!t->registered || kpl_trace_calls(t, pr->site)) &&
+	       first->origin.session == pr->origin.session;
 }
 
-/* The one that a probe joins; NULL: none has its function. */
+/*
+ * The one that a probe joins; NULL: none has its function.  Of those that may
+ * have it go on elsewhere, the one that is called for it.
+ */
 static struct kpl_trace *kpl_trace_of(const struct kpl_probe *pr, bool full_regs, bool moves)
 {
-	struct kpl_trace *t;
+	struct kpl_trace *t, *idle = NULL;
 
-	list_for_each_entry(t, &kpl_traces, list)
-		if (t->moves == moves && full_regs == !!(t->ops.flags & FTRACE_OPS_FL_SAVE_REGS) &&
-		    kpl_trace_has(t, pr->site) && kpl_trace_takes(t, pr))
+	list_for_each_entry(t, &kpl_traces, list) {
+		if (t->moves != moves || full_regs != !!(t->ops.flags & FTRACE_OPS_FL_SAVE_REGS) ||
+		    !kpl_trace_has(t, pr->site) || !kpl_trace_takes(t, pr))
+			continue;
+		if (!moves || kpl_trace_calls(t, pr->site))
 			return t;
-	return NULL;
+		idle = idle ?: t;
+	}
+	return idle;
 }
 
 static bool kpl_is_to_trace(const struct kpl_probe *pr, bool full_regs, bool moves)
@@ -208,10 +216,25 @@ static void kpl_ftrace_add(struct kpl_probe **prs, u32 nr)
 	mutex_unlock(&kpl_traces_lock);
 }
 
+/* Whether arming a probe that may have its function go on elsewhere is another trace's matter. */
+static bool kpl_is_anothers(const struct kpl_probe *pr)
+{
+	struct kpl_trace *t = pr->trace;
+
+	if (pr->gone || !t->moves || kpl_trace_calls(t, pr->site))
+		return false;
+	if (t->changed)
+		kpl_trace_update(t);	/* what there was no memory for before */
+	if (t->registered)
+		return true;
+	t = kpl_trace_of(pr, kpl_wants_full_regs(pr), true);
+	return t && kpl_trace_calls(t, pr->site);
+}
+
 /*
- * What a registered trace that does not grow would have to grow for becomes
- * others: to register it anew would let go of its functions meanwhile.  Those
- * that can't stay where they are, have an error, and are last; how many can.
+ * What a registered trace would have to grow for becomes others: to register it
+ * anew would let go of its functions meanwhile.  Those that can't stay where they
+ * are, have an error, and are last; how many can.
  */
 static u32 kpl_traces_part(struct kpl_probe **prs, u32 nr)
 {
@@ -221,7 +244,7 @@ static u32 kpl_traces_part(struct kpl_probe **prs, u32 nr)
 		struct kpl_probe *pr = prs[i];
 
 		pr->error = 0;
-		if (pr->gone || !pr->trace->moves || !kpl_trace_would_grow(pr->trace, pr->site))
+		if (!kpl_is_anothers(pr))
 			continue;
 		list_del_init(&pr->in_list);
 		pr->added = false;

@@ -125,19 +125,27 @@ static bool kpl_kprobe_off(struct kpl_probe *pr)
 	return !pr->stuck;
 }
 
+/* The kernel's switch for all kprobes; NULL: nobody knows. */
+static const bool *kpl_all_off;
+
+void kpl_kprobe_init(void)
+{
+	kpl_all_off = (const bool *)kpl_symbol("kprobes_all_disarmed");
+}
+
 static int kpl_kprobe_on(struct kpl_probe *pr)
 {
 	int err = 0;
 
+	/* It would stay off when they are on again. */
+	if (!pr->armed && kpl_all_off && READ_ONCE(*kpl_all_off))
+		return -ENODEV;
 	if (!pr->armed)
 		pr->missed_off = READ_ONCE(pr->rp.kp.nmissed);
 	if (!pr->stuck)
 		err = enable_kprobe(&pr->rp.kp);
 	else
 		WRITE_ONCE(pr->rp.kp.pre_handler, pr->hook);
-	/* While all of the machine's are off, it would stay so when they are on again. */
-	if (!err && !pr->stuck && kprobe_disabled(&pr->rp.kp))
-		return -ENODEV;
 	if (!err)
 		pr->armed = true;
 	return err;

@@ -421,6 +421,7 @@ int kpl_title(struct kpl_session *s, struct kpl_title *arg)
 /* ------------------------------------------------------------------- begins */
 
 #define KPL_WAKE_APART	(100 * NSEC_PER_USEC)
+#define KPL_WAKE_MODE	(IS_ENABLED(CONFIG_PREEMPT_RT) ? HRTIMER_MODE_REL_HARD : HRTIMER_MODE_REL)
 
 /* A worker, with PREEMPT_RT. */
 static void kpl_session_rouse(struct work_struct *work)
@@ -452,7 +453,7 @@ static void kpl_session_woken(struct irq_work *work)
 		return;
 	}
 	WRITE_ONCE(s->wake_timed, true);
-	hrtimer_start(&s->wake_timer, ns_to_ktime(KPL_WAKE_APART), HRTIMER_MODE_REL_HARD);
+	hrtimer_start(&s->wake_timer, ns_to_ktime(KPL_WAKE_APART), KPL_WAKE_MODE);
 }
 
 /* Who saw wake_timed set has put down before what it wakes for. */
@@ -477,7 +478,7 @@ static void kpl_wake_init(struct kpl_session *s)
 		s->wake = IRQ_WORK_INIT_HARD(kpl_session_woken);
 	else
 		init_irq_work(&s->wake, kpl_session_woken);
-	hrtimer_setup(&s->wake_timer, kpl_session_timed, CLOCK_MONOTONIC, HRTIMER_MODE_REL_HARD);
+	hrtimer_setup(&s->wake_timer, kpl_session_timed, CLOCK_MONOTONIC, KPL_WAKE_MODE);
 	INIT_WORK(&s->rouse, kpl_session_rouse);
 }
 

@@ -17,6 +17,7 @@
 #include "grow.h"
 #include "guard.h"
 #include "jumps.h"
+#include "kprobe.h"
 #include "kretprobe.h"
 #include "life.h"
 #include "map.h"
@@ -206,6 +207,7 @@ static int __init kpl_module_init(void)
 	kpl_native_init();
 	kpl_place_init();
 	kpl_jumps_init();
+	kpl_kprobe_init();
 	err = kpl_session_init();
 	if (err)
 		return err;

@@ -91,11 +91,11 @@ bool kpl_trace_has(struct kpl_trace *t, unsigned long site)
 	return slot && slot->site;
 }
 
-bool kpl_trace_would_grow(struct kpl_trace *t, unsigned long site)
+bool kpl_trace_calls(struct kpl_trace *t, unsigned long site)
 {
 	const struct kpl_trace_slot *slot = kpl_trace_slot(t, site);
 
-	return t->registered && !(slot && slot->first);
+	return t->registered && slot && slot->first;
 }
 
 static enum kpl_way kpl_way_of(const struct kpl_probe *pr)

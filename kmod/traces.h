@@ -13,8 +13,8 @@ void kpl_trace_free(struct kpl_trace *t);
 
 /* Whether it is for this function, or was. */
 bool kpl_trace_has(struct kpl_trace *t, unsigned long site);
-/* Whether a probe there, once armed, would be one at a function that ftrace does not call it for yet. */
-bool kpl_trace_would_grow(struct kpl_trace *t, unsigned long site);
+/* Whether ftrace calls it for this function. */
+bool kpl_trace_calls(struct kpl_trace *t, unsigned long site);
 /* A probe at a function that it is for, or has room for.  It is not armed. */
 void kpl_trace_add(struct kpl_trace *t, struct kpl_probe *pr);
 

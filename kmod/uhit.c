@@ -12,6 +12,7 @@
 #include <linux/magic.h>
 #include <linux/major.h>
 #include <linux/mm.h>
+#include <linux/pagemap.h>
 #include <linux/sched/signal.h>
 #include <linux/string.h>
 #include <linux/uaccess.h>
@@ -119,10 +120,11 @@ static bool kpl_user_run(struct kpl_user_hit *hit, bool last)
 	return false;
 }
 
-/* A loop's file and a network's disk may be served by anybody. */
+/* Those of loops, networks and of a process itself may be served by anybody. */
 static bool kpl_is_disk(const struct block_device *disk)
 {
-	return MAJOR(disk->bd_dev) != LOOP_MAJOR && MAJOR(disk->bd_dev) != NBD_MAJOR;
+	return disk->bd_disk->major != LOOP_MAJOR && disk->bd_disk->major != NBD_MAJOR &&
+	       !strstarts(disk->bd_disk->disk_name, "ublk");
 }
 
 /*
@@ -165,10 +167,33 @@ static bool kpl_comes_by_itself(struct vm_area_struct *vma)
 	return false;
 }
 
+/* Asks for the page of a file on a disk, which a fault might wait for.  0: it is there. */
+static vm_fault_t kpl_page_ask(struct vm_area_struct *vma, unsigned long addr)
+{
+	const struct super_block *sb = vma->vm_file ? file_inode(vma->vm_file)->i_sb : NULL;
+	struct file *file = vma->vm_file;
+	vm_fault_t fault = 0;
+	struct page *page;
+	pgoff_t at;
+
+	if (!sb || !(sb->s_bdev || sb->s_magic == BTRFS_SUPER_MAGIC) || vma_is_dax(vma))
+		return 0;
+	at = linear_page_index(vma, addr);
+	page = find_get_page(file->f_mapping, at);
+	if (!page) {
+		page_cache_sync_readahead(file->f_mapping, &file->f_ra, file, at, 1);
+		return VM_FAULT_RETRY;
+	}
+	if (!PageUptodate(page))
+		fault = PageLocked(page) ? VM_FAULT_RETRY : VM_FAULT_SIGBUS;
+	put_page(page);
+	return fault;
+}
+
 /*
  * Who holds the lock may wait for such a process, too; and so may a disk that is
- * made of others' files, below what can be told here.  The fault asks for the
- * page, and says that it has to wait instead of waiting.
+ * made of others' files, below what can be told here.  The fault says that it has
+ * to wait instead of waiting.
  */
 static vm_fault_t kpl_page_fault(struct mm_struct *mm, unsigned long addr)
 {
@@ -179,7 +204,8 @@ static vm_fault_t kpl_page_fault(struct mm_struct *mm, unsigned long addr)
 		return VM_FAULT_RETRY;
 	vma = find_vma(mm, addr);
 	if (vma && vma->vm_start <= addr && (vma->vm_flags & VM_READ) && kpl_comes_by_itself(vma))
-		fault = handle_mm_fault(vma, addr & PAGE_MASK,
+		fault = kpl_page_ask(vma, addr) ?:
+			handle_mm_fault(vma, addr & PAGE_MASK,
 					FAULT_FLAG_ALLOW_RETRY | FAULT_FLAG_RETRY_NOWAIT, NULL);
 	if (!(fault & VM_FAULT_COMPLETED))	/* which has given it back */
 		mmap_read_unlock(mm);

@@ -6,17 +6,20 @@
 #include <sys/stat.h>
 #include <sys/vfs.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <iterator>
 
 namespace kpl {
 namespace {
 
-// Those in memory say that they have no blocks where they have no limit, as do servers of FUSE that don't say.
+// Those in memory say that they have no blocks where they have no limit, as do servers that don't say.
 bool keeps_files(int fd) {
     struct statfs of {};
     if (::fstatfs(fd, &of) != 0) return false;
-    return of.f_blocks || of.f_type == TMPFS_MAGIC || of.f_type == RAMFS_MAGIC || of.f_type == HUGETLBFS_MAGIC ||
-           of.f_type == FUSE_SUPER_MAGIC;
+    static constexpr long with_none[] = {TMPFS_MAGIC,           RAMFS_MAGIC,      HUGETLBFS_MAGIC,
+                                         OVERLAYFS_SUPER_MAGIC, FUSE_SUPER_MAGIC, V9FS_MAGIC};
+    return of.f_blocks || std::find(std::begin(with_none), std::end(with_none), of.f_type) != std::end(with_none);
 }
 
 }  // namespace

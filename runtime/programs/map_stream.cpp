@@ -12,12 +12,22 @@
 #include <cstring>
 #include <optional>
 #include <sstream>
+#include <utility>
 
 namespace kpl {
 namespace {
 
 constexpr size_t ring_bytes = 128 << 10;  // of each processor; it is looked into once a second at least
 constexpr const char* online_cpus = "/sys/devices/system/cpu/online";
+
+// How long the machine has slept.
+std::chrono::nanoseconds slept() {
+    timespec all{}, awake{};
+    ::clock_gettime(CLOCK_MONOTONIC, &awake);
+    ::clock_gettime(CLOCK_BOOTTIME, &all);
+    return std::chrono::seconds(all.tv_sec - awake.tv_sec) + std::chrono::nanoseconds(all.tv_nsec - awake.tv_nsec);
+}
+constexpr std::chrono::milliseconds a_while{200};  // between two looks at the clocks, at most
 
 // "0-3,6"
 std::vector<long> cpus_in(const std::string& list) {
@@ -105,7 +115,9 @@ bool MapStream::add_ring(long cpu) {
 }
 
 void MapStream::open() {
-    if (!online_.empty()) return;
+    if (open_) return;
+    open_ = true;
+    slept_ = slept();
     online_ = read_file(online_cpus, 4096);
     for (const long cpu : cpus_in(online_)) add_ring(cpu);
 }
@@ -140,7 +152,11 @@ void MapStream::follow_cpus() {
     if (time < look_again_) return;
     look_again_ = time + std::chrono::seconds(1);
     std::string online = read_file(online_cpus, 4096);
-    if (online == online_) return;
+    if (std::exchange(slept_, slept()) + a_while < slept_) {  // all but one were gone, and are back
+        rings_.clear();
+        online_ = "";
+    }
+    if (online.empty() || online == online_) return;
     const std::vector<long> before = cpus_in(online_), now = cpus_in(online);
     const auto is_in = [](const std::vector<long>& cpus, long cpu) {
         return std::find(cpus.begin(), cpus.end(), cpu) != cpus.end();
@@ -153,7 +169,7 @@ void MapStream::follow_cpus() {
 
 std::vector<MapEvent> MapStream::take() {
     std::vector<MapEvent> events;
-    if (online_.empty()) return events;
+    if (!open_) return events;
     for (const Ring& ring : rings_) drain(ring, events);
     follow_cpus();
     std::stable_sort(events.begin(), events.end(),

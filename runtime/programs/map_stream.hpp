@@ -44,7 +44,9 @@ class MapStream {
     void follow_cpus();
 
     std::vector<Ring> rings_;
-    std::string online_;  // the kernel's list, as it was when the rings were opened; empty: not open
+    bool open_ = false;
+    std::string online_;  // the kernel's list, as it was when the rings were opened
+    std::chrono::nanoseconds slept_{0};
     Clock::time_point look_again_;
     uint64_t lost_ = 0;
 };

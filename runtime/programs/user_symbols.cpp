@@ -194,6 +194,7 @@ const CodeMapping* UserSymbols::mapping_at(uint64_t space, MemoryMap& map, uint6
     auto fresh = map_of(pid_of(space));
     if (!fresh || fresh->space != space) return nullptr;
     map = std::move(*fresh);
+    more_bytes_ += map.bytes();
     return map.at(address);
 }
 

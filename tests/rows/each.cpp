@@ -270,7 +270,8 @@ class Each {
                                       : off % size != 0 || (whole && size != 8) ? KPL_REJECT_ALIGN
                                                                                 : KPL_REJECT_NONE;
                     const std::string moved = from ? fmt::format("r2 += {}\n", from) : "";
-                    auto one = [&](const char* what, int kind, int dst, int src, uint32_t verdict) {
+                    auto one = [&, mode = mode, size = size](const char* what, int kind, int dst, int src,
+                                                             uint32_t verdict) {
                         return add(fmt::format("{} {} bytes at {} from {}", what, size, off, from), pointer,
                                    moved + insn(kind | BPF_MEM | mode, dst, src, off - from, 0), verdict);
                     };

@@ -16,6 +16,11 @@ run kprobe-lua -c 'cat /proc/stat > /dev/null' -e 'local n = count() kprobe { "v
 status 1
 one_error
 err "^-e:1: can't probe vfs_read: kprobes are switched off: kprobe-lua knobs kprobes 1$"
+# also where the kernel would hide it behind one that it could optimize
+run kprobe-lua -c true -e 'kprobe { "kprobe_lua:kpl_bench_optimized", via = "kprobe", pre = function() end }'
+status 1
+one_error
+err 'kprobes are switched off'
 run kprobe-lua -c 'cat /proc/stat > /dev/null' -e 'local n = count() kprobe { "vfs_read", via = "ftrace", pre = function() n:add() end }'
 status 0
 out '^@n: [1-9]'
