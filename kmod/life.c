@@ -340,8 +340,6 @@ void kpl_session_release(struct kpl_session *s)
 
 /* --------------------------------------------------------------- the reader */
 
-#define KPL_READER_PERIOD	10	/* seconds between two looks */
-
 static u32 kpl_reader_period(const struct kpl_session *s)
 {
 	return min_not_zero(s->dead_man, (u32)KPL_READER_PERIOD) * HZ;
@@ -396,12 +394,6 @@ static void kpl_reader_look(struct work_struct *work)
 	*seen = now;
 	if (!(dead && kpl_reader_dead(s)) && !READ_ONCE(s->closing))
 		queue_delayed_work(kpl_waiters, &s->reader, kpl_reader_period(s));
-}
-
-void kpl_reader_watch(struct kpl_session *s)
-{
-	/* Unless it does already. */
-	queue_delayed_work(kpl_waiters, &s->reader, kpl_reader_period(s));
 }
 
 /* Locked.  The first call counts as the opener's word. */

@@ -162,6 +162,12 @@ void kpl_session_exit(void)
 
 /* ------------------------------------------------------------------- others */
 
+/* Unless it is watched already. */
+void kpl_reader_watch(struct kpl_session *s)
+{
+	queue_delayed_work(kpl_waiters, &s->reader, KPL_READER_PERIOD * HZ);
+}
+
 /*
  * A CPU that is on its way off, or not yet on, takes no interrupt for what it
  * queues: that would never run, and the session's end would wait for it.  Who

@@ -156,7 +156,9 @@ bool kpl_memory_there(u64 bytes);
 u64 kpl_memory_held(void);	/* by all sessions */
 u64 kpl_memory_limit(void);
 
-/* Looks from time to time whether user space still reads what probes send: life.c.  Locked. */
+#define KPL_READER_PERIOD	10	/* seconds between two looks whether user space still reads */
+
+/* From now on there are looks, by life.c.  Process context. */
 void kpl_reader_watch(struct kpl_session *s);
 
 /*
