@@ -266,7 +266,7 @@ int kpl_trace_update(struct kpl_trace *t)
 }
 
 /* No hit finds any of its probes. */
-void kpl_trace_give_up(struct kpl_trace *t)
+static void kpl_trace_give_up(struct kpl_trace *t)
 {
 	struct kpl_probe *pr;
 

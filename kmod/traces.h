@@ -22,8 +22,6 @@ void kpl_trace_add(struct kpl_trace *t, struct kpl_probe *pr);
 void kpl_trace_switch(struct kpl_probe *pr, bool armed);
 /* Makes the filter the functions of the armed probes.  On failure, it is as it was. */
 int kpl_trace_update(struct kpl_trace *t);
-/* What its filter can't be set for is off, and so are all others of it. */
-void kpl_trace_give_up(struct kpl_trace *t);
 /* Takes out the probes in the code of a module that goes, or in its start-up code alone. */
 void kpl_trace_forget(struct kpl_trace *t, const struct module *mod, bool init_alone);
 #endif

@@ -73,8 +73,7 @@ TEST_CASE("each program is accepted or refused as its row says") {
     fmt::print("verifier rows: {} accepted, {} refused\n", accepted, refused);
 }
 
-TEST_CASE("each argument of each helper is judged at its edges as plain arithmetic does") {
-    auto rows = rows::edge_rows();
+static void check_made(const char* what, const Result<std::vector<rows::Row>>& rows) {
     if (!rows) FAIL(rows.error().message());
     std::map<bool, size_t> refused;
     for (const rows::Row& row : *rows) {
@@ -82,19 +81,15 @@ TEST_CASE("each argument of each helper is judged at its edges as plain arithmet
         CHECK(verdict(row) == expected(row));
         refused[row.reject != 0]++;
     }
-    fmt::print("edges of arguments: {} accepted, {} refused\n", refused[false], refused[true]);
+    fmt::print("{}: {} accepted, {} refused\n", what, refused[false], refused[true]);
+}
+
+TEST_CASE("each argument of each helper is judged at its edges as plain arithmetic does") {
+    check_made("edges of arguments", rows::edge_rows());
 }
 
 TEST_CASE("each register, slot of the stack, operation and access is judged as the tables say") {
-    auto rows = rows::each_rows();
-    if (!rows) FAIL(rows.error().message());
-    std::map<bool, size_t> refused;
-    for (const rows::Row& row : *rows) {
-        INFO(row.name << "\n" << disassemble(row.code.insns, row.code.labels));
-        CHECK(verdict(row) == expected(row));
-        refused[row.reject != 0]++;
-    }
-    fmt::print("each register, slot, operation and access: {} accepted, {} refused\n", refused[false], refused[true]);
+    check_made("each register, slot, operation and access", rows::each_rows());
 }
 
 TEST_CASE("each reason to refuse has a row") {
