@@ -99,7 +99,6 @@ static int kpl_run_repeated(struct kpl_session *s, const struct kpl_prog *prog,
 		began = ktime_get_ns();
 		kpl_run_once(s, prog, in, arg);
 		arg->duration += ktime_get_ns() - began;
-		WRITE_ONCE(s->heard, jiffies);
 		if (!--left)
 			return 0;
 		if (kpl_session_interrupted(s))

@@ -368,12 +368,24 @@ void kpl_events_free(struct kpl_probe *pr)
 
 /* -------------------------------------------------------- clocks and counters */
 
+/*
+ * After so many samples since the CPU's last tick, perf stops a clock until the next
+ * one, which an idle CPU does not have soon.  All that tick are bounded already:
+ * KPL_MAX_TICKS.  All ones: it is stopped.
+ */
+static void kpl_clock_goes_on(const struct kpl_probe *pr, struct hw_perf_event *clock)
+{
+	if (kpl_is_clock(pr->event, pr->origin.addr) && clock->interrupts != ~0ull)
+		clock->interrupts = 0;
+}
+
 /* A hit: the event's own context, an interrupt for clocks; preemption off. */
 static void kpl_hit_event(struct perf_event *event, struct perf_sample_data *data,
 			  struct pt_regs *regs)
 {
 	const struct kpl_probe *pr = event->overflow_handler_context;
 
+	kpl_clock_goes_on(pr, &event->hw);
 	if (!kpl_over(pr) && !(pr->when.mask && kpl_skipped(pr)))
 		kpl_handle(pr, KPL_SIDE_FIRST, regs);
 }

@@ -100,6 +100,8 @@ static bool kpl_trace_takes(struct kpl_trace *t, const struct kpl_probe *pr)
 
 	if (!t->moves)
 		return true;
+	if (list_empty(&t->probes))	/* about to go: kpl_traces_part() */
+		return false;
 	first = list_first_entry(&t->probes, struct kpl_probe, in_list);
 	return (!t->registered || kpl_trace_calls(t, pr->site)) &&
 	       first->origin.session == pr->origin.session;
@@ -171,6 +173,15 @@ static struct kpl_trace *kpl_trace_new(u32 nr, bool full_regs, bool moves)
 	return t;
 }
 
+/* After its last probe has left, it goes.  What could not be unregistered must stay. */
+static void kpl_trace_left(struct kpl_trace *t)
+{
+	if (!list_empty(&t->probes) || t->registered)
+		return;
+	kpl_trace_free(t);
+	kpl_traces_nr--;
+}
+
 /* What no trace was made for. */
 static void kpl_trace_refuse(struct kpl_probe *pr, bool moves, int err)
 {
@@ -238,6 +249,7 @@ static bool kpl_is_anothers(const struct kpl_probe *pr)
  */
 static u32 kpl_traces_part(struct kpl_probe **prs, u32 nr)
 {
+	struct kpl_trace *t, *next;
 	u32 i, good = 0;
 
 	for (i = 0; i < nr; i++) {
@@ -261,6 +273,8 @@ static u32 kpl_traces_part(struct kpl_probe **prs, u32 nr)
 		swap(prs[i], prs[good]);
 		good++;
 	}
+	list_for_each_entry_safe(t, next, &kpl_traces, list)
+		kpl_trace_left(t);
 	return good;
 }
 
@@ -322,11 +336,7 @@ static void kpl_ftrace_free(struct kpl_probe *pr)
 	mutex_lock(&kpl_traces_lock);
 	pr->trace = NULL;
 	list_del(&pr->in_list);
-	/* What could not be unregistered must stay. */
-	if (list_empty(&t->probes) && !t->registered) {
-		kpl_trace_free(t);
-		kpl_traces_nr--;
-	}
+	kpl_trace_left(t);
 	mutex_unlock(&kpl_traces_lock);
 }
 

@@ -61,7 +61,6 @@ static bool kpl_lock(struct kpl_hash *map, struct kpl_bucket *bucket)
 			return true;
 		cpu_relax();
 	}
-	atomic64_inc(&map->busy);
 	return false;
 }
 
@@ -167,6 +166,11 @@ static struct kpl_entry *kpl_insert(struct kpl_hash *map, const u64 *key, struct
 	smp_store_release(&entry->used, 1);
 	WRITE_ONCE(*p->link, at);
 	return entry;
+}
+
+void kpl_hash_gave_up(struct kpl_hash *map)
+{
+	atomic64_inc(&map->busy);
 }
 
 enum kpl_hash_result kpl_hash_read(struct kpl_hash *map, const u64 *key, u64 *value)
@@ -285,12 +289,20 @@ void kpl_hash_free(struct kpl_hash *map)
 
 /* -------------------------------------------------------------------- helpers */
 
+/* What is not done is counted: a handler does not try again. */
+static bool kpl_is_done(struct kpl_hash *map, enum kpl_hash_result result)
+{
+	if (unlikely(result == KPL_HASH_BUSY))
+		kpl_hash_gave_up(map);
+	return result == KPL_HASH_DONE;
+}
+
 /* The verifier takes the destination for written, whatever the result. */
 u64 kpl_h_map_get(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 {
 	struct kpl_hash *map = (struct kpl_hash *)r2;
 
-	if (kpl_hash_read(map, (const u64 *)r3, (u64 *)r4) == KPL_HASH_DONE)
+	if (kpl_is_done(map, kpl_hash_read(map, (const u64 *)r3, (u64 *)r4)))
 		return 1;
 	kpl_words_zero((u64 *)r4, map->shape.value_size / 8);
 	return 0;
@@ -298,18 +310,24 @@ u64 kpl_h_map_get(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 
 u64 kpl_h_map_set(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 {
+	struct kpl_hash *map = (struct kpl_hash *)r2;
+
 	kpl_acts(r1);
-	return kpl_hash_write((struct kpl_hash *)r2, (const u64 *)r3, (u64 *)r4) == KPL_HASH_DONE;
+	return kpl_is_done(map, kpl_hash_write(map, (const u64 *)r3, (u64 *)r4));
 }
 
 u64 kpl_h_map_delete(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 {
+	struct kpl_hash *map = (struct kpl_hash *)r2;
+
 	kpl_acts(r1);
-	return kpl_hash_delete((struct kpl_hash *)r2, (const u64 *)r3) == KPL_HASH_DONE;
+	return kpl_is_done(map, kpl_hash_delete(map, (const u64 *)r3));
 }
 
 u64 kpl_h_map_add(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 {
+	struct kpl_hash *map = (struct kpl_hash *)r2;
+
 	kpl_acts(r1);
-	return kpl_hash_add((struct kpl_hash *)r2, (const u64 *)r3, r4) == KPL_HASH_DONE;
+	return kpl_is_done(map, kpl_hash_add(map, (const u64 *)r3, r4));
 }

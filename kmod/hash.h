@@ -35,6 +35,8 @@ void kpl_hash_free(struct kpl_hash *map);
 enum kpl_hash_result kpl_hash_read(struct kpl_hash *map, const u64 *key, u64 *value);
 enum kpl_hash_result kpl_hash_write(struct kpl_hash *map, const u64 *key, const u64 *value);
 enum kpl_hash_result kpl_hash_delete(struct kpl_hash *map, const u64 *key);
+/* What is BUSY is told to the caller alone; this counts it as given up. */
+void kpl_hash_gave_up(struct kpl_hash *map);
 /* Entry `at`, if it is in use. */
 enum kpl_hash_result kpl_hash_entry(struct kpl_hash *map, u32 at, u64 *key, u64 *value);
 

@@ -189,10 +189,32 @@ u32 kpl_kprobes_off(struct kpl_probe **prs, u32 nr)
 	return off;
 }
 
-/* One grace period for all.  A probe begins with its kprobe: no other list is needed. */
+#define KPL_KPROBES_AT_ONCE	2048	/* each time is a grace period */
+
+/*
+ * The kernel looks for each of them from the newest on, with all kprobes locked:
+ * these are in the order in which they were made.  A probe begins with its
+ * kprobe or kretprobe: no other list is needed.
+ */
+void kpl_kprobes_unregister(struct kpl_probe **prs, u32 nr, bool returns)
+{
+	u32 i, some;
+
+	for (i = 0; i < nr / 2; i++)
+		swap(prs[i], prs[nr - 1 - i]);
+	for (; nr; nr -= some, prs += some) {
+		some = min_t(u32, nr, KPL_KPROBES_AT_ONCE);
+		if (returns)
+			unregister_kretprobes((struct kretprobe **)prs, some);
+		else
+			unregister_kprobes((struct kprobe **)prs, some);
+		cond_resched();
+	}
+}
+
 static void kpl_kprobe_remove(struct kpl_probe **prs, u32 nr)
 {
-	unregister_kprobes((struct kprobe **)prs, kpl_kprobes_off(prs, nr));
+	kpl_kprobes_unregister(prs, kpl_kprobes_off(prs, nr), false);
 }
 
 /*

@@ -13,6 +13,8 @@ void kpl_kprobe_init(void);
 void kpl_kprobe_arm(struct kpl_probe **prs, u32 nr);
 void kpl_kprobe_disarm(struct kpl_probe **prs, u32 nr);
 u32 kpl_kprobes_off(struct kpl_probe **prs, u32 nr);
+/* These; the order of the list is another one then.  `returns`: they are kretprobes. */
+void kpl_kprobes_unregister(struct kpl_probe **prs, u32 nr, bool returns);
 enum kpl_probe_state kpl_kprobe_state(struct kpl_probe *pr);
 /* Hits that the kernel has missed while it was armed. */
 u64 kpl_kprobe_missed(const struct kpl_probe *pr);

@@ -237,12 +237,11 @@ static int kpl_returned_nothing(struct kretprobe_instance *ri, struct pt_regs *r
 	return 0;
 }
 
-/* One grace period for all.  A probe begins with its kretprobe: no other list is needed. */
 static void kpl_kretprobe_remove(struct kpl_probe **prs, u32 nr)
 {
 	u32 i;
 
-	unregister_kretprobes((struct kretprobe **)prs, kpl_kprobes_off(prs, nr));
+	kpl_kprobes_unregister(prs, kpl_kprobes_off(prs, nr), true);
 	/* As unregistering does with the others: calls under way return to nothing of ours. */
 	for (i = 0; i < nr; i++)
 		if (prs[i]->stuck)

@@ -18,6 +18,7 @@
 #include <linux/pid_namespace.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
+#include <linux/suspend.h>
 #include <linux/timekeeping.h>
 #include <linux/tracepoint.h>
 
@@ -77,7 +78,7 @@ static void kpl_sessions_remove(struct kpl_session *s)
 
 /* ----------------------------------------------------------- wake-ups that are late */
 
-/* A CPU has come or gone: wakes those that hits there could not. */
+/* A CPU has come or gone, or the machine was asleep: wakes those that hits there could not. */
 static int kpl_wake_late(unsigned int cpu)
 {
 	struct kpl_session *s;
@@ -91,23 +92,42 @@ static int kpl_wake_late(unsigned int cpu)
 	return 0;
 }
 
+/* The machine is awake again, or has not fallen asleep. */
+static int kpl_woke(struct notifier_block *nb, unsigned long what, void *data)
+{
+	if (what == PM_POST_SUSPEND || what == PM_POST_HIBERNATION || what == PM_POST_RESTORE)
+		kpl_wake_late(0);
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block kpl_late_sleep = {
+	.notifier_call = kpl_woke,
+};
+
 static int kpl_gone_state, kpl_there_state;
 
 static int kpl_late_init(void)
 {
+	int err;
+
 	kpl_gone_state = cpuhp_setup_state_nocalls(CPUHP_BP_PREPARE_DYN, "kprobe_lua:gone", NULL,
 						   kpl_wake_late);
 	if (kpl_gone_state < 0)
 		return kpl_gone_state;
 	kpl_there_state = cpuhp_setup_state_nocalls(CPUHP_AP_ONLINE_DYN, "kprobe_lua:there",
 						    kpl_wake_late, NULL);
-	if (kpl_there_state < 0)
-		cpuhp_remove_state_nocalls(kpl_gone_state);
-	return min(kpl_there_state, 0);
+	err = min(kpl_there_state, 0) ?: register_pm_notifier(&kpl_late_sleep);
+	if (!err)
+		return 0;
+	if (kpl_there_state >= 0)
+		cpuhp_remove_state_nocalls(kpl_there_state);
+	cpuhp_remove_state_nocalls(kpl_gone_state);
+	return err;
 }
 
 static void kpl_late_exit(void)
 {
+	unregister_pm_notifier(&kpl_late_sleep);
 	cpuhp_remove_state_nocalls(kpl_there_state);
 	cpuhp_remove_state_nocalls(kpl_gone_state);
 }
@@ -396,7 +416,7 @@ static void kpl_reader_look(struct work_struct *work)
 		queue_delayed_work(kpl_waiters, &s->reader, kpl_reader_period(s));
 }
 
-/* Locked.  The first call counts as the opener's word. */
+/* Locked. */
 int kpl_title(struct kpl_session *s, struct kpl_title *arg)
 {
 	int err = kpl_check_title(arg);
@@ -404,7 +424,6 @@ int kpl_title(struct kpl_session *s, struct kpl_title *arg)
 	if (err)
 		return err;
 	kpl_log_name(s, arg->name);
-	WRITE_ONCE(s->heard, jiffies);
 	WRITE_ONCE(s->dead_man, arg->dead_man);
 	mod_delayed_work(kpl_waiters, &s->reader, kpl_reader_period(s));
 	return 0;
@@ -440,7 +459,8 @@ static void kpl_session_woken(struct irq_work *work)
 	struct kpl_session *s = container_of(work, struct kpl_session, wake);
 	u64 now = ktime_get_mono_fast_ns();
 
-	if (now - READ_ONCE(s->woke) >= KPL_WAKE_APART) {
+	/* A CPU on its way off may have no timers any more; hits there ask for nothing. */
+	if (now - READ_ONCE(s->woke) >= KPL_WAKE_APART || !cpu_online(raw_smp_processor_id())) {
 		kpl_session_tell(s, now);
 		return;
 	}
@@ -510,9 +530,9 @@ struct kpl_session *kpl_session_open(void)
 	INIT_DELAYED_WORK(&s->reader, kpl_reader_look);
 	INIT_WORK(&s->overloaded, kpl_probes_overloaded);
 	s->share = KPL_DEFAULT_SHARE;
-	xa_init_flags(&s->maps, XA_FLAGS_ALLOC);
-	xa_init_flags(&s->progs, XA_FLAGS_ALLOC);
-	xa_init(&s->probes);
+	xa_init_flags(&s->maps, XA_FLAGS_ALLOC | XA_FLAGS_ACCOUNT);
+	xa_init_flags(&s->progs, XA_FLAGS_ALLOC | XA_FLAGS_ACCOUNT);
+	xa_init_flags(&s->probes, XA_FLAGS_ACCOUNT);
 	s->opener = get_task_pid(current, PIDTYPE_TGID);
 	s->opener_nr = pid_nr(s->opener);
 	s->memcg = get_mem_cgroup_from_mm(current->mm);

@@ -67,32 +67,35 @@ void kpl_log_opener(struct kpl_session *s)
 	s->user = from_kuid(&init_user_ns, current_uid());
 }
 
-void kpl_log_armed(struct kpl_session *s)
+void kpl_log_armed(struct kpl_session *s, u32 nr)
 {
-	if (s->arm_told)
+	if (s->arm_told || !nr)
 		return;
 	s->arm_told = true;
-	kpl_log(s, KERN_INFO, "armed %u probes", s->nr_probes);
+	kpl_log(s, KERN_INFO, "armed %u probes", nr);
+}
+
+static u64 kpl_counts_stopped(const struct kpl_counts *counts)
+{
+	return counts->faults + counts->errors + counts->overruns;
 }
 
 /* A call with handlers on both sides is one hit. */
 void kpl_log_ended(struct kpl_session *s)
 {
 	u64 hits = 0, missed = 0, stopped = 0;
-	struct kpl_counts side[KPL_SIDES];
 	struct kpl_probe *pr;
 	unsigned long id;
-	u32 i;
 
 	if (!s->arm_told)
 		return;
 	xa_for_each(&s->probes, id, pr) {
-		for (i = 0; i < KPL_SIDES; i++) {
-			kpl_counts_read(&pr->origin, i, &side[i]);
-			stopped += side[i].faults + side[i].errors + side[i].overruns;
-		}
-		hits += max(side[KPL_SIDE_FIRST].hits, side[KPL_SIDE_SECOND].hits);
-		missed += max(side[KPL_SIDE_FIRST].missed, side[KPL_SIDE_SECOND].missed);
+		struct kpl_probe_stats stats = { };
+
+		pr->ops->stats(pr, &stats);
+		stopped += kpl_counts_stopped(&stats.entry) + kpl_counts_stopped(&stats.ret);
+		hits += max(stats.entry.hits, stats.ret.hits);
+		missed += max(stats.entry.missed, stats.ret.missed);
 		cond_resched();
 	}
 	kpl_log(s, KERN_INFO,

@@ -6,7 +6,7 @@
 #include "session.h"
 
 /* Process context, the session's lock held. */
-void kpl_log_armed(struct kpl_session *s);	/* once, after the first attach */
+void kpl_log_armed(struct kpl_session *s, u32 nr);	/* the first ones are told */
 void kpl_log_ended(struct kpl_session *s);	/* all is detached */
 
 /* Process context. */

@@ -231,9 +231,10 @@ static enum kpl_hash_result kpl_map_try(struct kpl_map *map, u32 op, u32 at, u64
 	for (tries = 0; tries < KPL_BUSY_TRIES; tries++) {
 		result = kpl_map_access(map, op, at, key, value);
 		if (result != KPL_HASH_BUSY)
-			break;
+			return result;
 		cond_resched();
 	}
+	kpl_hash_gave_up(&map->hash);
 	return result;
 }
 

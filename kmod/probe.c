@@ -177,6 +177,11 @@ static bool kpl_is_to_arm(const struct kpl_probe *pr)
 	return pr->added && !pr->hold;
 }
 
+static bool kpl_is_sound(const struct kpl_probe *pr)
+{
+	return pr->added && !pr->error;
+}
+
 static bool kpl_is_broken(const struct kpl_probe *pr)
 {
 	return pr->added && pr->error;
@@ -265,6 +270,15 @@ static void kpl_batch_tell(struct kpl_group *g, struct kpl_attach *list)
 	}
 }
 
+static u32 kpl_group_count(const struct kpl_group *g, bool (*test)(const struct kpl_probe *pr))
+{
+	u32 i, nr = 0;
+
+	for (i = 0; i < g->nr; i++)
+		nr += g->prs[i] && test(g->prs[i]);
+	return nr;
+}
+
 /* None: everything is as it was before. */
 static void kpl_batch_undo(struct kpl_session *s, struct kpl_group *g, struct kpl_attach *list,
 			   u32 next_id)
@@ -316,9 +330,8 @@ static int kpl_batch_attach(struct kpl_session *s, struct kpl_attach *list,
 	/* An optional one that could not be armed keeps its id, detached. */
 	if (arg->failed)
 		kpl_group_detach(&g, kpl_is_broken);
-	WRITE_ONCE(s->heard, jiffies);	/* what takes long is being at work, too */
 	WRITE_ONCE(s->nr_probes, next_id);
-	kpl_log_armed(s);
+	kpl_log_armed(s, kpl_group_count(&g, kpl_is_to_arm));
 	kpl_reader_watch(s);
 	return 0;
 
@@ -441,8 +454,11 @@ static int kpl_control_listed(struct kpl_session *s, const u32 *ids, const struc
 
 	if (!err && arg->op == KPL_CTL_ENABLE)
 		err = kpl_group_may(s, &g);
-	if (!err)
+	if (!err) {
 		err = kpl_group_control(&g, arg->op);
+		if (arg->op == KPL_CTL_ENABLE)
+			kpl_log_armed(s, kpl_group_count(&g, kpl_is_sound));
+	}
 	for (i = 0; i < g.nr; i++)
 		g.prs[i]->listed = false;
 	return err;
@@ -470,7 +486,6 @@ int kpl_control(struct kpl_session *s, struct kpl_control *arg)
 	err = PTR_ERR_OR_ZERO(ids) ?: kpl_session_lock(s);
 	if (!err) {
 		err = kpl_control_listed(s, ids, arg);
-		WRITE_ONCE(s->heard, jiffies);
 		kpl_session_unlock(s);
 	}
 	if (!IS_ERR(ids))

@@ -41,6 +41,9 @@ static struct kpl_refuser {
 	{ KPL_REFUSED_WATCHPOINTS, -ENOSPC, NULL, "hw_breakpoint_event_init" },
 };
 
+/* At once; the kernel's own rule takes memory by the square of the CPUs. */
+#define KPL_REFUSED_CALLS	32
+
 static DEFINE_MUTEX(kpl_refused_lock);
 static u32 kpl_refused_users[KPL_REFUSALS];
 
@@ -83,6 +86,7 @@ static void kpl_refuser_arm(struct kpl_refuser *refuser)
 		.kp.symbol_name = refuser->symbol,
 		.entry_handler = kpl_refused_call,
 		.handler = kpl_refused_return,
+		.maxactive = KPL_REFUSED_CALLS,
 	};
 	err = register_kretprobe(&refuser->rp);
 	if (err)

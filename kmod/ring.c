@@ -454,7 +454,7 @@ static int kpl_rings_fill(struct kpl_rings *rings, struct kpl_session *s, u32 si
 	struct kpl_area_plan plan = kpl_ring_plan(size);
 	u32 cpu;
 
-	xa_init(&rings->spares);
+	xa_init_flags(&rings->spares, XA_FLAGS_ACCOUNT);
 	rings->size = size;
 	rings->data = kpl_areas_alloc(s, &plan, kpl_data_stride(size), false);
 	rings->ctl = kpl_areas_alloc(s, &kpl_ctl_plan, PAGE_SIZE, true);

@@ -170,13 +170,14 @@ void kpl_reader_watch(struct kpl_session *s)
 
 /*
  * A CPU that is on its way off, or not yet on, takes no interrupt for what it
- * queues: that would never run, and the session's end would wait for it.  Who
- * sees that CPU gone, or there, wakes the session: life.c.
+ * queues: that would never run, and the session's end would wait for it.  Nor
+ * does the last one while the machine sleeps.  Who sees that CPU gone, or there,
+ * or the machine awake, wakes the session: life.c.
  */
 void kpl_session_wake(struct kpl_session *s)
 {
 	smp_mb();	/* kpl_session_timed() */
-	if (unlikely(!cpu_online(raw_smp_processor_id())))
+	if (unlikely(!cpu_online(raw_smp_processor_id()) || system_state == SYSTEM_SUSPEND))
 		WRITE_ONCE(s->wake_late, true);
 	else if (!READ_ONCE(s->wake_timed))
 		irq_work_queue(&s->wake);

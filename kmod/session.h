@@ -118,8 +118,11 @@ static inline bool kpl_is_opener(const struct kpl_session *s)
 
 /* Interruptible; -ESHUTDOWN when the session is closed.  Process context. */
 int kpl_session_lock(struct kpl_session *s);
+/* What took long was the opener's being at work, too. */
 static inline void kpl_session_unlock(struct kpl_session *s)
 {
+	if (kpl_is_opener(s))
+		WRITE_ONCE(s->heard, jiffies);
 	mutex_unlock(&s->lock);
 }
 

@@ -163,7 +163,17 @@ fault:
 #endif
 }
 
-/* By frame pointers; a program built without them shows its innermost function. */
+/* Of 32 bits: its frames are laid out in another way. */
+static bool kpl_is_narrow(struct pt_regs *regs)
+{
+#ifdef CONFIG_X86
+	return !user_64bit_mode(regs);
+#else
+	return compat_user_mode(regs);
+#endif
+}
+
+/* By frame pointers; a program built without them, or of 32 bits, shows its innermost function. */
 u64 kpl_h_ustack(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 {
 	struct pt_regs *regs = task_pt_regs(current);
@@ -173,6 +183,8 @@ u64 kpl_h_ustack(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 
 	if (current->mm && user_mode(regs) && room) {
 		out[nr++] = instruction_pointer(regs);
+		if (kpl_is_narrow(regs))
+			room = nr;
 		if (ctx->origin->entry && ctx->hit.addr == out[0])
 			nr += kpl_user_caller(ctx, regs, out + nr, room - nr);
 		nr += kpl_user_frames(ctx, frame_pointer(regs), out + nr, room - nr);

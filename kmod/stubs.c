@@ -126,9 +126,12 @@ static u32 kpl_stub_of(unsigned long word)
 static bool kpl_is_frame(const unsigned long *at)
 {
 	const struct kpl_frame *frame = container_of(at, struct kpl_frame, regs.orig_ax);
-	/* Odd: its exit is not wanted.  It is inside all the same. */
-	u32 serial = READ_ONCE_NOCHECK(frame->call) & ~1u;
+	unsigned long call;
+	u32 serial;
 
+	if (copy_from_kernel_nofault(&call, &frame->call, sizeof(call)))
+		return false;
+	serial = call & ~1u;	/* odd: its exit is not wanted; it is inside all the same */
 	return serial && (s32)(READ_ONCE(kpl_serial) - serial) >= 0;
 }
 
@@ -198,6 +201,65 @@ static bool kpl_idle_known(void)
 	return known;
 }
 
+#define KPL_LOOK_WORDS	32
+
+/* One that may run, or end, meanwhile: what it has in that place is read as it is. */
+static bool kpl_look_stack(struct task_struct *task)
+{
+	const unsigned long *page = READ_ONCE(task->stack);
+	const unsigned long *top = (void *)page + THREAD_SIZE - KPL_FRAME_SIZE;
+	const unsigned long *at = (void *)ALIGN_DOWN(READ_ONCE(task->thread.sp), sizeof(*at));
+	unsigned long words[KPL_LOOK_WORDS];
+	u32 i, nr;
+
+	for (; page && at >= page && at < top; at += nr) {
+		nr = min_t(u64, top - at, KPL_LOOK_WORDS);
+		if (copy_from_kernel_nofault(words, at, nr * sizeof(*at)))
+			break;
+		for (i = 0; i < nr; i++)
+			if (kpl_stub_of(words[i]) != KPL_STUBS && kpl_is_frame(at + i))
+				return true;
+	}
+	return false;
+}
+
+/* Both are still in the list of all. */
+static bool kpl_look_rest(struct task_struct *leader, struct task_struct *task)
+{
+	bool listed;
+
+	get_task_struct(leader);
+	get_task_struct(task);
+	rcu_read_unlock();
+	cond_resched();
+	rcu_read_lock();
+	listed = pid_alive(leader) && pid_alive(task);
+	put_task_struct(task);
+	put_task_struct(leader);
+	return listed;
+}
+
+/*
+ * Whether somebody is seen inside, as long as nothing is stopped.  Who is not
+ * seen may be there nevertheless, and who is seen may have left.
+ */
+static bool kpl_any_seen(void)
+{
+	struct task_struct *leader, *task;
+	bool seen = false;
+	u32 nr = 0;
+
+	rcu_read_lock();
+	for_each_process_thread(leader, task) {
+		seen = kpl_look_stack(task);
+		if (seen || (++nr % 256 == 0 && !kpl_look_rest(leader, task)))
+			goto out;
+	}
+out:
+	rcu_read_unlock();
+	return seen;
+}
+
 /*
  * All other CPUs are stopped: what they ran has been switched away from, and no
  * interrupt is under way.
@@ -243,10 +305,13 @@ static void kpl_stubs_wait(void)
  */
 static bool kpl_all_dead(void)
 {
-	struct kpl_search *search = kmalloc(sizeof(*search), GFP_KERNEL);
+	struct kpl_search *search;
 	u64 busy = kpl_stubs_busy();
 	bool dead = false;
 
+	if (kpl_any_seen())
+		return false;
+	search = kmalloc(sizeof(*search), GFP_KERNEL);
 	if (!search)
 		return false;
 	kpl_stubs_wait();
@@ -262,7 +327,10 @@ static bool kpl_all_dead(void)
 	return true;
 }
 
-/* After 2 s for the first time, and then seldom: to search stops all CPUs for milliseconds. */
+/*
+ * After 2 s for the first time, and then seldom: to search may stop all CPUs, 3 ms
+ * for each thousand threads.
+ */
 static bool kpl_time_to_search(void)
 {
 	return kpl_polls >= 8 && is_power_of_2(kpl_polls);

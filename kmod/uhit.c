@@ -167,27 +167,34 @@ static bool kpl_comes_by_itself(struct vm_area_struct *vma)
 	return false;
 }
 
-/* Asks for the page of a file on a disk, which a fault might wait for.  0: it is there. */
+/*
+ * Asks for the page of a file on a disk, which a fault might wait for.  0: it is
+ * there, or the fault must read it: nothing is on its way to what lies in the
+ * inode, in a hole or could not be read before.
+ */
 static vm_fault_t kpl_page_ask(struct vm_area_struct *vma, unsigned long addr)
 {
 	const struct super_block *sb = vma->vm_file ? file_inode(vma->vm_file)->i_sb : NULL;
 	struct file *file = vma->vm_file;
-	vm_fault_t fault = 0;
 	struct page *page;
+	bool comes;
 	pgoff_t at;
 
 	if (!sb || !(sb->s_bdev || sb->s_magic == BTRFS_SUPER_MAGIC) || vma_is_dax(vma))
 		return 0;
 	at = linear_page_index(vma, addr);
+	if (at >= DIV_ROUND_UP(i_size_read(file_inode(file)), PAGE_SIZE))
+		return VM_FAULT_SIGBUS;
 	page = find_get_page(file->f_mapping, at);
 	if (!page) {
 		page_cache_sync_readahead(file->f_mapping, &file->f_ra, file, at, 1);
-		return VM_FAULT_RETRY;
+		page = find_get_page(file->f_mapping, at);
 	}
-	if (!PageUptodate(page))
-		fault = PageLocked(page) ? VM_FAULT_RETRY : VM_FAULT_SIGBUS;
+	if (!page)
+		return 0;
+	comes = PageLocked(page);
 	put_page(page);
-	return fault;
+	return comes ? VM_FAULT_RETRY : 0;
 }
 
 /*
@@ -212,26 +219,43 @@ static vm_fault_t kpl_page_fault(struct mm_struct *mm, unsigned long addr)
 	return fault;
 }
 
-static bool kpl_page_in_one(unsigned long addr, u32 tries)
+static vm_fault_t kpl_page_in_one(unsigned long addr, u32 tries)
 {
 	vm_fault_t fault;
 
 	while ((fault = kpl_page_fault(current->mm, addr)) & VM_FAULT_RETRY) {
 		if (!--tries || fatal_signal_pending(current))
-			return false;
+			break;
 		usleep_range(50, 200);
 	}
-	return !(fault & VM_FAULT_ERROR);
+	return fault;
 }
+
+/* Whose page has not come in time: of any number of probes, one has waited for all. */
+struct kpl_late {
+	const struct mm_struct *mm;
+	unsigned long until;		/* jiffies */
+};
+
+static DEFINE_PER_CPU(struct kpl_late, kpl_late);
 
 /* Preemption on.  What is read may go on in the next page: it is never as long as one. */
 static bool kpl_page_in(unsigned long addr)
 {
-	bool in = kpl_page_in_one(addr, KPL_PAGE_TRIES);
+	struct kpl_late *late = raw_cpu_ptr(&kpl_late);
+	bool is_late = READ_ONCE(late->mm) == current->mm &&
+		       time_before(jiffies, READ_ONCE(late->until));
+	vm_fault_t fault = kpl_page_in_one(addr, is_late ? 1 : KPL_PAGE_TRIES);
 
-	if (in)
-		(void)kpl_page_in_one(PAGE_ALIGN(addr + 1), 1);
-	return in;
+	if (!(fault & (VM_FAULT_RETRY | VM_FAULT_ERROR))) {
+		kpl_page_in_one(PAGE_ALIGN(addr + 1), 1);
+		return true;
+	}
+	if ((fault & VM_FAULT_RETRY) && !is_late) {
+		WRITE_ONCE(late->until, jiffies + HZ);
+		WRITE_ONCE(late->mm, current->mm);
+	}
+	return false;
 }
 
 /* `data_size`: of what the call has kept for its return. */

@@ -27,7 +27,7 @@ asm(".globl call, _start\n"
     "	mov 36(%esp), %esi; mov 40(%esp), %edi; mov 44(%esp), %ebp\n"
     "	int $0x80\n"
     "	pop %ebp; pop %edi; pop %esi; pop %ebx; ret\n"
-    "_start: mov 8(%esp), %eax; push %eax; call begin\n");
+    "_start: mov 8(%esp), %eax; sub $12, %esp; push %eax; call begin\n");
 
 #define OK(condition)							\
 	do {								\
@@ -66,6 +66,8 @@ void begin(const char *address)
 	struct pollfd polled = { .fd = fd, .events = POLLIN };
 	const char *area;
 	__u64 sum = 0, at;
+	/* As the frame pointer: of 64 bits, this would be a frame. */
+	__u32 frames[4] __attribute__((aligned(8))) = { 0, 0, 0x3333, 0 };
 
 	OK(fd >= 0);
 	IOCTL(fd, INFO, &info);
@@ -80,7 +82,7 @@ void begin(const char *address)
 	IOCTL(fd, ATTACH, &batch);
 	OK(!probe.error);
 	for (i = 0; i < 10; i++)
-		call(SYS_getpriority, 0, 0, 0, 0, 0, 0);
+		call(SYS_getpriority, 0, 0, 0, 0, 0, (long)frames);
 	stats.id = probe.id;
 	IOCTL(fd, STATS, &all);
 	OK(stats.entry.hits == 10 && stats.entry.handled == 10);

@@ -161,6 +161,35 @@ static void on_with_others(void)
 	close(fd);
 }
 
+/* One that is enabled where another has gone on meanwhile leaves nothing of where it stood. */
+static void on_elsewhere(void)
+{
+	int fd = opened(KPL_RIGHT_CHANGE), prog = load(fd, KPL_PROG_PRE, OVERRIDE);
+	struct kpl_attach a[2] = {
+		probe_at("__x64_sys_setpriority", KPL_PROBE_FTRACE, prog, KPL_NO_PROG),
+		probe_at(CALLED, KPL_PROBE_FTRACE, prog, KPL_NO_PROG),
+	};
+	struct kpl_attach again = a[1];
+	uint64_t before = info(fd).memory_all;
+	unsigned late;
+
+	EQ(attach(fd, a, 2), 0);
+	EQ(control(fd, KPL_CTL_DISABLE, a[1].id), 0);
+	again.flags = KPL_ATTACH_F_DISABLED;
+	late = attach_one(fd, again);
+	EQ(control(fd, KPL_CTL_DISABLE, a[0].id), 0);
+	EQ(control(fd, KPL_CTL_ENABLE, a[1].id), 0);
+	EQ(control(fd, KPL_CTL_ENABLE, late), 0);
+	call(10);
+	EQ(stats(fd, a[1].id).moved, 10);
+	EQ(stats(fd, late).moved, 10);
+	close(fd);
+	fd = opened(KPL_RIGHT_CHANGE);
+	load(fd, KPL_PROG_PRE, OVERRIDE);
+	EQ(info(fd).memory_all, before);
+	close(fd);
+}
+
 /* What starts a module goes before the rest of it. */
 static void startup(void)
 {
@@ -193,6 +222,7 @@ const struct test change_tests[] = {
 	{ "places of changes", places },
 	{ "overrides", overrides },
 	{ "on with others", on_with_others },
+	{ "on elsewhere", on_elsewhere },
 	{ "goes to start-up code", startup },
 	{}
 };

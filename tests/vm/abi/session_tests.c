@@ -411,6 +411,24 @@ static void close_disarms(void)
 	munmap(area, 4096);
 }
 
+/* Whatever the opener calls is a sign of life; who only sleeps gives none. */
+static void dead_man(void)
+{
+	int fd = armed_session();
+	struct kpl_title title = { .name = "dead man", .dead_man = 1 };
+	struct kpl_map_info map = { .id = map_simple(fd, KPL_MAP_COUNT, 0) };
+	time_t until;
+
+	EQ(ioctl(fd, KPL_IOC_TITLE, &title), 0);
+	for (until = time(NULL) + 4; time(NULL) < until; usleep(1000))
+		EQ(ioctl(fd, KPL_IOC_MAP_INFO, &map), 0);
+	EQ(info(fd).dead, 0);
+	EQ(kprobes_listed(), 1);
+	WAIT(kprobes_listed() == 0);
+	EQ(info(fd).dead, 1);
+	close(fd);
+}
+
 /* A forked child that holds the file does not keep probes armed; it can't use it, either. */
 static void orphaned_child(void)
 {
@@ -559,6 +577,7 @@ const struct test session_tests[] = {
 	{ "no mprotect", no_mprotect },
 	{ "process ids", process_ids },
 	{ "close disarms", close_disarms },
+	{ "dead man", dead_man },
 	{ "orphaned child", orphaned_child },
 	{ "failed fork", failed_fork },
 	{ "a thread with its own descriptors", thread_with_own_files },

@@ -1,7 +1,12 @@
 # SPDX-License-Identifier: MIT
-# A process of 32 bits: its calls, mappings and polls of the device, and its end with a probe armed.
+# A process of 32 bits: its calls, mappings and polls of the device, and its end with a probe armed. Another's stack of it is its
+# innermost function.
 at=$(awk '$3 == "__ia32_sys_getpriority" { print $1 }' /proc/kallsyms)
 [ -n "$at" ] || skip 'the kernel runs no programs of 32 bits'
 run client32 "$at"
 status 0
 left_nothing
+run kprobe-lua -c "client32 $at" -e 'n = count() kprobe { "__ia32_sys_getpriority", via = "ftrace", when = { comm = "client32" },
+  pre = function() n[#ustack()]:add() end }'
+status 0
+line '@n[1]: 10'

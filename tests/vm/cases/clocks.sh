@@ -53,6 +53,20 @@ refuses "can't probe cycles: this machine has no such counter" 'perf { "cycles",
 refuses "a parameter after p does not exist at a clock" 'profile(99, function(p, a) end)'
 refuses "p.func does not exist at a clock" 'profile(99, function(p) print(p.func) end)'
 refuses "perf: 'every' must be a whole number over 0" 'perf { "faults", every = 0, function() end }'
+# an administrator's bound for the samples of all holds back none: they would be 500 a second
+bound=$(cat /proc/sys/kernel/perf_event_max_sample_rate)
+echo 500 > /proc/sys/kernel/perf_event_max_sample_rate
+run kprobe-lua --timeout=60 -q -c 'sh -c "while :; do :; done"' -e '
+local n, at, before = count(), now(), 0
+profile(4000, function() if cpu() == 0 then n:add() end end)
+every(0.25, function()
+  local t, v = now(), n:value()
+  if v - before > (t - at) / 1e9 * 750 then print "all" exit() end
+  at, before = t, v
+end)'
+status 0
+line 'all'
+echo "$bound" > /proc/sys/kernel/perf_event_max_sample_rate
 # a handler that takes too much of a processor is stopped as any other
 run kprobe-lua -e 'profile(10000, function() for i = 1, 2000 do end end) local n = 0 every(0.1, function() n = n + 1 if n == 20 then exit() end end)'
 status 0

@@ -22,6 +22,24 @@ line "$(log | grep -o '^.*process [0-9]* (kprobe-lua), user 0, who.lua: armed 2 
 out 'kprobe_lua: process [0-9]+ \(kprobe-lua\), user 0, who\.lua: armed 2 probes$'
 out 'kprobe_lua: process [0-9]+ \(kprobe-lua\), user 0, who\.lua: ended with 2 probes, 5 hits, 0 missed, 3 stopped, 0 events lost$'
 
+# What the kernel has missed for it is missed, too; what is not armed is not told as armed.
+script missed.lua <<'LUA'
+local target = require "target"
+local seen = count()
+kprobe { "kpl_t_plain", via = "kprobe", pre = function() seen[ustr(0)]:add() end }
+local inner = kprobe { "copy_from_user_nofault", via = "kprobe", enabled = false, pre = function() end }
+target.steps { function() inner:enable() target.call("plain 7") end }
+LUA
+run kprobe-lua missed.lua
+status 0
+log > out
+out 'missed\.lua: armed 1 probes$'
+out 'missed\.lua: ended with 2 probes, [0-9]+ hits, ([7-9]|[1-9][0-9]+) missed, '
+lines=$(log | wc -l)
+run kprobe-lua -c true -e 'kprobe { "vfs_llseek", enabled = false, pre = function() end }'
+status 0
+[ "$(log | wc -l)" = "$lines" ] || fail 'told of a session that armed nothing'
+
 # A name is text and no more, and cut at 63 bytes.
 name=$(printf 'evil\nkprobe_lua: x%064d' 1)
 printf 'kprobe("vfs_llseek", function() end)' > "$name"

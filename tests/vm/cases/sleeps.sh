@@ -14,6 +14,10 @@ watch { "kpl_target:kpl_t_watched", len = 8, on = "w", function() writes[cpu()]:
 kprobe { "kpl_t_plain", via = "kprobe", pre = function() calls[cpu()]:add() end }
 kretprobe { "kpl_t_plain", ret = function() returns[cpu()]:add() end }
 profile(99, function() ticks[cpu()]:add() end)
+-- where the last processor takes no interrupts yet
+local wakes = event()
+kprobe { "syscore_resume", via = "kprobe", pre = function() wakes { cpu = cpu() } end }
+wakes:each(function() print "awake" end)
 LUA
 work() {
     for cpu in 0 1; do
@@ -31,6 +35,8 @@ for times in 1 2; do
     sleep 1
     work
 done
+awake() { [ "$(grep -c '^awake$' out)" = 2 ]; }
+until_true 'what was sent in between is there' awake
 kill -INT "$pid"
 finish
 status 0
