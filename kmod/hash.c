@@ -292,7 +292,7 @@ void kpl_hash_free(struct kpl_hash *map)
 /* What is not done is counted: a handler does not try again. */
 static bool kpl_is_done(struct kpl_hash *map, enum kpl_hash_result result)
 {
-	if (unlikely(result == KPL_HASH_BUSY))
+	if (result == KPL_HASH_BUSY)
 		kpl_hash_gave_up(map);
 	return result == KPL_HASH_DONE;
 }

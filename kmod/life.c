@@ -92,11 +92,27 @@ static int kpl_wake_late(unsigned int cpu)
 	return 0;
 }
 
+static void kpl_wake_run(void *unused)
+{
+	irq_work_run();
+}
+
+/*
+ * A machine that has slept, or a guest that has moved (Xen), may have lost the interrupt by which
+ * what is queued on a CPU would run; then it is waited for for ever.  It comes by another one.
+ */
+static void kpl_wake_all(void)
+{
+	on_each_cpu(kpl_wake_run, NULL, 1);
+}
+
 /* The machine is awake again, or has not fallen asleep. */
 static int kpl_woke(struct notifier_block *nb, unsigned long what, void *data)
 {
-	if (what == PM_POST_SUSPEND || what == PM_POST_HIBERNATION || what == PM_POST_RESTORE)
+	if (what == PM_POST_SUSPEND || what == PM_POST_HIBERNATION || what == PM_POST_RESTORE) {
+		kpl_wake_all();
 		kpl_wake_late(0);
+	}
 	return NOTIFY_DONE;
 }
 
@@ -250,6 +266,8 @@ static bool kpl_must_not_wait(void)
 /* What is queued may start the timer. */
 static void kpl_wake_end(struct kpl_session *s)
 {
+	if (irq_work_is_busy(&s->wake))
+		kpl_wake_all();
 	irq_work_sync(&s->wake);
 	hrtimer_cancel(&s->wake_timer);
 }
@@ -406,6 +424,8 @@ static void kpl_reader_look(struct work_struct *work)
 	/* Told once: some read but seldom.  Who has the lock is at work. */
 	bool waits = now.waits && seen->waits && !s->waits_told && !mutex_is_locked(&s->lock);
 
+	if (irq_work_is_busy(&s->wake))
+		kpl_wake_all();
 	if (now.read != seen->read)
 		s->read_told = false;
 	/* What a dead one lost since the last look is told, too. */

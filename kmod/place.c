@@ -282,12 +282,15 @@ noinline_for_stack int kpl_check_registered(const struct kprobe *kp)
 	return 0;
 }
 
+/* Those that ftrace, too, may not serve. */
+#define KPL_RULES_OF_SITES	(BIT(KPL_RULE_POLLS) | BIT(KPL_RULE_DEAD) | BIT(KPL_RULE_GUEST))
+
 noinline_for_stack int kpl_check_site(u64 addr)
 {
 	char name[KSYM_SYMBOL_LEN];
 
 	sprint_symbol_no_offset(name, addr);
-	return kpl_is_named(name, BIT(KPL_RULE_POLLS) | BIT(KPL_RULE_DEAD)) ? -EINVAL : 0;
+	return kpl_is_named(name, KPL_RULES_OF_SITES) ? -EINVAL : 0;
 }
 
 /*

@@ -212,6 +212,11 @@ static bool kpl_look_stack(struct task_struct *task)
 	unsigned long words[KPL_LOOK_WORDS];
 	u32 i, nr;
 
+	/* What it was inside when it was last switched away from says nothing. */
+#ifdef CONFIG_SMP
+	if (READ_ONCE(task->on_cpu))
+		return false;
+#endif
 	for (; page && at >= page && at < top; at += nr) {
 		nr = min_t(u64, top - at, KPL_LOOK_WORDS);
 		if (copy_from_kernel_nofault(words, at, nr * sizeof(*at)))

@@ -40,6 +40,7 @@ local function name_cache(resolve)
     local name = names[low]
     if not name then
       name = resolve(high, low)
+      if not name:find "%D" then return name end -- a number that has no name yet
       if size == most_names then
         names, size = {}, 0
         cache = { [high] = names }

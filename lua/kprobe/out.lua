@@ -74,6 +74,12 @@ function Out:show(record)
         values[#keys] = value_of(self, column, record)
       end
     end
+    if record.stack then
+      local frames = {}
+      for i, frame in ipairs(record.stack) do frames[i] = frame end
+      keys[#keys + 1] = "stack"
+      values[#keys] = frames
+    end
     return kprobe.emit_row("row", keys, values)
   end
   if self.rows and not self.gathered and self.since_header >= self.rows - 1 then self:header() end
@@ -117,7 +123,7 @@ function Out:table(records)
   self.columns = columns
 end
 
--- The frames of a stack, below a row.
+-- The frames of a stack, below a row.  In JSON, they are the row's: record.stack.
 function Out:stack(frames)
   if self.json then return end
   for _, frame in ipairs(frames) do self:line("    " .. frame) end

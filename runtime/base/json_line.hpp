@@ -3,6 +3,7 @@
 // is replaced.
 #pragma once
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
@@ -10,6 +11,13 @@
 namespace kpl {
 
 using Json = nlohmann::ordered_json;
+
+// As it will be written: names that differ only in what is replaced are one.
+inline std::string json_name(std::string name) {
+    const auto plain = [](char c) { return static_cast<signed char>(c) >= 0; };
+    if (std::all_of(name.begin(), name.end(), plain)) return name;
+    return Json::parse(Json(std::move(name)).dump(-1, ' ', false, Json::error_handler_t::replace)).get<std::string>();
+}
 
 inline std::string json_line(const char* type, Json data) {
     const Json object = {{"type", type}, {"data", std::move(data)}};

@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <cstdio>
+#include <system_error>
 
 namespace kpl {
 
@@ -18,7 +19,10 @@ Progress::Progress(const Device& device, bool lines) {
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    thread_ = std::thread([this, &device, terminal] { run(device, terminal); });
+    try {
+        thread_ = std::thread([this, &device, terminal] { run(device, terminal); });
+    } catch (const std::system_error&) {  // no thread is to be had: without the line
+    }
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 

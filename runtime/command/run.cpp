@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <new>
 
 #include "command/account.hpp"
 #include "inspect/knobs.hpp"
@@ -45,6 +46,7 @@ Result<int> Run::main() {
     }
     TRY(finish());
     if (failure_) return *failure_;
+    if (not_run_) return *not_run_;
     if (session_->exit_code()) return *session_->exit_code();
     return options_.strict && lost_ ? 1 : 0;
 }
@@ -88,14 +90,24 @@ void Run::tell_child(int status) {
     const int code = shell_status(status);
     sink_.write(options_.format->command(code));
     if (code == 126 || code == 127)
-        failure_ =
+        not_run_ =
             Error{Errc::system, fmt::format("-c {}: not found, or it can't be run ({})", *options_.command, how)};
     else if (!options_.quiet)
         note(Note::Info, "the command " + how);
 }
 
-// Until the script exits, a signal comes, the command ends or the time is over.
+// What there is no memory for ends the run as an error of the script's does: what was gathered is told.
 Result<void> Run::events() {
+    try {
+        return turns();
+    } catch (const std::bad_alloc&) {
+        failure_ = Error{Errc::system, "not enough memory"};
+        return {};
+    }
+}
+
+// Until the script exits, a signal comes, the command ends or the time is over.
+Result<void> Run::turns() {
     constexpr double longest = 3e9;  // a century: what is longer never comes
     const bool waits = !session_->idle() || options_.command || options_.timeout;
     const uint64_t began = monotonic_ns();
@@ -123,8 +135,12 @@ Result<void> Run::events() {
 
 Result<void> Run::finish() {
     running_ = false;
-    if (auto stopped = session_->stop(!sink_.broken() && (!failure_ || session_->dead())); !stopped && !failure_)
-        failure_ = stopped.error();
+    if (auto stopped = session_->stop(!sink_.broken() && (!failure_ || session_->dead())); !stopped) {
+        if (failure_)
+            note(Note::Warning, stopped.error().message());
+        else
+            failure_ = stopped.error();
+    }
     if (session_->device_fd() >= 0) {
         TRY(print_unshown());
         TRY(session_->report(true));

@@ -61,6 +61,7 @@ class Run : public Client {
     Result<void> declare();
     Result<int> list();  // list.cpp
     Result<void> events();
+    Result<void> turns();
     Result<void> start_child();
     Result<void> print_unshown();
     Result<void> account();
@@ -69,6 +70,7 @@ class Run : public Client {
     std::optional<Loop> loop_;  // from the end of the main chunk on: until then signals act as in any program
     std::optional<Child> child_;
     std::optional<Progress> progress_;
+    std::optional<Error> not_run_;  // -c's command
 };
 
 }  // namespace kpl

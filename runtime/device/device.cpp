@@ -42,7 +42,8 @@ Error call_error(int fd, const char* what, int error) {
 
 template <class T>
 Result<T> call(int fd, unsigned long request, T argument, const char* what) {
-    if (::ioctl(fd, request, &argument) < 0) return call_error(fd, what, errno);
+    while (::ioctl(fd, request, &argument) < 0)
+        if (errno != EINTR) return call_error(fd, what, errno);
     return argument;
 }
 
@@ -61,6 +62,11 @@ std::string load_it() {
 }
 
 Error absent_error() {
+    if (::access("/sys/module/kprobe_lua", F_OK) == 0)
+        return {Errc::system, "the kprobe_lua module is loaded, but there is no " KPL_DEVICE
+                              " here: a container needs --device=" KPL_DEVICE
+                              ", and to be started after the module was loaded; a chroot needs devtmpfs on /dev"};
+    if (::access("/proc/self", F_OK) != 0) return {Errc::system, "/proc is not mounted here: mount -t proc proc /proc"};
     if (::access("/proc/modules", F_OK) != 0)
         return {Errc::system,
                 std::string("this kernel can't load modules, so it can't be probed: boot one that can") + elsewhere};

@@ -119,7 +119,14 @@ Result<OpcodeMap> running_opcodes(LuaHost::Impl& impl) {
     return map;
 }
 
+// Past what a script has made of the globals' metatable: an error would have nobody to catch it.
+void get_global(lua_State* L, const char* name) {
+    lua_pushstring(L, name);
+    lua_rawget(L, LUA_GLOBALSINDEX);
+}
+
 void set_args(lua_State* L, const std::string& name, std::span<const std::string> args) {
+    lua_pushliteral(L, "arg");
     lua_createtable(L, static_cast<int>(args.size()), 1);
     lua_pushlstring(L, name.data(), name.size());
     lua_rawseti(L, -2, 0);
@@ -127,7 +134,7 @@ void set_args(lua_State* L, const std::string& name, std::span<const std::string
         lua_pushlstring(L, args[i].data(), args[i].size());
         lua_rawseti(L, -2, static_cast<int>(i + 1));
     }
-    lua_setglobal(L, "arg");
+    lua_rawset(L, LUA_GLOBALSINDEX);
 }
 
 // Not a target of another tracer's, "/bin/bash:readline".
@@ -274,16 +281,20 @@ void LuaHost::push_vocabulary(lua_State* to) const { impl_->push(to, reg::vocabu
 void LuaHost::add_search_dir(const std::string& dir, bool last) {
     lua_State* L = impl_->L;
     StackGuard guard(L);
-    lua_getglobal(L, "package");
-    lua_getfield(L, -1, "path");
-    const std::string before = lua_tostring(L, -1), here = dir + "/?.lua;" + dir + "/?/init.lua";
+    get_global(L, "package");
+    if (!lua_istable(L, -1)) return;  // the script has taken it away
+    lua_pushliteral(L, "path");
+    lua_rawget(L, -2);
+    const char* path_now = lua_tostring(L, -1);
+    const std::string before = path_now ? path_now : "", here = dir + "/?.lua;" + dir + "/?/init.lua";
     const std::string path = last ? before + ";" + here : here + ";" + before;
+    lua_pushliteral(L, "path");
     lua_pushlstring(L, path.data(), path.size());
-    lua_setfield(L, -3, "path");
+    lua_rawset(L, -4);
 }
 
 Result<void> LuaHost::require_module(const std::string& name) {
-    lua_getglobal(impl_->L, "require");
+    get_global(impl_->L, "require");
     lua_pushlstring(impl_->L, name.data(), name.size());
     return call_chunk(*impl_, 1);
 }

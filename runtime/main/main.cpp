@@ -4,6 +4,7 @@
 
 #include <csignal>
 #include <cstdio>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "main/commands.hpp"
 #include "main/tools.hpp"
 #include "main/vm.hpp"
+#include "output/sink.hpp"
 #include "repl/repl.hpp"
 
 namespace {
@@ -27,23 +29,7 @@ int report(const kpl::Result<int>& result, kpl::Color color) {
     return result.error().code == kpl::Errc::usage ? 2 : 1;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-    // What is large and freed goes back to the kernel. Else glibc keeps it from the first time on.
-    ::mallopt(M_MMAP_THRESHOLD, 128 << 10);
-    // A broken pipe is an error of write(), and ends the run quietly. Programs that scripts start have the default
-    // again.
-    std::signal(SIGPIPE, [](int) {});
-    std::vector<char*> words(argv, argv + argc);
-    std::string tool = kpl::called_tool(argv[0]).value_or("");
-    if (!tool.empty()) words.insert(words.begin() + 1, tool.data());
-    words.push_back(nullptr);
-    const kpl::CommandLine line = kpl::parse_command_line(static_cast<int>(words.size()) - 1, words.data());
-    if (line.bad_usage) {
-        std::fprintf(stderr, "kprobe-lua: %s\nTry 'kprobe-lua --help'.\n", line.text.c_str());
-        return 2;
-    }
+int act(const kpl::CommandLine& line) {
     switch (line.action) {
         case kpl::CommandLine::Action::Help: std::fputs(line.text.c_str(), stdout); return 0;
         case kpl::CommandLine::Action::Version: std::puts("kprobe-lua " KPL_VERSION); return 0;
@@ -54,4 +40,31 @@ int main(int argc, char** argv) {
                           line.options.color);
     }
     return 2;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    // What is large and freed goes back to the kernel. Else glibc keeps it from the first time on.
+    ::mallopt(M_MMAP_THRESHOLD, 128 << 10);
+    // A broken pipe is an error of write(), and ends the run quietly. Programs that scripts start have the default
+    // again.
+    std::signal(SIGPIPE, [](int) {});
+    // Who ignored it, as agents do, would leave nobody to ask how a command has ended.
+    std::signal(SIGCHLD, SIG_DFL);
+    kpl::wait_on_stderr();
+    std::vector<char*> words(argv, argv + argc);
+    std::string tool = kpl::called_tool(argv[0]).value_or("");
+    if (!tool.empty()) words.insert(words.begin() + 1, tool.data());
+    words.push_back(nullptr);
+    const kpl::CommandLine line = kpl::parse_command_line(static_cast<int>(words.size()) - 1, words.data());
+    if (line.bad_usage) {
+        std::fprintf(stderr, "kprobe-lua: %s\nTry 'kprobe-lua --help'.\n", line.text.c_str());
+        return 2;
+    }
+    try {
+        return act(line);
+    } catch (const std::bad_alloc&) {
+        return report(kpl::Error{kpl::Errc::system, "not enough memory"}, line.options.color);
+    }
 }

@@ -64,7 +64,7 @@ const char* type_of(const MapDecl& map) {
 std::string key_name(const std::vector<Datum>& key) {
     std::string name;
     for (size_t i = 0; i < key.size(); i++) name += (i ? "," : "") + to_text(key[i]);
-    return name;
+    return json_name(std::move(name));
 }
 
 // Without a search for the name.

@@ -49,11 +49,19 @@ int64_t clock_ns(clockid_t clock) {
 
 }  // namespace
 
-Names::Names() : wall_offset_(clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC)) {}
+// The time of day is set, and goes on while the machine sleeps.
+int64_t Names::wall_offset() {
+    const int64_t now = clock_ns(CLOCK_MONOTONIC);
+    if (now - offset_at_ >= second || !offset_at_) {
+        wall_offset_ = clock_ns(CLOCK_REALTIME) - now;
+        offset_at_ = now;
+    }
+    return wall_offset_;
+}
 
 // strftime(3), and %f: microseconds.
-std::string Names::time(const std::string& format, int64_t monotonic_ns) const {
-    const int64_t wall = monotonic_ns + wall_offset_;
+std::string Names::time(const std::string& format, int64_t monotonic_ns) {
+    const int64_t wall = monotonic_ns + wall_offset();
     std::string with_fraction;
     for (size_t i = 0; i < format.size(); i++) {
         const bool conversion = format[i] == '%' && i + 1 < format.size();
@@ -68,7 +76,7 @@ std::string Names::time(const std::string& format, int64_t monotonic_ns) const {
     const time_t seconds = wall / second;
     tm parts{};
     localtime_r(&seconds, &parts);
-    char text[256];
+    char text[4096];
     return {text, strftime(text, sizeof text, with_fraction.c_str(), &parts)};
 }
 

@@ -23,14 +23,14 @@ void fill_standard_streams() {
 constexpr size_t block = 1 << 16;  // bytes, of a write(2) to what is no terminal
 
 // libc drops what a write(2) leaves.
-ssize_t write_waiting(void*, const char* bytes, size_t size) {
+ssize_t write_waiting(int fd, const char* bytes, size_t size) {
     size_t done = 0;
     while (done < size) {
-        const ssize_t n = ::write(STDOUT_FILENO, bytes + done, size - done);
+        const ssize_t n = ::write(fd, bytes + done, size - done);
         if (n >= 0) {
             done += static_cast<size_t>(n);
         } else if (errno == EAGAIN) {
-            pollfd room{STDOUT_FILENO, POLLOUT, 0};
+            pollfd room{fd, POLLOUT, 0};
             (void)::poll(&room, 1, -1);
         } else if (errno != EINTR) {
             break;
@@ -39,15 +39,27 @@ ssize_t write_waiting(void*, const char* bytes, size_t size) {
     return static_cast<ssize_t>(done);
 }
 
+template <int fd>
+FILE* waiting_stream() {
+    constexpr auto write = [](void*, const char* bytes, size_t size) { return write_waiting(fd, bytes, size); };
+    return ::fopencookie(nullptr, "w", {nullptr, write, nullptr, nullptr});
+}
+
 }  // namespace
+
+void wait_on_stderr() {
+    FILE* stream = waiting_stream<STDERR_FILENO>();
+    if (!stream) return;
+    (void)std::setvbuf(stream, nullptr, _IONBF, 0);
+    stderr = stream;
+}
 
 Result<Sink> Sink::open(const std::string& path, Buffering buffering, Stdout usual) {
     const bool has_stdout = is_open(STDOUT_FILENO);
     fill_standard_streams();
     if (path.empty() && !has_stdout) return Error{Errc::system, "stdout is closed: -o FILE writes to a file"};
     if (path.empty() && usual == Stdout::Usual) return Sink(stdout, false, STDOUT_FILENO, buffering);
-    FILE* file = path.empty() ? ::fopencookie(nullptr, "w", {nullptr, write_waiting, nullptr, nullptr})
-                              : std::fopen(path.c_str(), "we");
+    FILE* file = path.empty() ? waiting_stream<STDOUT_FILENO>() : std::fopen(path.c_str(), "we");
     if (!file) return Error{Errc::system, (path.empty() ? "stdout" : path) + ": " + std::strerror(errno)};
     Sink sink(file, true, path.empty() ? STDOUT_FILENO : ::fileno(file), buffering);
     // Lua's io library and this keep their order in it.

@@ -20,6 +20,9 @@ enum class Buffering { None, Line, Full, Batch };
 // descriptor.
 enum class Stdout { Waits, Usual };
 
+// From now on, stderr loses nothing, either, where it does not block.
+void wait_on_stderr();
+
 class Sink {
   public:
     // An empty path: stdout.

@@ -334,7 +334,8 @@ Result<void> Session::look_for_exit() {
 Result<void> Session::stop(bool deliver_rest) {
     const Result<void> detached = detach();
     const Result<void> rest = stop_on(deliver_rest);
-    while (!finished_) (void)stop_on(false).ok();
+    while (!finished_)
+        if (const auto more = stop_on(false); !more) client_.note(Note::Warning, more.error().message());
     return detached ? rest : detached;
 }
 

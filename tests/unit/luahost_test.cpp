@@ -241,6 +241,24 @@ TEST_CASE("modules lie beside a script and where one has said, never in the curr
     std::filesystem::current_path(before);
 }
 
+TEST_CASE("modules that refuse globals or take away what require needs end nothing") {
+    TempDir own;
+    own.write("refuses.lua",
+              "setmetatable(_G, { __newindex = function() error 'no' end, __index = function() error 'no' end })");
+    own.write("takes.lua", "package.path = nil package = nil require = nil");
+    for (const char* module : {"refuses", "takes"}) {
+        FakeSession session;
+        auto host = LuaHost::create(session);
+        REQUIRE(host);
+        host->add_search_dir(own.path());
+        CHECK(host->require_module(module));
+        host->add_search_dir(own.path(), true);
+        CHECK(host->run_string("print(arg[1])", "=-e", std::vector<std::string>{"one"}));
+        CHECK(session.output == "one\n");
+        CHECK((host->require_module("none").ok()) == false);
+    }
+}
+
 TEST_CASE_METHOD(Fixture, "arguments, output and the end") {
     REQUIRE(run("print(arg[0], arg[1], ...) printf('%03d\\n', 7) exit(3)", {"one"}));
     CHECK(session.output == "-e\tone\tone\n007\n");

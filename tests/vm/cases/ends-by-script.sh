@@ -4,4 +4,16 @@ run kprobe-lua -e 'kprobe("vfs_read", function() exit(7) end)' -c 'cat /etc/pass
 status 7
 run kprobe-lua -e 'kprobe("vfs_read", function() end) exit(5)'
 status 5
+# each error at the end is told; a shell that found nothing last has worked before; SIGCHLD may come ignored
+run kprobe-lua -e 'at_exit(function() error "one" end) at_exit(function() error "two" end) kprobe("vfs_read", function() end) exit(0)'
+status 1
+err '-e:1: one'
+err '-e:1: two'
+run kprobe-lua -e 'local e = event() kprobe("vfs_read", function() e {} end) e:each(function() print "read" end)' \
+    -c 'cat /etc/passwd > /dev/null; nosuch'
+status 1
+line read
+err 'nosuch: not found'
+run sh -c 'trap "" CHLD; exec kprobe-lua --timeout=60 -c true -e "kprobe(\"vfs_llseek\", function() end)"'
+status 0
 left_nothing
