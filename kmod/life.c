@@ -336,6 +336,9 @@ static void kpl_session_finish(struct kpl_session *s)
 	cancel_work_sync(&s->orphaned);
 	cancel_delayed_work_sync(&s->reader);
 	kpl_wake_end(s);
+	/* The kernel looks at a work for an interrupt once more after it is done. */
+	if (IS_ENABLED(CONFIG_PREEMPT_RT))
+		synchronize_rcu();
 	cancel_work_sync(&s->rouse);
 	cancel_work_sync(&s->overloaded);
 	kpl_session_free(s);

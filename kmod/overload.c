@@ -200,7 +200,8 @@ void kpl_overload_forgive(struct kpl_origin *origin)
 	if (!READ_ONCE(origin->overload))
 		return;
 	WRITE_ONCE(origin->overload, KPL_OVERLOAD_NONE);
-	WRITE_ONCE(origin->live, &origin->session->live);
+	/* Who takes away what this gives sees that it was not told. */
+	smp_store_release(&origin->live, &origin->session->live);
 }
 
 void kpl_overload_watch(void)

@@ -304,15 +304,28 @@ static void kpl_stubs_wait(void)
 	synchronize_rcu_tasks();
 }
 
+/* No stub is taken; the number of the last function that one was aimed at. */
+static bool kpl_stubs_unused(u32 *serial)
+{
+	bool unused;
+
+	mutex_lock(&kpl_stubs_lock);
+	*serial = kpl_serial;
+	unused = kpl_staying && bitmap_empty(kpl_stubs_taken, KPL_STUBS);
+	mutex_unlock(&kpl_stubs_lock);
+	return unused;
+}
+
 /*
  * A task that exits leaves the list of tasks before it dies, and may be inside
  * meanwhile: the wait is for those, too, and no other enters any more.
  */
-static bool kpl_all_dead(void)
+static bool kpl_all_dead(u32 serial)
 {
 	struct kpl_search *search;
 	u64 busy = kpl_stubs_busy();
 	bool dead = false;
+	u32 serial_now;
 
 	if (kpl_any_seen())
 		return false;
@@ -324,8 +337,13 @@ static bool kpl_all_dead(void)
 	if (kpl_idle_known() && !stop_machine(kpl_search_all, search, NULL))
 		dead = !search->nr;
 	kfree(search);
-	/* Who has left since makes the difference smaller than what is written off: try again. */
+	/*
+	 * Who has left since makes the difference smaller than what is written off: try again.
+	 * Where no stub was aimed at anything until after that is known, nobody has entered.
+	 */
 	if (!dead || kpl_stubs_busy() != busy)
+		return false;
+	if (!kpl_stubs_unused(&serial_now) || serial_now != serial)
 		return false;
 	pr_info("kprobe_lua_stubs: %llu calls of tasks that died in them\n", busy);
 	kpl_stub_dead += busy;
@@ -341,18 +359,6 @@ static bool kpl_time_to_search(void)
 	return kpl_polls >= 8 && is_power_of_2(kpl_polls);
 }
 
-/* No stub is taken; the number of the last function that one was aimed at. */
-static bool kpl_stubs_unused(u32 *serial)
-{
-	bool unused;
-
-	mutex_lock(&kpl_stubs_lock);
-	*serial = kpl_serial;
-	unused = kpl_staying && bitmap_empty(kpl_stubs_taken, KPL_STUBS);
-	mutex_unlock(&kpl_stubs_lock);
-	return unused;
-}
-
 /* The waits are without the lock: whoever takes a stub meanwhile need not wait, too. */
 static void kpl_drain(struct work_struct *work)
 {
@@ -363,7 +369,7 @@ static void kpl_drain(struct work_struct *work)
 		return;
 	kpl_polls++;
 	kpl_idle_known();
-	empty = !kpl_stubs_busy() || (kpl_time_to_search() && kpl_all_dead());
+	empty = !kpl_stubs_busy() || (kpl_time_to_search() && kpl_all_dead(serial));
 	if (empty)
 		kpl_stubs_wait();	/* between the last count and the end of the text */
 	if (!kpl_stubs_unused(&serial_now) || serial_now != serial)
