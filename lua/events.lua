@@ -27,7 +27,7 @@ local Batch = ffi.typeof "struct kpl_batch *"
 
 -- ---------------------------------------------------------------- symbols
 -- Names by the halves of their address: a double does not hold all of it. Addresses of processes that come and go are
--- many, so it starts afresh now and then.
+-- many, so it starts afresh now and then. Not kept: what may have another name next time.
 local most_names = 100000
 local function name_cache(resolve)
   local cache, size = {}, 0
@@ -39,8 +39,9 @@ local function name_cache(resolve)
     end
     local name = names[low]
     if not name then
-      name = resolve(high, low)
-      if not name:find "%D" then return name end -- a number that has no name yet
+      local passing
+      name, passing = resolve(high, low)
+      if passing then return name end
       if size == most_names then
         names, size = {}, 0
         cache = { [high] = names }

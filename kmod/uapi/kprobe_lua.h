@@ -703,8 +703,8 @@ struct kpl_share {
 /*
  * KPL_IOC_TITLE: what the kernel's log calls the session, from the next line on;
  * without it, as the opener.  With a dead man's time, everything is detached
- * for good when the opener does not call KPL_IOC_INFO for so long (ESHUTDOWN
- * from KPL_IOC_ATTACH).
+ * for good when the opener makes no call at all for so long (ESHUTDOWN from
+ * KPL_IOC_ATTACH).
  */
 #define KPL_TITLE_SIZE		64
 #define KPL_MAX_DEAD_MAN	86400

@@ -34,6 +34,7 @@ waits:each(function(e)
   for _, frame in ipairs(e.stack) do
     if not e.caller and not frame:find "mutex_lock" then e.caller = frame end
   end
+  if not options.stack then e.stack = nil end
   out.row(e)
-  if options.stack then out:stack(e.stack) end
+  if e.stack then out:stack(e.stack) end
 end)

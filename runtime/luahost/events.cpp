@@ -96,14 +96,18 @@ int user_name(lua_State* L) {
     });
 }
 
-// (event, number of the field, high, low half of a number) → what it prints as.
+// (event, number of the field, high, low half of a number) → what it prints as, whether that may change: a cgroup that
+// is not found yet.
 int named_number(lua_State* L) {
     return guarded(L, [&](LuaHost::Impl& host) -> Result<int> {
         const Layout& layout = host.api->record_layout(static_cast<uint32_t>(lua_tonumber(L, 1)));
         const FieldLayout& field = layout.fields[static_cast<size_t>(lua_tonumber(L, 2)) - 1];
         const uint64_t word =
             static_cast<uint64_t>(lua_tonumber(L, 3)) << 32 | static_cast<uint64_t>(lua_tonumber(L, 4));
-        return push_name(L, host.api->decoder().named(*field.naming, word));
+        const std::string name = host.api->decoder().named(*field.naming, word);
+        push_name(L, name);
+        lua_pushboolean(L, field.naming->what == Naming::What::Cgroup && name == std::to_string(word));
+        return 2;
     });
 }
 

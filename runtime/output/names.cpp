@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <iterator>
 
 namespace kpl {
@@ -49,13 +50,15 @@ int64_t clock_ns(clockid_t clock) {
 
 }  // namespace
 
-// The time of day is set, and goes on while the machine sleeps.
+// The time of day may be set, and goes on while the machine sleeps. A small difference is the time between the two
+// looks.
 int64_t Names::wall_offset() {
+    constexpr int64_t step = second / 10;
     const int64_t now = clock_ns(CLOCK_MONOTONIC);
-    if (now - offset_at_ >= second || !offset_at_) {
-        wall_offset_ = clock_ns(CLOCK_REALTIME) - now;
-        offset_at_ = now;
-    }
+    if (offset_at_ && now - offset_at_ < second) return wall_offset_;
+    const int64_t offset = clock_ns(CLOCK_REALTIME) - now;
+    if (!offset_at_ || std::abs(offset - wall_offset_) > step) wall_offset_ = offset;
+    offset_at_ = now;
     return wall_offset_;
 }
 

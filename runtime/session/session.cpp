@@ -332,11 +332,15 @@ Result<void> Session::look_for_exit() {
 }
 
 Result<void> Session::stop(bool deliver_rest) {
-    const Result<void> detached = detach();
-    const Result<void> rest = stop_on(deliver_rest);
-    while (!finished_)
-        if (const auto more = stop_on(false); !more) client_.note(Note::Warning, more.error().message());
-    return detached ? rest : detached;
+    Result<void> last = detach();
+    const auto take = [&](Result<void> next) {
+        if (next) return;
+        if (!last) client_.note(Note::Warning, last.error().message());
+        last = std::move(next);
+    };
+    take(stop_on(deliver_rest));
+    while (!finished_) take(stop_on(false));
+    return last;
 }
 
 // Whatever can't be told, nothing stays armed.

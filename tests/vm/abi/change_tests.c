@@ -186,7 +186,7 @@ static void on_elsewhere(void)
 	close(fd);
 	fd = opened(KPL_RIGHT_CHANGE);
 	load(fd, KPL_PROG_PRE, OVERRIDE);
-	EQ(info(fd).memory_all, before);
+	WAIT(info(fd).memory_all == before);
 	close(fd);
 }
 

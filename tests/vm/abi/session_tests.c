@@ -415,12 +415,12 @@ static void close_disarms(void)
 static void dead_man(void)
 {
 	int fd = armed_session();
-	struct kpl_title title = { .name = "dead man", .dead_man = 1 };
+	struct kpl_title title = { .name = "dead man", .dead_man = 3 };
 	struct kpl_map_info map = { .id = map_simple(fd, KPL_MAP_COUNT, 0) };
 	time_t until;
 
 	EQ(ioctl(fd, KPL_IOC_TITLE, &title), 0);
-	for (until = time(NULL) + 4; time(NULL) < until; usleep(1000))
+	for (until = time(NULL) + 9; time(NULL) < until; usleep(1000))
 		EQ(ioctl(fd, KPL_IOC_MAP_INFO, &map), 0);
 	EQ(info(fd).dead, 0);
 	EQ(kprobes_listed(), 1);

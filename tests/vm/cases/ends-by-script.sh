@@ -9,11 +9,12 @@ run kprobe-lua -e 'at_exit(function() error "one" end) at_exit(function() error 
 status 1
 err '-e:1: one'
 err '-e:1: two'
+grep -E '1: (one|two)' err | head -n 1 | grep -q one || fail 'not in their order'
 run kprobe-lua -e 'local e = event() kprobe("vfs_read", function() e {} end) e:each(function() print "read" end)' \
     -c 'cat /etc/passwd > /dev/null; nosuch'
 status 1
 line read
-err 'nosuch: not found'
+err 'nosuch: not found, or it can.t be run'
 run sh -c 'trap "" CHLD; exec kprobe-lua --timeout=60 -c true -e "kprobe(\"vfs_llseek\", function() end)"'
 status 0
 left_nothing
