@@ -16,7 +16,6 @@
 #include <linux/notifier.h>
 #include <linux/percpu.h>
 #include <linux/slab.h>
-#include <linux/suspend.h>
 #include <linux/workqueue.h>
 
 #include "common.h"
@@ -222,21 +221,14 @@ static struct notifier_block kpl_events_modules = {
  * The debug registers and counters of the CPU that never went are not as they
  * were: nobody sets them again.  All events are made anew.
  */
-static int kpl_events_woke(struct notifier_block *nb, unsigned long what, void *data)
+void kpl_events_woke(void)
 {
 	u32 cpu;
 
-	if (what != PM_POST_SUSPEND && what != PM_POST_HIBERNATION && what != PM_POST_RESTORE)
-		return NOTIFY_DONE;
 	for (cpu = 0; cpu < nr_cpu_ids; cpu++)
 		WRITE_ONCE(kpl_cpu_lives[cpu], kpl_cpu_lives[cpu] + 1);
 	schedule_work(&kpl_cpus_work);
-	return NOTIFY_OK;
 }
-
-static struct notifier_block kpl_events_sleep = {
-	.notifier_call = kpl_events_woke,
-};
 
 int kpl_event_init(void)
 {
@@ -250,11 +242,9 @@ int kpl_event_init(void)
 		goto fail_modules;
 	kpl_cpu_state = cpuhp_setup_state(CPUHP_AP_ONLINE_DYN, "kprobe_lua:online", kpl_cpu_comes,
 					  kpl_cpu_goes);
-	err = kpl_cpu_state < 0 ? kpl_cpu_state : register_pm_notifier(&kpl_events_sleep);
-	if (!err)
-		return 0;
 	if (kpl_cpu_state >= 0)
-		cpuhp_remove_state(kpl_cpu_state);
+		return 0;
+	err = kpl_cpu_state;
 	unregister_module_notifier(&kpl_events_modules);
 fail_modules:
 	kfree(kpl_cpu_lives);
@@ -263,7 +253,6 @@ fail_modules:
 
 void kpl_event_exit(void)
 {
-	unregister_pm_notifier(&kpl_events_sleep);
 	unregister_module_notifier(&kpl_events_modules);
 	cpuhp_remove_state(kpl_cpu_state);
 	cancel_work_sync(&kpl_cpus_work);

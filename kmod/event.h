@@ -19,6 +19,8 @@ u32 kpl_event_ticks(const struct kpl_probe *pr);
 
 int kpl_event_init(void);
 void kpl_event_exit(void);
+/* The machine was asleep, or about to be. */
+void kpl_events_woke(void);
 
 /* The events of one probe; `hit` is called with it as the event's context. */
 struct kpl_events *kpl_events_alloc(struct kpl_probe *pr, const struct perf_event_attr *attr,

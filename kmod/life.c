@@ -26,6 +26,7 @@
 #include "change.h"
 #include "compat.h"
 #include "direct.h"
+#include "event.h"
 #include "ftrace.h"
 #include "grow.h"
 #include "guard.h"
@@ -112,6 +113,7 @@ static int kpl_woke(struct notifier_block *nb, unsigned long what, void *data)
 	if (what == PM_POST_SUSPEND || what == PM_POST_HIBERNATION || what == PM_POST_RESTORE) {
 		kpl_wake_all();
 		kpl_wake_late(0);
+		kpl_events_woke();
 	}
 	return NOTIFY_DONE;
 }

@@ -138,35 +138,54 @@ static bool kpl_is_frame(const unsigned long *at)
 static unsigned long kpl_inside_of(u32 stub, const unsigned long *at)
 {
 	const struct kpl_frame *frame = container_of(at, struct kpl_frame, regs.orig_ax);
+	bool many = stub >= KPL_STUBS_ONE + KPL_STUBS_ONE_STACK;
+	/* Of many, a caller's frame pointer lies between. */
+	const void *from = many ? (unsigned long *)(frame + 1) + 1 : (void *)&frame->call;
+	unsigned long word;
 
-	/* A caller's frame pointer lies between. */
-	if (stub >= KPL_STUBS_ONE + KPL_STUBS_ONE_STACK)
-		return READ_ONCE_NOCHECK(*((unsigned long *)(frame + 1) + 1));
-	return READ_ONCE_NOCHECK(frame->call) >> 32 | ~0ul << 32;
+	if (copy_from_kernel_nofault(&word, from, sizeof(word)))
+		return 0;
+	return many ? word : word >> 32 | ~0ul << 32;
 }
 
-/* What is left of an earlier call looks like one, until it is overwritten. */
+static void kpl_search_found(struct kpl_search *search, struct task_struct *task, u32 stub,
+			     const unsigned long *at)
+{
+	struct kpl_inside *one;
+
+	if (search->nr < KPL_INSIDE_SHOWN) {
+		one = &search->shown[search->nr];
+		one->pid = task->pid;
+		memcpy(one->comm, task->comm, sizeof(one->comm));
+		one->func = kpl_inside_of(stub, at);
+	}
+	search->nr++;
+}
+
+#define KPL_SEARCH_WORDS	32
+
+/*
+ * What is left of an earlier call looks like one, until it is overwritten.  A task
+ * that runs, or ends, meanwhile has what lies there then.
+ */
 static void kpl_search_stack(struct kpl_search *search, struct task_struct *task)
 {
-	unsigned long *top = task_stack_page(task) + THREAD_SIZE;
-	unsigned long *at = (void *)ALIGN_DOWN(task->thread.sp, sizeof(*at));
+	const unsigned long *page = READ_ONCE(task->stack);
+	const unsigned long *top = (void *)page + THREAD_SIZE - KPL_FRAME_SIZE;
+	const unsigned long *at = (void *)ALIGN_DOWN(READ_ONCE(task->thread.sp), sizeof(*at));
+	unsigned long words[KPL_SEARCH_WORDS];
+	u32 i, nr;
 
-	if ((void *)at < task_stack_page(task))
-		return;
-	for (; at < top; at++) {
-		u32 stub = kpl_stub_of(READ_ONCE_NOCHECK(*at));
-		struct kpl_inside *one;
+	for (; page && at >= page && at < top; at += nr) {
+		nr = min_t(u64, top - at, KPL_SEARCH_WORDS);
+		if (copy_from_kernel_nofault(words, at, nr * sizeof(*at)))
+			return;
+		for (i = 0; i < nr; i++) {
+			u32 stub = kpl_stub_of(words[i]);
 
-		if (stub == KPL_STUBS || at + KPL_FRAME_SIZE / sizeof(*at) >= top ||
-		    !kpl_is_frame(at))
-			continue;
-		if (search->nr < KPL_INSIDE_SHOWN) {
-			one = &search->shown[search->nr];
-			one->pid = task->pid;
-			memcpy(one->comm, task->comm, sizeof(one->comm));
-			one->func = kpl_inside_of(stub, at);
+			if (stub != KPL_STUBS && kpl_is_frame(at + i))
+				kpl_search_found(search, task, stub, at + i);
 		}
-		search->nr++;
 	}
 }
 
@@ -201,35 +220,18 @@ static bool kpl_idle_known(void)
 	return known;
 }
 
-#define KPL_LOOK_WORDS	32
-
-/* One that may run, or end, meanwhile: what it has in that place is read as it is. */
-static bool kpl_look_stack(struct task_struct *task)
+/* What a task that runs was inside when it was last switched away from says nothing. */
+static bool kpl_is_running(const struct task_struct *task)
 {
-	const unsigned long *page = READ_ONCE(task->stack);
-	const unsigned long *top = (void *)page + THREAD_SIZE - KPL_FRAME_SIZE;
-	const unsigned long *at = (void *)ALIGN_DOWN(READ_ONCE(task->thread.sp), sizeof(*at));
-	unsigned long words[KPL_LOOK_WORDS];
-	u32 i, nr;
-
-	/* What it was inside when it was last switched away from says nothing. */
 #ifdef CONFIG_SMP
-	if (READ_ONCE(task->on_cpu))
-		return false;
+	return READ_ONCE(task->on_cpu);
+#else
+	return task == current;
 #endif
-	for (; page && at >= page && at < top; at += nr) {
-		nr = min_t(u64, top - at, KPL_LOOK_WORDS);
-		if (copy_from_kernel_nofault(words, at, nr * sizeof(*at)))
-			break;
-		for (i = 0; i < nr; i++)
-			if (kpl_stub_of(words[i]) != KPL_STUBS && kpl_is_frame(at + i))
-				return true;
-	}
-	return false;
 }
 
 /* Both are still in the list of all. */
-static bool kpl_look_rest(struct task_struct *leader, struct task_struct *task)
+static bool kpl_search_rest(struct task_struct *leader, struct task_struct *task)
 {
 	bool listed;
 
@@ -248,21 +250,22 @@ static bool kpl_look_rest(struct task_struct *leader, struct task_struct *task)
  * Whether somebody is seen inside, as long as nothing is stopped.  Who is not
  * seen may be there nevertheless, and who is seen may have left.
  */
-static bool kpl_any_seen(void)
+static bool kpl_any_seen(struct kpl_search *search)
 {
 	struct task_struct *leader, *task;
-	bool seen = false;
 	u32 nr = 0;
 
+	search->nr = 0;
 	rcu_read_lock();
 	for_each_process_thread(leader, task) {
-		seen = kpl_look_stack(task);
-		if (seen || (++nr % 256 == 0 && !kpl_look_rest(leader, task)))
+		if (!kpl_is_running(task))
+			kpl_search_stack(search, task);
+		if (search->nr || (++nr % 256 == 0 && !kpl_search_rest(leader, task)))
 			goto out;
 	}
 out:
 	rcu_read_unlock();
-	return seen;
+	return search->nr;
 }
 
 /*
@@ -316,34 +319,35 @@ static bool kpl_stubs_unused(u32 *serial)
 	return unused;
 }
 
+/* Nor was one aimed at anything since that number: nobody has entered. */
+static bool kpl_stubs_still_unused(u32 serial)
+{
+	u32 now;
+
+	return kpl_stubs_unused(&now) && now == serial;
+}
+
 /*
  * A task that exits leaves the list of tasks before it dies, and may be inside
  * meanwhile: the wait is for those, too, and no other enters any more.
  */
 static bool kpl_all_dead(u32 serial)
 {
-	struct kpl_search *search;
+	struct kpl_search *search = kmalloc(sizeof(*search), GFP_KERNEL);
 	u64 busy = kpl_stubs_busy();
 	bool dead = false;
-	u32 serial_now;
 
-	if (kpl_any_seen())
-		return false;
-	search = kmalloc(sizeof(*search), GFP_KERNEL);
 	if (!search)
 		return false;
-	kpl_stubs_wait();
-	/* A CPU that is always busy keeps its idle task to itself: then another time. */
-	if (kpl_idle_known() && !stop_machine(kpl_search_all, search, NULL))
-		dead = !search->nr;
+	if (!kpl_any_seen(search)) {
+		kpl_stubs_wait();
+		/* A CPU that is always busy keeps its idle task to itself: then another time. */
+		if (kpl_idle_known() && !stop_machine(kpl_search_all, search, NULL))
+			dead = !search->nr;
+	}
 	kfree(search);
-	/*
-	 * Who has left since makes the difference smaller than what is written off: try again.
-	 * Where no stub was aimed at anything until after that is known, nobody has entered.
-	 */
-	if (!dead || kpl_stubs_busy() != busy)
-		return false;
-	if (!kpl_stubs_unused(&serial_now) || serial_now != serial)
+	/* Who has left since makes the difference smaller than what is written off: try again. */
+	if (!dead || kpl_stubs_busy() != busy || !kpl_stubs_still_unused(serial))
 		return false;
 	pr_info("kprobe_lua_stubs: %llu calls of tasks that died in them\n", busy);
 	kpl_stub_dead += busy;
@@ -362,8 +366,8 @@ static bool kpl_time_to_search(void)
 /* The waits are without the lock: whoever takes a stub meanwhile need not wait, too. */
 static void kpl_drain(struct work_struct *work)
 {
-	u32 serial, serial_now;
 	bool empty;
+	u32 serial;
 
 	if (!kpl_stubs_unused(&serial))
 		return;
@@ -372,7 +376,7 @@ static void kpl_drain(struct work_struct *work)
 	empty = !kpl_stubs_busy() || (kpl_time_to_search() && kpl_all_dead(serial));
 	if (empty)
 		kpl_stubs_wait();	/* between the last count and the end of the text */
-	if (!kpl_stubs_unused(&serial_now) || serial_now != serial)
+	if (!kpl_stubs_still_unused(serial))
 		return;
 	if (!empty) {
 		schedule_delayed_work_on(0, &kpl_drain_work,

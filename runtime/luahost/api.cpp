@@ -168,13 +168,10 @@ Result<void> read_targets(lua_State* L, int table, ProbeDecl& probe) {
     const int t = lua_gettop(L);
     for (int i = 1; i <= static_cast<int>(lua_objlen(L, t)); i++) {
         lua_rawgeti(L, t, i);
-        if (lua_type(L, -1) == LUA_TSTRING) {
-            size_t size = 0;
-            const char* text = lua_tolstring(L, -1, &size);
-            probe.targets.emplace_back(std::string(text, size));
-        } else if (auto address = to_int(L, lua_gettop(L))) {
+        if (lua_type(L, -1) == LUA_TSTRING)
+            probe.targets.emplace_back(text_argument(L, -1));
+        else if (auto address = to_int(L, lua_gettop(L)))
             probe.targets.emplace_back(static_cast<uint64_t>(*address));
-        }
         lua_pop(L, 1);
     }
     return {};

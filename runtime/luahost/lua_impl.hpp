@@ -122,6 +122,7 @@ inline constexpr const char* stack_class = "kpl.Stack";      // metatable of sta
 void push_datum(lua_State* L, const Datum& datum);
 void push_int(lua_State* L, int64_t value);  // a number where a double is exact, else int64_t cdata
 void push_uint(lua_State* L, uint64_t value);
+std::string text_argument(lua_State* L, int index);      // all of a string; empty: it is none
 std::optional<int64_t> to_int(lua_State* L, int index);  // numbers that are integers, and 64-bit cdata
 Result<Datum> to_datum(lua_State* L, int index);         // what may stand in a key: nil, boolean, integer, string
 std::string cdata_kind(lua_State* L, int index);

@@ -6,12 +6,6 @@
 namespace kpl {
 namespace {
 
-std::string text_argument(lua_State* L, int index) {
-    size_t size = 0;
-    const char* text = lua_type(L, index) == LUA_TSTRING ? lua_tolstring(L, index, &size) : "";
-    return {text, size};
-}
-
 // Integers that a double can't hold are strings, as everywhere in JSON output.
 constexpr int most_depth = 16;  // of lists in lists
 

@@ -31,7 +31,7 @@ void set(lua_State* L, const char* key, const Verdict& verdict, uint64_t functio
 // The table on the stack becomes the next element of the list below it.
 void append(lua_State* L) { lua_rawseti(L, -2, static_cast<int>(lua_objlen(L, -2)) + 1); }
 
-std::string text_argument(lua_State* L) {
+std::string pattern_argument(lua_State* L) {
     size_t size = 0;
     const char* text = lua_tolstring(L, 1, &size);
     return text ? std::string(text, size) : "*";
@@ -68,7 +68,7 @@ int list_probes(lua_State* L) {
 int list_blacklist(lua_State* L) {
     return guarded(L, [&](LuaHost::Impl&) -> Result<int> {
         const Blacklist blacklist = TRY(Blacklist::read());
-        const std::string pattern = text_argument(L);
+        const std::string pattern = pattern_argument(L);
         lua_newtable(L);
         for (const BlacklistRange& range : blacklist.ranges()) {
             if (!glob_match(pattern, range.name)) continue;
@@ -85,7 +85,7 @@ int list_blacklist(lua_State* L) {
 int list_functions(lua_State* L) {
     return guarded(L, [&](LuaHost::Impl&) -> Result<int> {
         Kallsyms symbols;
-        const auto functions = TRY(probeable_functions(symbols, text_argument(L)));
+        const auto functions = TRY(probeable_functions(symbols, pattern_argument(L)));
         lua_newtable(L);
         std::string last;
         for (const Symbol& symbol : functions) {
@@ -104,7 +104,7 @@ int list_instructions(lua_State* L) {
         Kallsyms symbols;
         Types types;
         Inspector inspector = TRY(Inspector::open(symbols, types));
-        const FunctionView view = TRY(inspector.function(text_argument(L)));
+        const FunctionView view = TRY(inspector.function(pattern_argument(L)));
         const auto insns = TRY(native_code(view));
         const uint64_t begin = view.symbol.addr;
         lua_newtable(L);

@@ -74,6 +74,12 @@ std::string cdata_kind(lua_State* L, int index) {
     return lua_tostring(L, -1);
 }
 
+std::string text_argument(lua_State* L, int index) {
+    size_t size = 0;
+    const char* text = lua_type(L, index) == LUA_TSTRING ? lua_tolstring(L, index, &size) : "";
+    return {text, size};
+}
+
 std::optional<int64_t> to_int(lua_State* L, int index) {
     if (lua_type(L, index) == LUA_TNUMBER) {
         const double d = lua_tonumber(L, index);
