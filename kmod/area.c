@@ -213,8 +213,11 @@ static vm_fault_t kpl_areas_fault(struct vm_fault *vmf)
 		unmap_mapping_range(areas->mapping, (u64)vmf->pgoff << PAGE_SHIFT, PAGE_SIZE, 1);
 	if (err == -ENOMEM)
 		return VM_FAULT_OOM;
-	/* EBUSY: another thread was faster. */
-	return err && err != -EBUSY ? VM_FAULT_SIGBUS : VM_FAULT_NOPAGE;
+	/* Another thread was faster; or what userfaultfd has left there stays. */
+	if (err == -EBUSY &&
+	    !((vmf->flags & FAULT_FLAG_ORIG_PTE_VALID) && !pte_none(vmf->orig_pte)))
+		err = 0;
+	return err ? VM_FAULT_SIGBUS : VM_FAULT_NOPAGE;
 }
 
 /* A mapping was split, or moves. */

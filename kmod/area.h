@@ -48,10 +48,15 @@ struct kpl_areas {
 	struct kpl_area of[];		/* nr_cpu_ids */
 };
 
-/* For a CPU that comes, with the hotplug lock held: what is not there at once is not waited for. */
+/*
+ * For a CPU that comes, with the hotplug lock held: what is not there at once is
+ * not waited for, and no cgroup is charged, neither the session's nor that of
+ * whoever switches the CPU on.
+ */
 static inline gfp_t kpl_area_gfp(u32 cpu)
 {
-	return cpu_online(cpu) ? KPL_GFP : (KPL_GFP & ~__GFP_RETRY_MAYFAIL) | __GFP_NORETRY;
+	return cpu_online(cpu) ? KPL_GFP :
+				 (KPL_GFP_SHARED & ~__GFP_RETRY_MAYFAIL) | __GFP_NORETRY;
 }
 
 int kpl_area_alloc(struct kpl_area *area, const struct kpl_area_plan *plan, u32 cpu);

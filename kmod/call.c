@@ -24,6 +24,37 @@ void kpl_hook_return_set(kprobe_pre_handler_t hook)
 /* ----------------------------------------------------------------- kretprobes */
 
 /*
+ * The kernel's pool of instances takes one back with interrupts off.  An NMI in the
+ * middle of that, whose calls take and give back others, leaves it so that who asks
+ * next looks for ever (objpool_push).  A breakpoint comes as an NMI does; a jump and
+ * ftrace's call do not.
+ */
+#if defined(KPL_HAVE_RETHOOK_OBJPOOL) && defined(CONFIG_X86)
+static noinline bool kpl_is_in_nmi(struct kprobe *kp)
+{
+	bool by_trap = !kprobe_ftrace(kp) && *(u8 *)kp->addr != JMP32_INSN_OPCODE;
+
+	return (preempt_count() & NMI_MASK) > (by_trap ? NMI_OFFSET : 0);
+}
+
+static __always_inline bool kpl_must_not_hook(struct kprobe *kp)
+{
+	return unlikely(preempt_count() & NMI_MASK) && kpl_is_in_nmi(kp);
+}
+#else
+static __always_inline bool kpl_must_not_hook(struct kprobe *kp)
+{
+	return IS_ENABLED(KPL_HAVE_RETHOOK_OBJPOOL) && in_nmi();
+}
+#endif
+
+static __always_inline void kpl_hook(struct kprobe *kp, struct pt_regs *regs)
+{
+	if (!kpl_must_not_hook(kp))
+		static_call(kpl_hook_return)(kp, regs);
+}
+
+/*
  * A function with a return probe is entered.  This stands before the kernel's
  * own handler, which counts a missing instance without care for other CPUs.
  * That there was one shows in the task's list of them ...
@@ -33,7 +64,7 @@ int kpl_hit_call(struct kprobe *kp, struct pt_regs *regs)
 	const struct kpl_probe *pr = kpl_probe_of(kp);
 	const void *top = kpl_top_return();
 
-	static_call(kpl_hook_return)(kp, regs);
+	kpl_hook(kp, regs);
 	if (likely(top != kpl_top_return()))
 		kpl_count(&pr->origin, KPL_SIDE_FIRST, KPL_C_HANDLED);
 	else
@@ -47,7 +78,7 @@ int kpl_hit_call_entry(struct kprobe *kp, struct pt_regs *regs)
 	const struct kpl_probe *pr = kpl_probe_of(kp);
 
 	__this_cpu_write(kpl_ctx.entered, 0);
-	static_call(kpl_hook_return)(kp, regs);
+	kpl_hook(kp, regs);
 	if (unlikely(!__this_cpu_read(kpl_ctx.entered)))
 		kpl_count(&pr->origin, KPL_SIDE_FIRST, KPL_C_MISSED);
 	return 0;

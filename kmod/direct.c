@@ -449,6 +449,7 @@ static int kpl_direct_module(struct notifier_block *nb, unsigned long state, voi
 
 static struct notifier_block kpl_direct_modules = {
 	.notifier_call = kpl_direct_module,
+	.priority = KPL_MODULES_FIRST,
 };
 
 int kpl_direct_init(void)

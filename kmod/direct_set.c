@@ -28,7 +28,7 @@ DEFINE_MUTEX(kpl_directs_lock);
 LIST_HEAD(kpl_directs);
 u32 kpl_directs_nr;
 static u32 kpl_sets_nr;			/* registered */
-static DEFINE_XARRAY_FLAGS(kpl_called, XA_FLAGS_ACCOUNT);	/* by kpl_called_at() */
+static DEFINE_XARRAY(kpl_called);	/* by kpl_called_at() */
 const struct kpl_stubs *kpl_stubs_used;
 
 static bool kpl_stubs_take(void)
@@ -68,10 +68,11 @@ bool kpl_stubs_there(void)
 
 	if (there)
 		return true;
-	mutex_lock(&lock);
+	if (mutex_lock_killable(&lock))
+		return false;
+	/* An error: it could not be asked for, as while the machine falls asleep. */
 	if (!asked)
-		request_module("kprobe_lua_stubs");
-	asked = true;
+		asked = request_module("kprobe_lua_stubs") >= 0;
 	mutex_unlock(&lock);
 	return kpl_stubs_taken();
 }
@@ -92,7 +93,7 @@ void kpl_direct_free(struct kpl_direct *d)
 
 struct kpl_direct_set *kpl_set_alloc(struct list_head *behind, u32 from, u32 to)
 {
-	struct kpl_direct_set *set = kzalloc(sizeof(*set), KPL_GFP);
+	struct kpl_direct_set *set = kzalloc(sizeof(*set), KPL_GFP_SHARED);
 
 	if (!set)
 		return NULL;
@@ -104,14 +105,14 @@ struct kpl_direct_set *kpl_set_alloc(struct list_head *behind, u32 from, u32 to)
 
 struct kpl_direct *kpl_direct_alloc(u32 nr, bool of_many)
 {
-	struct kpl_direct *d = kvzalloc(struct_size(d, probes, nr), KPL_GFP);
+	struct kpl_direct *d = kvzalloc(struct_size(d, probes, nr), KPL_GFP_SHARED);
 
 	if (!d)
 		return NULL;
 	INIT_LIST_HEAD(&d->sets);
 	list_add(&d->list, &kpl_directs);
 	d->of_many = of_many;
-	d->sites = kvcalloc(nr, sizeof(*d->sites), KPL_GFP);
+	d->sites = kvcalloc(nr, sizeof(*d->sites), KPL_GFP_SHARED);
 	if (!d->sites || (of_many && kpl_table_alloc(&d->table, nr))) {
 		kpl_direct_free(d);
 		return NULL;
@@ -159,7 +160,7 @@ static void kpl_set_noted_on(struct kpl_direct_set *set, const unsigned long *si
 
 	kpl_sets_nr++;
 	for (i = 0; i < nr; i++)
-		xa_store(&kpl_called, kpl_called_at(sites[i]), set, KPL_GFP);
+		xa_store(&kpl_called, kpl_called_at(sites[i]), set, KPL_GFP_SHARED);
 }
 
 static void kpl_set_noted_off(const struct kpl_direct_set *set)

@@ -97,7 +97,7 @@ static void kpl_events_drop_all(struct kpl_events *es)
 		kpl_events_drop(es, cpu);
 }
 
-/* Makes what is missing, drops what is left over; the first error. */
+/* Makes what is missing, on each CPU that lets it; drops what is left over.  The last error. */
 static int kpl_events_follow(struct kpl_events *es)
 {
 	u32 cpu;
@@ -109,7 +109,7 @@ static int kpl_events_follow(struct kpl_events *es)
 		if (!want || es->cpus[cpu].life != READ_ONCE(kpl_cpu_lives[cpu]))
 			kpl_events_drop(es, cpu);
 		if (want && !es->cpus[cpu].event)
-			err = err ?: kpl_events_make(es, cpu);
+			err = kpl_events_make(es, cpu) ?: err;
 	}
 	return err;
 }
@@ -215,6 +215,7 @@ static int kpl_events_module(struct notifier_block *nb, unsigned long state, voi
 
 static struct notifier_block kpl_events_modules = {
 	.notifier_call = kpl_events_module,
+	.priority = KPL_MODULES_FIRST,
 };
 
 /*

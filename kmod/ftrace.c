@@ -13,6 +13,7 @@
 
 #include "compat.h"
 #include "ftrace.h"
+#include "going.h"
 #include "hit.h"
 #include "kprobe.h"
 #include "sites.h"
@@ -372,6 +373,7 @@ static int kpl_ftrace_module(struct notifier_block *nb, unsigned long state, voi
 
 static struct notifier_block kpl_ftrace_modules = {
 	.notifier_call = kpl_ftrace_module,
+	.priority = KPL_MODULES_FIRST,
 };
 
 int kpl_ftrace_init(void)

@@ -135,10 +135,9 @@ bool kpl_is_starting(unsigned long addr)
 	return kpl_is_a_modules(addr) && kpl_is_in_part(addr, KPL_PART_STARTS);
 }
 
-/* Before those that take probes away. */
 static struct notifier_block kpl_going_modules = {
 	.notifier_call = kpl_going_module,
-	.priority = INT_MAX,
+	.priority = KPL_MODULES_KNOWN,
 };
 
 int kpl_going_init(void)

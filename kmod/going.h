@@ -8,7 +8,15 @@
 #ifndef KPL_GOING_H
 #define KPL_GOING_H
 
+#include <linux/limits.h>
 #include <linux/types.h>
+
+/*
+ * Priorities of notifiers: what goes is known before it is taken away; and before anybody refuses a
+ * module that comes, since only who was told of that is told that it goes.
+ */
+#define KPL_MODULES_KNOWN	INT_MAX
+#define KPL_MODULES_FIRST	(INT_MAX - 1)
 
 int kpl_going_init(void);
 void kpl_going_exit(void);

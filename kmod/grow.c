@@ -10,8 +10,6 @@
 #include <linux/cpu.h>
 #include <linux/cpuhotplug.h>
 #include <linux/cpumask.h>
-#include <linux/memcontrol.h>
-#include <linux/sched/mm.h>
 
 #include "grow.h"
 
@@ -53,6 +51,16 @@ static int kpl_grow_all(struct kpl_grower *g)
 	return err;
 }
 
+static bool kpl_grow_is_done(const struct kpl_grower *g)
+{
+	u32 cpu;
+
+	for_each_cpu(cpu, &kpl_cpus_here)
+		if (!g->areas->of[cpu].addr)
+			return false;
+	return true;
+}
+
 static void kpl_grow_pay_back(struct kpl_grower *g)
 {
 	kpl_uncharge(g->areas->session, g->ahead * g->each);
@@ -70,10 +78,13 @@ int kpl_grow_begin(struct kpl_grower *g)
 	if (err)
 		return err;
 	g->ahead = nr;
-	err = kpl_grow_all(g);
-	mutex_lock(&kpl_grow_lock);
-	/* Those that have come since. */
-	err = err ?: kpl_grow_all(g);
+	for (;;) {
+		err = kpl_grow_all(g);
+		mutex_lock(&kpl_grow_lock);
+		if (err || kpl_grow_is_done(g))
+			break;
+		mutex_unlock(&kpl_grow_lock);	/* for those that have come since */
+	}
 	/* A CPU that comes once the list has it takes of what is ahead, too. */
 	kpl_grow_pay_back(g);
 	if (!err)
@@ -104,16 +115,6 @@ void kpl_grow_end_all(const struct kpl_session *s)
 
 /* ------------------------------------------------------------------ CPUs come and go */
 
-/* Not the cgroup of whoever switches the CPU on is charged. */
-static int kpl_grow_late(struct kpl_grower *g, u32 cpu)
-{
-	struct mem_cgroup *other = set_active_memcg(g->areas->session->memcg);
-	int err = kpl_grow(g, cpu);
-
-	set_active_memcg(other);
-	return err;
-}
-
 /* Before the CPU runs anything; that there is no memory does not keep it from coming. */
 static int kpl_grow_comes(unsigned int cpu)
 {
@@ -123,7 +124,7 @@ static int kpl_grow_comes(unsigned int cpu)
 	mutex_lock(&kpl_grow_lock);
 	cpumask_set_cpu(cpu, &kpl_cpus_here);
 	list_for_each_entry(g, &kpl_growers, list)
-		err = kpl_grow_late(g, cpu) ?: err;
+		err = kpl_grow(g, cpu) ?: err;
 	mutex_unlock(&kpl_grow_lock);
 	if (err)
 		pr_warn("kprobe_lua: no memory for CPU %u (%d): what handlers record is lost\n",

@@ -11,7 +11,6 @@
 #include <linux/cpuhotplug.h>
 #include <linux/fs.h>
 #include <linux/hrtimer.h>
-#include <linux/memcontrol.h>
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/pid.h>
@@ -107,19 +106,43 @@ static void kpl_wake_all(void)
 	on_each_cpu(kpl_wake_run, NULL, 1);
 }
 
-/* The machine is awake again, or has not fallen asleep. */
-static int kpl_woke(struct notifier_block *nb, unsigned long what, void *data)
+/* Processes are about to stand still, or do, while time goes on. */
+static bool kpl_asleep;
+
+static void kpl_sessions_heard(void)
 {
-	if (what == PM_POST_SUSPEND || what == PM_POST_HIBERNATION || what == PM_POST_RESTORE) {
+	struct kpl_session *s;
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&kpl_sessions_lock, flags);
+	list_for_each_entry(s, &kpl_sessions, list)
+		WRITE_ONCE(s->heard, jiffies);
+	raw_spin_unlock_irqrestore(&kpl_sessions_lock, flags);
+}
+
+static int kpl_sleeps(struct notifier_block *nb, unsigned long what, void *data)
+{
+	switch (what) {
+	case PM_SUSPEND_PREPARE:
+	case PM_HIBERNATION_PREPARE:
+	case PM_RESTORE_PREPARE:
+		WRITE_ONCE(kpl_asleep, true);
+		break;
+	case PM_POST_SUSPEND:		/* awake again, or it has not fallen asleep */
+	case PM_POST_HIBERNATION:
+	case PM_POST_RESTORE:
+		kpl_sessions_heard();
+		smp_store_release(&kpl_asleep, false);
 		kpl_wake_all();
 		kpl_wake_late(0);
 		kpl_events_woke();
+		break;
 	}
 	return NOTIFY_DONE;
 }
 
 static struct notifier_block kpl_late_sleep = {
-	.notifier_call = kpl_woke,
+	.notifier_call = kpl_sleeps,
 };
 
 static int kpl_gone_state, kpl_there_state;
@@ -323,7 +346,6 @@ static void kpl_session_free(struct kpl_session *s)
 	kpl_rings_free(s);
 	kpl_scratch_free(s);
 	free_percpu(s->cpu);
-	mem_cgroup_put(s->memcg);
 	put_pid(s->opener);
 	mutex_destroy(&s->maps_lock);
 	mutex_destroy(&s->lock);
@@ -342,7 +364,7 @@ static void kpl_session_finish(struct kpl_session *s)
 	if (IS_ENABLED(CONFIG_PREEMPT_RT))
 		synchronize_rcu();
 	cancel_work_sync(&s->rouse);
-	cancel_work_sync(&s->overloaded);
+	cancel_delayed_work_sync(&s->overloaded);
 	kpl_session_free(s);
 }
 
@@ -392,7 +414,7 @@ static bool kpl_reader_silent(const struct kpl_session *s)
 {
 	u32 dead_man = READ_ONCE(s->dead_man);
 
-	return dead_man && READ_ONCE(s->nr_probes) &&
+	return dead_man && !smp_load_acquire(&kpl_asleep) && READ_ONCE(s->nr_probes) &&
 	       time_after(jiffies, READ_ONCE(s->heard) + dead_man * HZ);
 }
 
@@ -428,13 +450,14 @@ static void kpl_reader_look(struct work_struct *work)
 	bool loses = now.lost != seen->lost;
 	/* Told once: some read but seldom.  Who has the lock is at work. */
 	bool waits = now.waits && seen->waits && !s->waits_told && !mutex_is_locked(&s->lock);
+	bool asleep = READ_ONCE(kpl_asleep);
 
 	if (irq_work_is_busy(&s->wake))
 		kpl_wake_all();
 	if (now.read != seen->read)
 		s->read_told = false;
 	/* What a dead one lost since the last look is told, too. */
-	if (!s->read_told && (dead ? loses : now.read == seen->read && (loses || waits)))
+	if (!s->read_told && !asleep && (dead ? loses : now.read == seen->read && (loses || waits)))
 		s->waits_told = s->read_told = kpl_log_unread(s, now.lost);
 	*seen = now;
 	if (!(dead && kpl_reader_dead(s)) && !READ_ONCE(s->closing))
@@ -553,14 +576,13 @@ struct kpl_session *kpl_session_open(void)
 	INIT_WORK(&s->orphaned, kpl_session_orphaned);
 	INIT_WORK(&s->released, kpl_session_released);
 	INIT_DELAYED_WORK(&s->reader, kpl_reader_look);
-	INIT_WORK(&s->overloaded, kpl_probes_overloaded);
+	INIT_DELAYED_WORK(&s->overloaded, kpl_probes_overloaded);
 	s->share = KPL_DEFAULT_SHARE;
 	xa_init_flags(&s->maps, XA_FLAGS_ALLOC | XA_FLAGS_ACCOUNT);
 	xa_init_flags(&s->progs, XA_FLAGS_ALLOC | XA_FLAGS_ACCOUNT);
 	xa_init_flags(&s->probes, XA_FLAGS_ACCOUNT);
 	s->opener = get_task_pid(current, PIDTYPE_TGID);
 	s->opener_nr = pid_nr(s->opener);
-	s->memcg = get_mem_cgroup_from_mm(current->mm);
 	kpl_log_opener(s);
 	err = kpl_session_fill(s);
 	if (!err && !kpl_sessions_add(s))

@@ -99,6 +99,7 @@ static int kpl_call(struct kpl_session *s, const struct kpl_ioctl *call, union k
 	if (err)
 		return err;
 	WRITE_ONCE(s->heard, jiffies);	/* kpl_session_info(), kpl_session_unlock() */
+	kpl_overloaded_first(s);
 	if (!(call->flags & LOCKED))
 		return READ_ONCE(s->closing) ? -ESHUTDOWN : call->fn(s, arg);
 	err = kpl_session_lock(s);

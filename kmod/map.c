@@ -234,8 +234,7 @@ static enum kpl_hash_result kpl_map_try(struct kpl_map *map, u32 op, u32 at, u64
 			return result;
 		cond_resched();
 	}
-	kpl_hash_gave_up(&map->hash);
-	return result;
+	return result;		/* user space is told: handlers' alone are counted */
 }
 
 /* The next entry in use at or after the cursor; -ENOENT at the end. */

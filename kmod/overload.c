@@ -192,7 +192,7 @@ u64 kpl_run_fault(struct kpl_hit *hit, const struct kpl_handler *handler)
 void kpl_overload_woken(struct kpl_session *s)
 {
 	if (atomic_read(&s->overloads) != READ_ONCE(s->overloads_done))
-		queue_work(kpl_waiters, &s->overloaded);
+		queue_delayed_work(kpl_waiters, &s->overloaded, 0);
 }
 
 void kpl_overload_forgive(struct kpl_origin *origin)

@@ -283,7 +283,8 @@ noinline_for_stack int kpl_check_registered(const struct kprobe *kp)
 }
 
 /* Those that ftrace, too, may not serve. */
-#define KPL_RULES_OF_SITES	(BIT(KPL_RULE_POLLS) | BIT(KPL_RULE_DEAD) | BIT(KPL_RULE_GUEST))
+#define KPL_RULES_OF_SITES	(BIT(KPL_RULE_POLLS) | BIT(KPL_RULE_DEAD) | BIT(KPL_RULE_GUEST) | \
+				 BIT(KPL_RULE_FAULTLESS))
 
 noinline_for_stack int kpl_check_site(u64 addr)
 {

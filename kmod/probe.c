@@ -497,20 +497,43 @@ int kpl_control(struct kpl_session *s, struct kpl_control *arg)
 
 /* -------------------------------------------------------- all of the session's */
 
-void kpl_probes_overloaded(struct work_struct *work)
+#define KPL_OVERLOAD_AGAIN	(HZ / 10)
+
+static void kpl_overloaded_disarm(struct kpl_session *s)
 {
-	struct kpl_session *s = container_of(work, struct kpl_session, overloaded);
 	struct kpl_probe *pr;
 	unsigned long id;
 
-	/* An end under way disarms them itself. */
-	if (kpl_session_lock(s))
-		return;
+	WRITE_ONCE(s->overload_waits, false);
 	WRITE_ONCE(s->overloads_done, atomic_read_acquire(&s->overloads));
 	xa_for_each(&s->probes, id, pr)
 		if (pr->added && READ_ONCE(pr->origin.overload))
 			pr->ops->run[KPL_OP_DISARM](&pr, 1);
-	kpl_session_unlock(s);
+}
+
+void kpl_overloaded_first(struct kpl_session *s)
+{
+	if (likely(!READ_ONCE(s->overload_waits)) || kpl_session_lock(s))
+		return;
+	kpl_overloaded_disarm(s);
+	mutex_unlock(&s->lock);
+}
+
+/* A call may hold the lock for an hour, and workers that wait for one are soon all there are. */
+void kpl_probes_overloaded(struct work_struct *work)
+{
+	struct kpl_session *s = container_of(to_delayed_work(work), struct kpl_session, overloaded);
+
+	/* An end under way disarms them itself. */
+	if (READ_ONCE(s->closing))
+		return;
+	if (mutex_trylock(&s->lock)) {
+		kpl_overloaded_disarm(s);
+		mutex_unlock(&s->lock);
+	} else {
+		WRITE_ONCE(s->overload_waits, true);
+		queue_delayed_work(kpl_waiters, &s->overloaded, KPL_OVERLOAD_AGAIN);
+	}
 }
 
 /* A detached probe still says by `run` which handlers it had; nothing calls this. */

@@ -18,8 +18,12 @@ bool kpl_probes_leave(struct kpl_session *s, const struct kpl_prog *prog);
 /* Detaches every probe of the session. */
 void kpl_detach_all(struct kpl_session *s);
 
-/* Disarms those that took more than their session's share; of its `overloaded`, takes the lock. */
+/*
+ * Disarm those that took more than their session's share, by its `overloaded`; and by
+ * the next call, where that found the lock taken.  They take the lock.
+ */
 void kpl_probes_overloaded(struct work_struct *work);
+void kpl_overloaded_first(struct kpl_session *s);
 
 void kpl_probes_free(struct kpl_session *s);
 

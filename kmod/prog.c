@@ -373,6 +373,24 @@ void kpl_prog_drop(struct kpl_session *s, u32 id)
 	kpl_prog_free(s, xa_erase(&s->progs, id));
 }
 
+/*
+ * At a fault, such a CPU asks RCU for a tick, under a lock that a probed function's
+ * callers may hold with interrupts off, unless it is in an NMI
+ * (rcu_irq_enter_check_tick).
+ */
+noinline u64 kpl_handler_call_tickless(const struct kpl_handler *handler, struct kpl_hit *hit)
+{
+	u32 as_nmi = irqs_disabled() ? NMI_OFFSET : 0;
+	u64 result;
+
+	__preempt_count_add(as_nmi);
+	barrier();
+	result = handler->run(hit, handler->insns);
+	barrier();
+	__preempt_count_sub(as_nmi);
+	return result;
+}
+
 void kpl_progs_free(struct kpl_session *s)
 {
 	struct kpl_prog *prog;

@@ -11,6 +11,7 @@
 #include <linux/perf_event.h>
 
 #include "compat.h"
+#include "guard.h"
 #include "refused.h"
 
 static atomic64_t kpl_refused_nr;
@@ -133,6 +134,8 @@ void kpl_refused_release(enum kpl_refusal what)
 		    kpl_refuser_off(refuser))
 			off[nr++] = &refuser->rp;
 	}
+	if (nr)
+		kpl_hits_drain();	/* as kpl_kretprobe_remove() does */
 	unregister_kretprobes(off, nr);
 	mutex_unlock(&kpl_refused_lock);
 }

@@ -21,7 +21,6 @@ struct kpl_probe;
 struct kpl_ring;
 struct kpl_rings;
 struct kpl_scratch;
-struct mem_cgroup;
 
 /*
  * For all that sessions hold: charged to the caller's cgroup, and refused
@@ -29,6 +28,11 @@ struct mem_cgroup;
  * know fewer flags.
  */
 #define KPL_GFP		(GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
+/*
+ * The same under one of the module's own locks.  Whose cgroup is over memory.high,
+ * the kernel has wait in what it charges to it, and all others would wait for the lock.
+ */
+#define KPL_GFP_SHARED	(KPL_GFP & ~__GFP_ACCOUNT)
 #define KPL_GFP_PERCPU	(GFP_KERNEL_ACCOUNT | __GFP_NORETRY | __GFP_NOWARN)
 
 /* What handlers need of their session, for each CPU. */
@@ -82,10 +86,10 @@ struct kpl_session {
 	bool arm_told;
 	struct work_struct orphaned;	/* closes the session after its opener's end */
 	struct work_struct released;	/* ends it where its file's last user must not wait */
-	struct work_struct overloaded;	/* disarms the probes that took more than the share */
+	struct delayed_work overloaded;	/* disarms the probes that took more than the share */
+	bool overload_waits;		/* for the lock: the next call does that first */
 	bool closing;			/* calls are refused, those under way stop soon */
 	atomic64_t memory;		/* bytes held */
-	struct mem_cgroup *memcg;	/* the opener's, when it opened; or NULL */
 
 	/*
 	 * Everything below; process context.  User space's memory is never

@@ -73,7 +73,7 @@ void kpl_ftrace_settle(void)
 
 void kpl_sites_find(struct kpl_probe **prs, u32 nr)
 {
-	unsigned long *sites = kvmalloc_array(nr, sizeof(*sites), KPL_GFP);
+	unsigned long *sites = kvmalloc_array(nr, sizeof(*sites), KPL_GFP_SHARED);
 	u32 i;
 
 	for (i = 0; i < nr; i++)

@@ -7,6 +7,7 @@
 #include <linux/uaccess.h>
 
 #ifdef CONFIG_X86
+#include <asm/cpu_entry_area.h>
 #include <asm/unwind.h>
 #endif
 
@@ -173,6 +174,31 @@ static bool kpl_is_narrow(struct pt_regs *regs)
 #endif
 }
 
+/*
+ * Whether the task's registers are on their way to where they lie, as an NMI may find
+ * them: what is there was left by its last way into the kernel.
+ */
+static bool kpl_is_entering(const struct pt_regs *regs, const struct pt_regs *user)
+{
+#ifdef CONFIG_X86_64
+	const u64 entry_stack = offsetof(struct cpu_entry_area, entry_stack_page);
+	u64 at;
+
+	if (!regs || user_mode((struct pt_regs *)regs))
+		return false;
+	/* On the program's stack still, or with another word in its place. */
+	if (regs->sp >> 56 != 0xff)
+		return true;
+	if (regs->sp > (unsigned long)user && regs->sp <= (unsigned long)(user + 1))
+		return true;
+	at = regs->sp - 1 - CPU_ENTRY_AREA_PER_CPU;
+	return at < CPU_ENTRY_AREA_MAP_SIZE &&
+	       at % CPU_ENTRY_AREA_SIZE - entry_stack < sizeof(struct entry_stack_page);
+#else
+	return false;
+#endif
+}
+
 /* By frame pointers; a program built without them, or of 32 bits, shows its innermost function. */
 u64 kpl_h_ustack(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 {
@@ -181,7 +207,8 @@ u64 kpl_h_ustack(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 	u32 room = r3 / 8, nr = 0;
 	u64 *out = (u64 *)r2;
 
-	if (current->mm && user_mode(regs) && room) {
+	if (current->mm && user_mode(regs) && room &&
+	    !kpl_is_entering((const struct pt_regs *)ctx->hit.regs, regs)) {
 		out[nr++] = instruction_pointer(regs);
 		if (kpl_is_narrow(regs))
 			room = nr;

@@ -30,7 +30,7 @@ static inline int kpl_table_alloc(struct kpl_table *table, u32 nr)
 {
 	u32 bits = ilog2(roundup_pow_of_two(2 * nr));
 
-	table->slots = kvcalloc(1u << bits, sizeof(*table->slots), KPL_GFP);
+	table->slots = kvcalloc(1u << bits, sizeof(*table->slots), KPL_GFP_SHARED);
 	table->shift = 64 - bits;
 	table->mask = (1u << bits) - 1;
 	return table->slots ? 0 : -ENOMEM;

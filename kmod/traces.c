@@ -49,7 +49,7 @@ struct kpl_trace *kpl_trace_alloc(u32 nr, bool full_regs, bool moves)
 
 	if (err)
 		return ERR_PTR(err);
-	t = kzalloc(sizeof(*t), KPL_GFP);
+	t = kzalloc(sizeof(*t), KPL_GFP_SHARED);
 	if (!t) {
 		kpl_uncharge_shared(charged);
 		return ERR_PTR(-ENOMEM);
@@ -57,8 +57,8 @@ struct kpl_trace *kpl_trace_alloc(u32 nr, bool full_regs, bool moves)
 	t->charged = charged;
 	INIT_LIST_HEAD(&t->probes);
 	INIT_LIST_HEAD(&t->list);
-	t->slots = bits ? kvcalloc(1u << bits, sizeof(*t->slots), KPL_GFP) : &t->sole;
-	t->sites = kvcalloc(nr, sizeof(*t->sites), KPL_GFP);
+	t->slots = bits ? kvcalloc(1u << bits, sizeof(*t->slots), KPL_GFP_SHARED) : &t->sole;
+	t->sites = kvcalloc(nr, sizeof(*t->sites), KPL_GFP_SHARED);
 	t->shift = min(64 - bits, 63u);
 	t->mask = (1u << bits) - 1;
 	t->moves = moves;

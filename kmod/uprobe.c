@@ -9,8 +9,11 @@
 #include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/magic.h>
+#include <linux/mm.h>
+#include <linux/pagemap.h>
 #include <linux/pid.h>
 #include <linux/pid_namespace.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/uprobes.h>
@@ -105,6 +108,45 @@ static int kpl_uprobe_switch(struct kpl_uprobe *u, bool on)
 	}
 	destroy_work_on_stack(&job.work);
 	return job.err;
+}
+
+/*
+ * What the kernel reads of the file while no process of the machine can fork may
+ * lie on a disk that a process serves (loop devices, NBD, ublk).  So it is read
+ * before, by who can be killed, and held until the kernel has it.  NULL: it is not
+ * in the page cache.
+ */
+static struct page *kpl_page_hold(const struct kpl_uprobe *u, loff_t at)
+{
+	const struct file_operations *op = u->file->f_op;
+	loff_t pos = at;
+	u8 byte;
+
+	if (!op->read_iter || op->read)
+		return NULL;	/* which the kernel would report as a fault of ours */
+	if (kernel_read(u->file, &byte, 1, &pos) == 1)
+		return find_get_page(u->inode->i_mapping, at >> PAGE_SHIFT);
+	return fatal_signal_pending(current) ? ERR_PTR(-EINTR) : NULL;
+}
+
+static int kpl_uprobe_on(struct kpl_uprobe *u)
+{
+	const struct kpl_probe *pr = u->pr;
+	const loff_t at[] = { pr->origin.addr, pr->origin.addr + MAX_UINSN_BYTES - 1,
+			      pr->semaphore ?: pr->origin.addr };
+	struct page *held[ARRAY_SIZE(at)] = {};
+	int err = 0;
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(at) && !err; i++) {
+		held[i] = kpl_page_hold(u, at[i]);
+		err = PTR_ERR_OR_ZERO(held[i]);
+	}
+	err = err ?: kpl_uprobe_switch(u, true);
+	for (i = 0; i < ARRAY_SIZE(at); i++)
+		if (!IS_ERR_OR_NULL(held[i]))
+			put_page(held[i]);
+	return err;
 }
 
 static u32 kpl_user_data_size(const struct kpl_prog *first, const struct kpl_prog *second)
@@ -223,7 +265,7 @@ static void kpl_uprobe_arm(struct kpl_probe **prs, u32 nr)
 			prs[i]->error = 0;
 		else
 			prs[i]->error = kpl_interrupted(prs[i]) ? -EINTR :
-						kpl_uprobe_switch(prs[i]->user, true);
+						kpl_uprobe_on(prs[i]->user);
 		prs[i]->armed = !prs[i]->error;
 		kpl_step(prs[i]);
 		cond_resched();

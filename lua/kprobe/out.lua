@@ -74,7 +74,7 @@ function Out:show(record)
         values[#keys] = value_of(self, column, record)
       end
     end
-    if record.stack then
+    if type(record.stack) == "table" then
       local frames = {}
       for i, frame in ipairs(record.stack) do frames[i] = frame end
       keys[#keys + 1] = "stack"

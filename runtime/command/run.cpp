@@ -45,6 +45,7 @@ Result<int> Run::main() {
         if (!session_->ended() && !options_.dry_run) TRY(events());
     }
     TRY(finish());
+    if (failure_ && not_run_) note(Note::Warning, not_run_->message());
     if (failure_) return *failure_;
     if (not_run_) return *not_run_;
     if (session_->exit_code()) return *session_->exit_code();
@@ -136,10 +137,8 @@ Result<void> Run::turns() {
 Result<void> Run::finish() {
     running_ = false;
     if (auto stopped = session_->stop(!sink_.broken() && (!failure_ || session_->dead())); !stopped) {
-        if (failure_)
-            note(Note::Warning, stopped.error().message());
-        else
-            failure_ = stopped.error();
+        if (failure_) note(Note::Warning, failure_->message());
+        failure_ = stopped.error();  // told last, as it came
     }
     if (session_->device_fd() >= 0) {
         TRY(print_unshown());

@@ -40,10 +40,18 @@ Error call_error(int fd, const char* what, int error) {
     return error == ENOMEM || error == EDQUOT ? memory_error(fd, what, error) : errno_error(what, error);
 }
 
+// The ioctl once more after each signal: what was interrupted has done nothing, or goes on where it was.
+template <class T>
+bool ask(int fd, unsigned long request, T& argument) {
+    int result;
+    do result = ::ioctl(fd, request, &argument);
+    while (result < 0 && errno == EINTR);
+    return result == 0;
+}
+
 template <class T>
 Result<T> call(int fd, unsigned long request, T argument, const char* what) {
-    while (::ioctl(fd, request, &argument) < 0)
-        if (errno != EINTR) return call_error(fd, what, errno);
+    if (!ask(fd, request, argument)) return call_error(fd, what, errno);
     return argument;
 }
 
@@ -61,11 +69,22 @@ std::string load_it() {
     return "insmod build/kmod/" + release + "/kprobe_lua.ko";
 }
 
-Error absent_error() {
-    if (::access("/sys/module/kprobe_lua", F_OK) == 0)
-        return {Errc::system, "the kprobe_lua module is loaded, but there is no " KPL_DEVICE
-                              " here: a container needs --device=" KPL_DEVICE
-                              ", and to be started after the module was loaded; a chroot needs devtmpfs on /dev"};
+// Containers may have no /sys.
+bool is_loaded() {
+    if (::access("/sys/module/kprobe_lua", F_OK) == 0) return true;
+    std::ifstream loaded("/proc/modules");
+    for (std::string line; std::getline(loaded, line);)
+        if (line.starts_with("kprobe_lua ")) return true;
+    return false;
+}
+
+Error absent_error(int error) {
+    if (is_loaded())
+        return {Errc::system, std::string("the kprobe_lua module is loaded, but ") +
+                                  (error == ENOENT ? "there is no " KPL_DEVICE " here"
+                                                   : "this " KPL_DEVICE " is of an earlier load of it") +
+                                  ": a container needs --device=" KPL_DEVICE
+                                  ", and to be started after the module was loaded; a chroot needs devtmpfs on /dev"};
     if (::access("/proc/self", F_OK) != 0) return {Errc::system, "/proc is not mounted here: mount -t proc proc /proc"};
     if (::access("/proc/modules", F_OK) != 0)
         return {Errc::system,
@@ -106,7 +125,7 @@ Error open_error(int error) {
     switch (error) {
         case ENOENT:
         case ENXIO:
-        case ENODEV: return absent_error();
+        case ENODEV: return absent_error(error);
         case EPERM:
         case EACCES:
             return {Errc::system,
@@ -133,7 +152,7 @@ Result<Device> Device::open() {
     if (!device.fd_) return open_error(errno);
     // The ioctl's number holds the structure's size: another ABI may not even know the call.
     kpl_info info{};
-    if (::ioctl(device.fd_.get(), KPL_IOC_INFO, &info) < 0) {
+    if (!ask(device.fd_.get(), KPL_IOC_INFO, info)) {
         if (errno == EPERM) return open_error(EPERM);
         if (errno != ENOTTY) return errno_error("module information", errno);
         info.abi = 0;
@@ -164,7 +183,7 @@ Result<void> Device::set_name(std::string_view name, uint32_t dead_man) const {
 Result<void> Device::set_rights(uint32_t rights) const {
     kpl_rights request{};
     request.rights = rights;
-    if (::ioctl(fd(), KPL_IOC_RIGHTS, &request) == 0) return {};
+    if (ask(fd(), KPL_IOC_RIGHTS, request)) return {};
     switch (errno) {
         case EPERM: return Error{Errc::system, "--unsafe takes CAP_SYS_ADMIN"};
         case EACCES:
@@ -216,7 +235,7 @@ Result<kpl_map_info> Device::map_info(uint32_t id) const {
 Result<bool> Device::map_op(kpl_map_op& request) const {
     constexpr int most_tries = 1000;
     constexpr useconds_t pause = 1000;  // us
-    for (int tries = 1; ::ioctl(fd(), KPL_IOC_MAP_OP, &request) != 0; tries++) {
+    for (int tries = 1; !ask(fd(), KPL_IOC_MAP_OP, request); tries++) {
         if (errno == ENOENT || errno == ENOSPC) return false;
         if (errno != EBUSY || tries == most_tries) return errno_error("map", errno);
         ::usleep(pause);
@@ -225,7 +244,7 @@ Result<bool> Device::map_op(kpl_map_op& request) const {
 }
 
 Result<LoadedProgram> Device::load(kpl_prog_load request) const {
-    if (::ioctl(fd(), KPL_IOC_PROG_LOAD, &request) < 0) {
+    if (!ask(fd(), KPL_IOC_PROG_LOAD, request)) {
         if (errno == E2BIG)
             return Error{Errc::system, "more handlers than the module takes (" + std::to_string(KPL_MAX_PROGS) +
                                            "): give one declaration several targets"};
@@ -260,7 +279,7 @@ Result<NativeCode> Device::native(const LoadedProgram& program, size_t insns) co
     request.code = reinterpret_cast<uint64_t>(code.bytes.data());
     request.starts = reinterpret_cast<uint64_t>(code.starts.data());
     request.nr_starts = static_cast<uint32_t>(insns);
-    if (::ioctl(fd(), KPL_IOC_PROG_NATIVE, &request) < 0) return errno_error("reading native code", errno);
+    if (!ask(fd(), KPL_IOC_PROG_NATIVE, request)) return errno_error("reading native code", errno);
     code.address = request.addr;
     return code;
 }
@@ -268,7 +287,7 @@ Result<NativeCode> Device::native(const LoadedProgram& program, size_t insns) co
 Result<uint32_t> Device::initial_pid(uint32_t pid) const {
     kpl_pid request{};
     request.pid = pid;
-    if (::ioctl(fd(), KPL_IOC_PID, &request) == 0) return request.pid;
+    if (ask(fd(), KPL_IOC_PID, request)) return request.pid;
     if (errno == ESRCH) return 0u;
     return errno_error("translating a process id", errno);
 }
@@ -277,7 +296,7 @@ Result<void> Device::free(kpl_free_kind kind, uint32_t id) const {
     kpl_free request{};
     request.kind = kind;
     request.id = id;
-    if (::ioctl(fd(), KPL_IOC_FREE, &request) < 0) return errno_error("freeing what is not used any more", errno);
+    if (!ask(fd(), KPL_IOC_FREE, request)) return errno_error("freeing what is not used any more", errno);
     return {};
 }
 
@@ -286,9 +305,7 @@ Result<void> Device::control(kpl_control_op op, std::span<const uint32_t> ids) c
     request.ids = reinterpret_cast<uint64_t>(ids.data());
     request.nr = static_cast<uint32_t>(ids.size());
     request.op = op;
-    // What was interrupted is done in part, and goes on where it was.
-    while (::ioctl(fd(), KPL_IOC_CONTROL, &request) < 0)
-        if (errno != EINTR) return errno_error("controlling probes", errno);
+    if (!ask(fd(), KPL_IOC_CONTROL, request)) return errno_error("controlling probes", errno);
     return {};
 }
 
@@ -302,7 +319,7 @@ Result<void> Device::each_stats(std::span<const uint32_t> ids,
         kpl_stats request{};
         request.stats = reinterpret_cast<uint64_t>(stats.data());
         request.nr = static_cast<uint32_t>(stats.size());
-        if (::ioctl(fd(), KPL_IOC_STATS, &request) < 0) return errno_error("reading statistics", errno);
+        if (!ask(fd(), KPL_IOC_STATS, request)) return errno_error("reading statistics", errno);
         for (size_t i = 0; i < stats.size(); i++) visit(first + i, stats[i]);
     }
     return {};
@@ -314,7 +331,7 @@ Result<std::vector<kpl_site>> Device::sites(uint32_t program, uint32_t room) con
     request.id = program;
     request.nr = room;
     request.sites = reinterpret_cast<uint64_t>(sites.data());
-    if (::ioctl(fd(), KPL_IOC_PROG_SITES, &request) < 0) return errno_error("reading stops", errno);
+    if (!ask(fd(), KPL_IOC_PROG_SITES, request)) return errno_error("reading stops", errno);
     sites.resize(request.nr);
     return sites;
 }

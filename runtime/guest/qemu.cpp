@@ -74,7 +74,8 @@ std::vector<std::string> command_line(const VmConfig& config, int initramfs, con
             add({"-serial", fmt::format("chardev:port{}", i)});
     }
     add({"-kernel", config.kernel_image, "-initrd", fmt::format("/proc/self/fd/{}", initramfs)});
-    add({"-append", kernel_command_line});
+    const char* more = std::getenv("KPROBE_LUA_VM_APPEND");  // parameters of the kernel's
+    add({"-append", more ? fmt::format("{} {}", kernel_command_line, more) : kernel_command_line});
     return argv;
 }
 

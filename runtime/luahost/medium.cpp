@@ -60,7 +60,8 @@ int emit_row(lua_State* L) {
         for (int i = 1; i <= static_cast<int>(lua_objlen(L, 2)); i++) {
             lua_rawgeti(L, 2, i);
             lua_rawgeti(L, 3, i);
-            if (!lua_isnil(L, -1)) data[text_argument(L, lua_gettop(L) - 1)] = TRY(json_value(L, lua_gettop(L)));
+            if (!lua_isnil(L, -1))
+                data[json_name(text_argument(L, lua_gettop(L) - 1))] = TRY(json_value(L, lua_gettop(L)));
             lua_pop(L, 2);
         }
         host.api->emit(json_line(text_argument(L, 1).c_str(), std::move(data)));

@@ -83,6 +83,22 @@ CLI::Validator positive(const char* what) {
         "");
 }
 
+// An option whose value is one of these names.
+template <class T>
+CLI::Option* add_choice(CLI::App& app, const char* name, T& into, const char* help,
+                        std::vector<std::pair<std::string, T>> choices) {
+    std::vector<std::string> names;
+    for (const auto& choice : choices) names.push_back(choice.first);
+    CLI::Option* option = app.add_option_function<std::string>(
+        name,
+        [&into, choices = std::move(choices)](const std::string& wanted) {
+            for (const auto& [text, value] : choices)
+                if (text == wanted) into = value;
+        },
+        help);
+    return option->option_text(fmt::format("{}", fmt::join(names, "|")))->check(CLI::IsMember(names));
+}
+
 // An option of the session's: its values are read by the table, in take_session_options().
 CLI::Option* add_row(CLI::App& app, const OptionRow& row) {
     if (row.is_flag()) return app.add_flag(row.flags, row.help)->take_last();
@@ -120,18 +136,12 @@ void define(CLI::App& app, Parsed& p) {
         ->option_text("SECONDS")
         ->check(positive("a number of seconds"));
     env(app.add_option("-o", p.options.output, "write the script's output to a file"), "OUTPUT")->option_text("FILE");
-    std::vector<std::string> formats;
-    for (const FormatRow& row : kpl::formats()) formats.push_back(row.name);
-    env(app.add_option_function<std::string>(
-               "-f", [&p](const std::string& name) { p.options.format = format_named(name); },
-               "format of the output: text, json, or folded stacks")
-            ->option_text(fmt::format("{}", fmt::join(formats, "|")))
-            ->check(CLI::IsMember(formats)),
+    std::vector<std::pair<std::string, decltype(p.options.format)>> formats;
+    for (const FormatRow& row : kpl::formats()) formats.emplace_back(row.name, format_named(row.name));
+    env(add_choice(app, "-f", p.options.format, "format of the output: text, json, or folded stacks", formats),
         "FORMAT");
-    env(app.add_option("-B", p.options.buffering, "buffering of the output: none, line or full")
-            ->option_text("none|line|full")
-            ->transform(CLI::CheckedTransformer(std::map<std::string, Buffering>{
-                {"none", Buffering::None}, {"line", Buffering::Line}, {"full", Buffering::Full}})),
+    env(add_choice(app, "-B", p.options.buffering, "buffering of the output: none, line or full",
+                   {{"none", Buffering::None}, {"line", Buffering::Line}, {"full", Buffering::Full}}),
         "BUFFERING");
     env(app.add_flag("--strict", p.options.strict, "exit 1 if anything was lost or stopped")->option_text(" "),
         "STRICT");
@@ -139,11 +149,9 @@ void define(CLI::App& app, Parsed& p) {
             ->option_text(" "),
         "COST");
     env(app.add_flag("--dry-run", p.options.dry_run, "place the probes, and end at once")->option_text(" "), "DRY_RUN");
-    env(app.add_option("--color", p.options.color,
-                       "colour messages: auto (on a terminal, unless NO_COLOR is set), always or never")
-            ->option_text("auto|always|never")
-            ->transform(CLI::CheckedTransformer(std::map<std::string, Color>{
-                {"auto", Color::Auto}, {"always", Color::Always}, {"never", Color::Never}})),
+    env(add_choice(app, "--color", p.options.color,
+                   "colour messages: auto (on a terminal, unless NO_COLOR is set), always or never",
+                   {{"auto", Color::Auto}, {"always", Color::Always}, {"never", Color::Never}}),
         "COLOR");
     for (const OptionRow& row : option_table())
         p.session.push_back(env(add_row(app, row), row.env)->option_text(row.value));

@@ -29,10 +29,18 @@ int report(const kpl::Result<int>& result, kpl::Color color) {
     return result.error().code == kpl::Errc::usage ? 2 : 1;
 }
 
+kpl::Result<int> print(const std::string& text) {
+    auto output = TRY(kpl::Sink::open("", kpl::Buffering::Full));
+    output.write(text);
+    TRY(output.end());
+    return 0;
+}
+
 int act(const kpl::CommandLine& line) {
     switch (line.action) {
-        case kpl::CommandLine::Action::Help: std::fputs(line.text.c_str(), stdout); return 0;
-        case kpl::CommandLine::Action::Version: std::puts("kprobe-lua " KPL_VERSION); return 0;
+        case kpl::CommandLine::Action::Help: return report(print(line.text), line.options.color);
+        case kpl::CommandLine::Action::Version:
+            return report(print("kprobe-lua " KPL_VERSION "\n"), line.options.color);
         case kpl::CommandLine::Action::Inspect: return report(kpl::run_command(line), line.options.color);
         case kpl::CommandLine::Action::Vm: return report(kpl::run_in_vm(line), line.options.color);
         case kpl::CommandLine::Action::Run:

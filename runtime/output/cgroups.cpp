@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <utility>
 
 #include "base/printable.hpp"
 
@@ -52,9 +53,8 @@ std::string Cgroups::path(uint64_t id) {
     if (const auto at = paths_.find(id); at != paths_.end()) return at->second;
     // Groups come and go; one that is not there is not looked for again at once.
     const int64_t now = ::time(nullptr);
-    const std::string top = now == read_at_ ? std::string() : mount_point();
+    const std::string top = std::exchange(read_at_, now) == now ? std::string() : mount_point();
     if (!top.empty()) {
-        read_at_ = now;
         paths_.clear();
         if (const auto number = number_of(top)) paths_[*number] = "/";
         add_below(top, "");

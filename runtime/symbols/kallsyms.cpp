@@ -18,6 +18,7 @@
 #include <algorithm>
 #include <bit>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <fstream>
 #include <iterator>
@@ -98,6 +99,8 @@ constexpr size_t most_kept = 64 << 10;
 // No function reaches further behind its symbol: what is beyond lies between modules.
 constexpr uint64_t max_cover = 1 << 20;
 
+constexpr std::chrono::milliseconds time_between_looks{200};
+
 }  // namespace
 
 struct Kallsyms::Impl {
@@ -114,7 +117,13 @@ struct Kallsyms::Impl {
     bool preferred_sorted = true;
     const std::string* preferred_name(uint64_t addr);
     std::map<std::string, uint64_t, std::less<>> numbers;
-    std::string modules;  // loaded ones and their addresses, when the table was read
+    std::string modules;                           // loaded ones and their addresses, when the table was read
+    std::chrono::steady_clock::time_point looked;  // whether others have been loaded, for the sake of an address
+    bool may_look_at_modules();
+    Result<Symbol> covering(uint64_t addr);
+    std::vector<Symbol> gone;  // functions of modules as the table before had them, by address: stacks still show them
+    Symbol gone_at(uint64_t addr) const;
+    std::vector<Symbol> functions_of_modules() const;
 
     std::shared_ptr<const KernelMemory> memory;
     std::optional<KernelNames> names;
@@ -301,14 +310,26 @@ Line Kallsyms::Impl::line_at(size_t begin, size_t end) const {
     return line;
 }
 
-void Kallsyms::refresh() {
-    if (!impl_->loaded || impl_->modules == loaded_modules()) return;
+bool Kallsyms::refresh() {
+    if (!impl_->loaded || impl_->modules == loaded_modules()) return false;
     auto fresh = std::make_unique<Impl>(impl_->path);
     // What is armed goes by these.
     fresh->preferred = std::move(impl_->preferred);
     fresh->preferred_sorted = impl_->preferred_sorted;
     fresh->numbers = std::move(impl_->numbers);
+    fresh->looked = impl_->looked;
+    fresh->gone = impl_->functions_of_modules();
     impl_ = std::move(fresh);
+    return true;
+}
+
+// An address that lies in no function of vmlinux may be one of a module that came since. Of stacks, thousands a second
+// do: they are not to cost a look at /proc/modules each.
+bool Kallsyms::Impl::may_look_at_modules() {
+    const auto now = std::chrono::steady_clock::now();
+    if (now - looked < time_between_looks) return false;
+    looked = now;
+    return true;
 }
 
 // ---- by name
@@ -550,17 +571,44 @@ void Kallsyms::Impl::build_by_addr() {
 
 Result<Symbol> Kallsyms::at(uint64_t addr) {
     if (addr - first_number < impl_->numbers.size()) return Symbol{*impl_->preferred_name(addr), "", addr};
-    TRY(impl_->load_addresses());
-    if (impl_->made_to && addr > impl_->made_to) TRY(impl_->load_text());
-    impl_->build_by_addr();
-    const auto& starts = impl_->by_addr;
+    Symbol symbol = TRY(impl_->covering(addr));
+    const bool in_vmlinux = !symbol.name.empty() && symbol.module.empty();
+    if (in_vmlinux) return symbol;
+    if (impl_->may_look_at_modules() && refresh()) symbol = TRY(impl_->covering(addr));
+    // What covers it now may be only a neighbour of what was there.
+    Symbol gone = impl_->gone_at(addr);
+    return gone.addr > symbol.addr ? gone : symbol;
+}
+
+// In a module that has gone since the table was read last but one; one without a name: nothing was there.
+Symbol Kallsyms::Impl::gone_at(uint64_t addr) const {
+    const auto before = [](uint64_t value, const Symbol& symbol) { return value < symbol.addr; };
+    const auto after = std::upper_bound(gone.begin(), gone.end(), addr, before);
+    return after == gone.begin() || addr - (after - 1)->addr >= max_cover ? Symbol{} : *(after - 1);
+}
+
+std::vector<Symbol> Kallsyms::Impl::functions_of_modules() const {
+    std::vector<Symbol> all;
+    each_line([&](const Line& line, uint32_t) {
+        if (!line.module.empty() && line.is_function() && line.addr()) all.push_back(symbol_of(line));
+        return true;
+    });
+    std::stable_sort(all.begin(), all.end(), [](const Symbol& a, const Symbol& b) { return a.addr < b.addr; });
+    return all;
+}
+
+Result<Symbol> Kallsyms::Impl::covering(uint64_t addr) {
+    TRY(load_addresses());
+    if (made_to && addr > made_to) TRY(load_text());
+    build_by_addr();
+    const auto& starts = by_addr;
     auto after = std::upper_bound(starts.begin(), starts.end(), addr,
-                                  [](uint64_t value, const Impl::Start& start) { return value < start.addr; });
+                                  [](uint64_t value, const Start& start) { return value < start.addr; });
     if (after == starts.begin() || addr - (after - 1)->addr >= max_cover) return Symbol{};
     auto first = std::lower_bound(starts.begin(), after, (after - 1)->addr,
-                                  [](const Impl::Start& start, uint64_t value) { return start.addr < value; });
-    Symbol symbol = symbol_of(impl_->line_at(first->line));
-    if (const std::string* preferred = impl_->preferred_name(symbol.addr)) symbol.name = *preferred;
+                                  [](const Start& start, uint64_t value) { return start.addr < value; });
+    Symbol symbol = symbol_of(line_at(first->line));
+    if (const std::string* preferred = preferred_name(symbol.addr)) symbol.name = *preferred;
     return symbol;
 }
 

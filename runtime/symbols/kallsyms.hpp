@@ -45,7 +45,8 @@ class Kallsyms {
     // Symbols of any kind, in all parts of the kernel, whose name begins so; their addresses are 0 where they are
     // hidden.
     Result<std::vector<Symbol>> beginning(std::string_view begin);
-    // The symbol that covers the address; offset = addr - symbol.addr. nullopt-like: empty name.
+    // The symbol that covers the address; offset = addr - symbol.addr. nullopt-like: empty name. In modules that have
+    // come or gone since the table was read, too.
     Result<Symbol> at(uint64_t addr);
     // Of the names that a function has, the one that at() is to give.
     void prefer(uint64_t addr, std::string name);
@@ -66,7 +67,8 @@ class Kallsyms {
     // When there is time for it: leaves what was found where the next start finds it sooner.
     void keep();
     // Forgets the table if modules have come, gone or moved since it was read: the next question reads it again.
-    void refresh();
+    // True: it has.
+    bool refresh();
 
   private:
     struct Impl;

@@ -31,3 +31,11 @@ line '{"type":"map","data":{"@sizes":16}}'
 line '{"type":"printf","data":"n:\t@n[dd]: 2\n"}'
 line '{"type":"map","data":{"@last":{"dd":{"func":"read_zero","size":8}}}}'
 lines 5 .
+# Names that differ only in what JSON can't have are one.
+script row.lua <<'LUA'
+require "kprobe".emit_row("row", { "n\255", "n\254" }, { 1, 2 })
+kprobe("read_zero", function() end)
+LUA
+run kprobe-lua -f json --dry-run row.lua
+status 0
+line '{"type":"row","data":{"n�":2}}'

@@ -32,7 +32,7 @@ for line in io.lines(arg[2]) do
     tried[rule] = (tried[rule] or 0) + 1
     if which_of[rule] == "PROBES" then try(name, rule, kprobe, { address, via = "kprobe", pre = nothing }) end
     try(name, rule, kretprobe, { address, via = "kretprobe", ret = nothing })
-    if (rule == "POLLS" or rule == "DEAD" or rule == "GUEST") and at_ftrace[name] then
+    if (rule == "POLLS" or rule == "DEAD" or rule == "GUEST" or rule == "FAULTLESS") and at_ftrace[name] then
       try(name, rule, kprobe, { address, via = "ftrace", pre = nothing })
       try(name, rule, kretprobe, { address, via = "direct", ret = nothing })
     end
@@ -58,6 +58,6 @@ run kprobe-lua named.lua "$KPL_ROOT/kmod/uapi/places.def" image
 cat out
 status 0
 line '0 taken'
-for rule in REWRITTEN EARLY BLIND ENTRY TRACER THUNK NMI POLLS DEAD GUEST PARKS IDLES SWITCHES FORKS LEAVES; do
+for rule in REWRITTEN EARLY BLIND FAULTLESS ENTRY TRACER THUNK NMI POLLS DEAD GUEST PARKS IDLES SWITCHES FORKS LEAVES; do
     out "^$rule	[1-9]"
 done

@@ -51,7 +51,7 @@ line '@by[dd]: 2'
 run kprobe-lua -o /dev/full -c "$workload" data.lua
 status 1
 err 'writing output: No space left on device'
-for asked in '--check data.lua' '-l data.lua' '-l vfs_read' 'knobs' 'doctor' 'help count'; do
+for asked in '--check data.lua' '-l data.lua' '-l vfs_read' 'knobs' 'doctor' 'help count' '--help' '--version'; do
     run sh -c "exec kprobe-lua $asked > /dev/full"
     status 1
     err 'writing output: No space left on device'

@@ -3,6 +3,9 @@ run kprobe-lua --no-such-option
 status 2
 run kprobe-lua
 status 2
+run kprobe-lua -B lines -e ''
+status 2
+err '^kprobe-lua: -B: lines not in \{none,line,full\}$'
 # Whatever the environment says, --color decides; without a terminal there is no colour.
 run kprobe-lua --check --color always -e 'x('
 status 1
