@@ -8,6 +8,9 @@ takes() {
     kprobe-lua -c true -e 'kprobe("vfs_llseek", function() end)' 2> /dev/null
     [ "$(log | wc -l)" = $((lines + 2)) ]
 }
+# The five seconds begin anew, unless a dozen take longer.
+dozen=0
+while [ $dozen -lt 12 ] && takes; do dozen=$((dozen + 1)); done
 until_true 'the log takes lines' takes
 script who.lua <<'LUA'
 local target = require "target"
