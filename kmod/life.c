@@ -125,7 +125,6 @@ static int kpl_sleeps(struct notifier_block *nb, unsigned long what, void *data)
 	switch (what) {
 	case PM_SUSPEND_PREPARE:
 	case PM_HIBERNATION_PREPARE:
-	case PM_RESTORE_PREPARE:
 		WRITE_ONCE(kpl_asleep, true);
 		break;
 	case PM_POST_SUSPEND:		/* awake again, or it has not fallen asleep */

@@ -5,6 +5,7 @@
  * lock is held.
  */
 #include <linux/percpu.h>
+#include <linux/pid_namespace.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
@@ -513,7 +514,10 @@ static void kpl_overloaded_disarm(struct kpl_session *s)
 
 void kpl_overloaded_first(struct kpl_session *s)
 {
-	if (likely(!READ_ONCE(s->overload_waits)) || kpl_session_lock(s))
+	if (likely(!READ_ONCE(s->overload_waits)))
+		return;
+	/* Nor is a process of another PID namespace to wait for RCU-tasks: kpl_must_not_wait(). */
+	if (task_active_pid_ns(current) != &init_pid_ns || kpl_session_lock(s))
 		return;
 	kpl_overloaded_disarm(s);
 	mutex_unlock(&s->lock);

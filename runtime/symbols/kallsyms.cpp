@@ -122,7 +122,8 @@ struct Kallsyms::Impl {
     bool may_look_at_modules();
     Result<Symbol> covering(uint64_t addr);
     std::vector<Symbol> gone;  // functions of modules as the table before had them, by address: stacks still show them
-    Symbol gone_at(uint64_t addr) const;
+    std::string modules_before;
+    Symbol gone_at(uint64_t addr, const Symbol& now) const;
     std::vector<Symbol> functions_of_modules() const;
 
     std::shared_ptr<const KernelMemory> memory;
@@ -319,6 +320,7 @@ bool Kallsyms::refresh() {
     fresh->numbers = std::move(impl_->numbers);
     fresh->looked = impl_->looked;
     fresh->gone = impl_->functions_of_modules();
+    fresh->modules_before = std::move(impl_->modules);
     impl_ = std::move(fresh);
     return true;
 }
@@ -575,16 +577,32 @@ Result<Symbol> Kallsyms::at(uint64_t addr) {
     const bool in_vmlinux = !symbol.name.empty() && symbol.module.empty();
     if (in_vmlinux) return symbol;
     if (impl_->may_look_at_modules() && refresh()) symbol = TRY(impl_->covering(addr));
-    // What covers it now may be only a neighbour of what was there.
-    Symbol gone = impl_->gone_at(addr);
-    return gone.addr > symbol.addr ? gone : symbol;
+    return symbol;
 }
 
-// In a module that has gone since the table was read last but one; one without a name: nothing was there.
-Symbol Kallsyms::Impl::gone_at(uint64_t addr) const {
+// Of loaded_modules(): the module's line.
+static std::string_view line_of(std::string_view modules, std::string_view name) {
+    for (size_t at = 0, end = 0; at < modules.size(); at = end + 1) {
+        end = modules.find('\n', at);
+        const std::string_view line = modules.substr(at, end - at);
+        if (line.substr(0, line.find(' ')) == name) return line;
+    }
+    return {};
+}
+
+// What stood there in a module that has gone since the table was read before, unless one stands there now that has come
+// since; a neighbour that was there then is nothing but near.
+Symbol Kallsyms::Impl::gone_at(uint64_t addr, const Symbol& now) const {
     const auto before = [](uint64_t value, const Symbol& symbol) { return value < symbol.addr; };
     const auto after = std::upper_bound(gone.begin(), gone.end(), addr, before);
-    return after == gone.begin() || addr - (after - 1)->addr >= max_cover ? Symbol{} : *(after - 1);
+    if (after == gone.begin() || addr - (after - 1)->addr >= max_cover) return now;
+    const Symbol& then = *(after - 1);
+    const auto stayed = [this](const std::string& module) {
+        return line_of(modules, module) == line_of(modules_before, module);
+    };
+    const bool is_gone = !stayed(then.module);
+    const bool is_near = now.name.empty() || now.module.empty() || stayed(now.module);
+    return is_gone && is_near && then.addr > now.addr ? then : now;
 }
 
 std::vector<Symbol> Kallsyms::Impl::functions_of_modules() const {
@@ -676,6 +694,7 @@ Result<uint64_t> Kallsyms::address(std::string_view name) {
 
 std::string Kallsyms::name_of(uint64_t addr) {
     auto symbol = at(addr);
+    if (symbol) symbol = impl_->gone_at(addr, *symbol);
     if (!symbol || symbol->name.empty()) return fmt::format("{:#x}", addr);
     std::string text = symbol->name;
     if (addr != symbol->addr) text += fmt::format("+{:#x}", addr - symbol->addr);

@@ -46,7 +46,7 @@ class Kallsyms {
     // hidden.
     Result<std::vector<Symbol>> beginning(std::string_view begin);
     // The symbol that covers the address; offset = addr - symbol.addr. nullopt-like: empty name. In modules that have
-    // come or gone since the table was read, too.
+    // come since the table was read, too.
     Result<Symbol> at(uint64_t addr);
     // Of the names that a function has, the one that at() is to give.
     void prefer(uint64_t addr, std::string name);
@@ -60,7 +60,7 @@ class Kallsyms {
     Result<uint64_t> address(std::string_view name);
     // The same without reading all of /proc/kallsyms for it; 0: there is no such symbol, or that would be needed.
     uint64_t quick_address(std::string_view name);
-    // "vfs_read+0x1a", "name [module]", or "0x…" when nothing covers it.
+    // "vfs_read+0x1a", "name [module]", or "0x…" when nothing covers it. Of the modules that went last, too.
     std::string name_of(uint64_t addr);
     // Names near to a misspelt one, best first, at most three.
     Result<std::vector<std::string>> near(std::string_view name);
