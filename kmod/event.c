@@ -241,8 +241,13 @@ int kpl_event_init(void)
 	err = register_module_notifier(&kpl_events_modules);
 	if (err)
 		goto fail_modules;
-	kpl_cpu_state = cpuhp_setup_state(CPUHP_AP_ONLINE_DYN, "kprobe_lua:online", kpl_cpu_comes,
-					  kpl_cpu_goes);
+	/* To be called for those that are up would wait for each, which may be busy for ever. */
+	cpus_read_lock();
+	cpumask_copy(&kpl_cpus_up, cpu_online_mask);
+	kpl_cpu_state = cpuhp_setup_state_nocalls_cpuslocked(CPUHP_AP_ONLINE_DYN,
+							     "kprobe_lua:online", kpl_cpu_comes,
+							     kpl_cpu_goes);
+	cpus_read_unlock();
 	if (kpl_cpu_state >= 0)
 		return 0;
 	err = kpl_cpu_state;
@@ -255,7 +260,7 @@ fail_modules:
 void kpl_event_exit(void)
 {
 	unregister_module_notifier(&kpl_events_modules);
-	cpuhp_remove_state(kpl_cpu_state);
+	cpuhp_remove_state_nocalls(kpl_cpu_state);
 	cancel_work_sync(&kpl_cpus_work);
 	kfree(kpl_cpu_lives);
 }

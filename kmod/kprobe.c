@@ -70,13 +70,13 @@ static int kpl_kprobe_add_one(struct kpl_probe *pr)
 		return err;
 	err = kpl_check_registered(kp);
 	if (err) {
-		unregister_kprobe(kp);
+		kpl_kprobe_unregister(kp);
 		return err;
 	}
 	if (!(moved & KPL_MOVE_OVERRIDE) || kpl_is_function_entry(kp))
 		return 0;
 	/* What is on the stack there is not the way back. */
-	unregister_kprobe(kp);
+	kpl_kprobe_unregister(kp);
 	return -EDOM;
 }
 
@@ -180,6 +180,8 @@ u32 kpl_kprobes_off(struct kpl_probe **prs, u32 nr)
 
 	for (i = 0; i < nr; i++) {
 		prs[i]->added = false;
+		if (!prs[i]->stuck)
+			kpl_kprobe_pass_on(&prs[i]->rp.kp);
 		if (kpl_kprobe_off(prs[i])) {
 			swap(prs[i], prs[off]);
 			off++;	/* a macro: it would count twice there */
@@ -192,6 +194,40 @@ u32 kpl_kprobes_off(struct kpl_probe **prs, u32 nr)
 #define KPL_KPROBES_AT_ONCE	2048	/* each time is a grace period */
 
 /*
+ * Whether tasks may be preempted in what its jump led to, when it shows none any more because
+ * another probe came to its place: the kernel waits for these only as it takes a jump back by
+ * itself.
+ */
+static bool kpl_any_had_jump(struct kpl_probe **prs, u32 nr)
+{
+	u32 i;
+
+	for (i = 0; i < nr; i++) {
+		struct kprobe *kp = &prs[i]->rp.kp;
+
+		if (IS_ENABLED(CONFIG_OPTPROBES) && !kprobe_ftrace(kp) && !list_empty(&kp->list) &&
+		    !kpl_shows_jump(kp))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * They are disarmed.  The kernel takes them apart at once and waits afterwards: who returns from
+ * the function of a kretprobe then frees the instance by call_rcu(), in whatever context that is,
+ * and while another CPU may be about to take it.  So nobody is in a hit by then, nor out in a
+ * function whose callers have interrupts off.
+ */
+static void kpl_kprobes_leave(struct kpl_probe **prs, u32 nr)
+{
+	if (!nr)
+		return;
+	kpl_hits_drain();
+	if (kpl_any_had_jump(prs, nr))
+		synchronize_rcu_tasks();
+}
+
+/*
  * The kernel looks for each of them from the newest on, with all kprobes locked:
  * these are in the order in which they were made.  A probe begins with its
  * kprobe or kretprobe: no other list is needed.
@@ -200,6 +236,7 @@ void kpl_kprobes_unregister(struct kpl_probe **prs, u32 nr, bool returns)
 {
 	u32 i, some;
 
+	kpl_kprobes_leave(prs, nr);
 	for (i = 0; i < nr / 2; i++)
 		swap(prs[i], prs[nr - 1 - i]);
 	for (; nr; nr -= some, prs += some) {
@@ -217,18 +254,9 @@ static void kpl_kprobe_remove(struct kpl_probe **prs, u32 nr)
 	kpl_kprobes_unregister(prs, kpl_kprobes_off(prs, nr), false);
 }
 
-/*
- * The flag of an optimized probe is the kernel's own; what shows is the jump
- * in the place of the breakpoint.
- */
 static enum kpl_probe_state kpl_armed_state(const struct kprobe *kp)
 {
-	u8 opcode;
-
-	if (!IS_ENABLED(CONFIG_OPTPROBES) || !IS_ENABLED(CONFIG_X86) ||
-	    copy_from_kernel_nofault(&opcode, kp->addr, 1))
-		return KPL_STATE_INT3;
-	return opcode == 0xe9 ? KPL_STATE_OPTIMIZED : KPL_STATE_INT3;
+	return kpl_shows_jump(kp) ? KPL_STATE_OPTIMIZED : KPL_STATE_INT3;
 }
 
 enum kpl_probe_state kpl_kprobe_state(struct kpl_probe *pr)

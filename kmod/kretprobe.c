@@ -16,7 +16,6 @@
 #include "call.h"
 #include "common.h"
 #include "going.h"
-#include "guard.h"
 #include "jumps.h"
 #include "kprobe.h"
 #include "kretprobe.h"
@@ -198,6 +197,7 @@ static int kpl_kretprobe_add_one(struct kpl_probe *pr)
 	kpl_pool_hold(pr);
 	err = kpl_check_registered(&rp->kp);
 	if (err) {
+		kpl_kprobe_pass_on(&rp->kp);
 		unregister_kretprobe(rp);
 		return err;
 	}
@@ -238,19 +238,11 @@ static int kpl_returned_nothing(struct kretprobe_instance *ri, struct pt_regs *r
 	return 0;
 }
 
-/*
- * From the moment that the kernel begins to unregister one, who returns from its function
- * frees the instance by call_rcu(), in whatever context that is, and while another CPU may
- * be about to take it.  So that begins when nobody takes any, and nobody is out in a function
- * whose callers have interrupts off: the kernel itself waits only afterwards.
- */
 static void kpl_kretprobe_remove(struct kpl_probe **prs, u32 nr)
 {
-	u32 i, off = kpl_kprobes_off(prs, nr);
+	u32 i;
 
-	if (off)
-		kpl_hits_drain();
-	kpl_kprobes_unregister(prs, off, true);
+	kpl_kprobes_unregister(prs, kpl_kprobes_off(prs, nr), true);
 	/* As unregistering does with the others: calls under way return to nothing of ours. */
 	for (i = 0; i < nr; i++)
 		if (prs[i]->stuck)

@@ -57,6 +57,29 @@ static unsigned long kpl_before_pad(unsigned long addr)
 	return addr;
 }
 
+bool kpl_shows_jump(const struct kprobe *kp)
+{
+	u8 opcode;
+
+	return IS_ENABLED(CONFIG_OPTPROBES) && IS_ENABLED(CONFIG_X86) &&
+	       !copy_from_kernel_nofault(&opcode, kp->addr, 1) && opcode == 0xe9;
+}
+
+void kpl_kprobe_pass_on(struct kprobe *kp)
+{
+	if (!kprobe_disabled(kp) || !kpl_shows_jump(kp))
+		return;
+	kp->pre_handler = NULL;
+	if (!enable_kprobe(kp))
+		disable_kprobe(kp);
+}
+
+void kpl_kprobe_unregister(struct kprobe *kp)
+{
+	kpl_kprobe_pass_on(kp);
+	unregister_kprobe(kp);
+}
+
 /* The kernel tells where it is even if it then refuses a kprobe there. */
 unsigned long kpl_symbol(const char *name)
 {
@@ -66,7 +89,7 @@ unsigned long kpl_symbol(const char *name)
 	};
 
 	if (!register_kprobe(&kp))
-		unregister_kprobe(&kp);
+		kpl_kprobe_unregister(&kp);
 	else if (!kp.addr)
 		pr_warn("kprobe_lua: can't find %s\n", name);
 	return kpl_before_pad((unsigned long)kp.addr);
@@ -339,7 +362,7 @@ int kpl_check_target(u64 addr)
 	if (err)
 		return err;
 	err = kpl_check_registered(&kp);
-	unregister_kprobe(&kp);
+	kpl_kprobe_unregister(&kp);
 	return err;
 }
 
@@ -379,7 +402,7 @@ static noinline_for_stack bool kpl_is_entry_too(const char *name, u64 addr)
 	if (register_kprobe(&kp))
 		return false;
 	at = (unsigned long)kp.addr;	/* may be behind a landing pad */
-	unregister_kprobe(&kp);
+	kpl_kprobe_unregister(&kp);
 	return at - addr <= KPL_LANDING_PAD || addr - at <= KPL_LANDING_PAD;
 }
 

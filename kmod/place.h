@@ -30,6 +30,16 @@ int kpl_check_place(u64 addr, bool returns);
  * goes; the kernel may have looked before it told its kprobes of that.
  */
 int kpl_check_registered(const struct kprobe *kp);
+/* The kernel's jump in the place of the breakpoint: the flag of an optimized probe is its own. */
+bool kpl_shows_jump(const struct kprobe *kp);
+/*
+ * Before one is unregistered that was never armed.  An optimized one that goes has its jump for
+ * some time yet; who registers there meanwhile takes it over, and would leave it behind for good:
+ * disarming it has the kernel take it away again.
+ */
+void kpl_kprobe_pass_on(struct kprobe *kp);
+/* Both. */
+void kpl_kprobe_unregister(struct kprobe *kp);
 /*
  * A module's code that ftrace does not call from may be a label within a function
  * that is written in assembler, where the stack holds anything.  To the kernel, a

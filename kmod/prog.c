@@ -5,6 +5,7 @@
  */
 #include <linux/bpf.h>
 #include <linux/capability.h>
+#include <linux/context_tracking_state.h>
 #include <linux/filter.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
@@ -25,6 +26,36 @@
 static u64 kpl_run_interpreted(const void *hit, const struct bpf_insn *insns)
 {
 	return kpl_interpret(insns, (struct kpl_hit *)hit, kpl_helpers);
+}
+
+/*
+ * Where CPUs may be without a tick (nohz_full), they ask RCU for one at a fault, under a
+ * lock that a probed function's callers may hold with interrupts off, unless they are in
+ * an NMI (rcu_irq_enter_check_tick).
+ */
+static u64 kpl_run_tickless(kpl_run_fn run, const void *hit, const struct bpf_insn *insns)
+{
+	u32 as_nmi = irqs_disabled() ? NMI_OFFSET : 0;
+	u64 result;
+
+	__preempt_count_add(as_nmi);
+	barrier();
+	result = run(hit, insns);
+	barrier();
+	__preempt_count_sub(as_nmi);
+	return result;
+}
+
+static u64 kpl_run_native_tickless(const void *hit, const struct bpf_insn *insns)
+{
+	const struct bpf_prog *fp = container_of(insns, struct bpf_prog, insnsi[0]);
+
+	return kpl_run_tickless((kpl_run_fn)(void *)fp->bpf_func, hit, insns);
+}
+
+static u64 kpl_run_interpreted_tickless(const void *hit, const struct bpf_insn *insns)
+{
+	return kpl_run_tickless(kpl_run_interpreted, hit, insns);
 }
 
 /* ------------------------------------------------------------------ loading */
@@ -283,10 +314,12 @@ static struct kpl_prog *kpl_prog_make(struct kpl_session *s, struct kpl_loading 
 	if (prog->native) {
 		prog->starts = kpl_native_starts(prog->native, l->out_pc, prog->nr_insns);
 		l->out_pc = NULL;
-		prog->run = (kpl_run_fn)(void *)prog->native->bpf_func;
+		prog->run = context_tracking_enabled() ?
+			kpl_run_native_tickless : (kpl_run_fn)(void *)prog->native->bpf_func;
 		prog->insns = prog->native->insnsi;
 	} else {
-		prog->run = kpl_run_interpreted;
+		prog->run = context_tracking_enabled() ?
+			kpl_run_interpreted_tickless : kpl_run_interpreted;
 		prog->code = l->code;
 		prog->insns = prog->code;
 		l->code = NULL;
@@ -371,24 +404,6 @@ bool kpl_progs_use_map(struct kpl_session *s, u32 map)
 void kpl_prog_drop(struct kpl_session *s, u32 id)
 {
 	kpl_prog_free(s, xa_erase(&s->progs, id));
-}
-
-/*
- * At a fault, such a CPU asks RCU for a tick, under a lock that a probed function's
- * callers may hold with interrupts off, unless it is in an NMI
- * (rcu_irq_enter_check_tick).
- */
-noinline u64 kpl_handler_call_tickless(const struct kpl_handler *handler, struct kpl_hit *hit)
-{
-	u32 as_nmi = irqs_disabled() ? NMI_OFFSET : 0;
-	u64 result;
-
-	__preempt_count_add(as_nmi);
-	barrier();
-	result = handler->run(hit, handler->insns);
-	barrier();
-	__preempt_count_sub(as_nmi);
-	return result;
 }
 
 void kpl_progs_free(struct kpl_session *s)

@@ -4,7 +4,6 @@
 #define KPL_PROG_H
 
 #include <linux/bitmap.h>
-#include <linux/context_tracking_state.h>
 
 #include "core/core.h"
 #include "session.h"
@@ -66,13 +65,8 @@ static inline struct kpl_handler kpl_handler_of(const struct kpl_prog *prog,
 				      prog->adds };
 }
 
-/* Where CPUs may be without a tick (nohz_full). */
-u64 kpl_handler_call_tickless(const struct kpl_handler *handler, struct kpl_hit *hit);
-
 static __always_inline u64 kpl_handler_call(const struct kpl_handler *handler, struct kpl_hit *hit)
 {
-	if (context_tracking_enabled())
-		return kpl_handler_call_tickless(handler, hit);
 	return handler->run(hit, handler->insns);
 }
 

@@ -135,7 +135,7 @@ void kpl_refused_release(enum kpl_refusal what)
 			off[nr++] = &refuser->rp;
 	}
 	if (nr)
-		kpl_hits_drain();	/* as kpl_kretprobe_remove() does */
+		kpl_hits_drain();	/* as kpl_kprobes_leave() does */
 	unregister_kretprobes(off, nr);
 	mutex_unlock(&kpl_refused_lock);
 }
