@@ -89,6 +89,16 @@ std::string loaded_modules() {
     return all;
 }
 
+// The module's line in what loaded_modules() gave; empty: it is not loaded.
+std::string_view line_of(std::string_view modules, std::string_view name) {
+    for (size_t at = 0, end = 0; at < modules.size(); at = end + 1) {
+        end = modules.find('\n', at);
+        const std::string_view line = modules.substr(at, end - at);
+        if (line.substr(0, line.find(' ')) == name) return line;
+    }
+    return {};
+}
+
 // More searches by name than this are worth an index: memmem is so much faster than looking at each line.
 constexpr int searches_before_index = 16;
 
@@ -578,16 +588,6 @@ Result<Symbol> Kallsyms::at(uint64_t addr) {
     if (in_vmlinux) return symbol;
     if (impl_->may_look_at_modules() && refresh()) symbol = TRY(impl_->covering(addr));
     return symbol;
-}
-
-// Of loaded_modules(): the module's line.
-static std::string_view line_of(std::string_view modules, std::string_view name) {
-    for (size_t at = 0, end = 0; at < modules.size(); at = end + 1) {
-        end = modules.find('\n', at);
-        const std::string_view line = modules.substr(at, end - at);
-        if (line.substr(0, line.find(' ')) == name) return line;
-    }
-    return {};
 }
 
 // What stood there in a module that has gone since the table was read before, unless one stands there now that has come

@@ -20,6 +20,7 @@ run kprobe-lua -v --cpu-share 100 -c 'sh nmis.sh' nmi.lua
 echo "$levels" > /proc/sys/kernel/printk
 status 0
 err '^unwind_next_frame \(.*\): [1-9][0-9]* hits = [1-9]'
-[ "$(uname -r | cut -d. -f1-2)" = 6.1 ] ||
-    err '^unwind_next_frame \([^)]*\): .* [1-9][0-9]* missed'
+# Six or seven calls of each NMI. Two of these are missed in any case, since they come within another probe's work.
+missed=$(sed -n 's/^unwind_next_frame ([^)]*): .* \([0-9]*\) missed$/\1/p' err)
+[ "$(uname -r | cut -d. -f1-2)" = 6.1 ] || [ "$missed" -ge 3000 ] || fail "1,000 NMIs made calls, and $missed were missed"
 left_nothing
