@@ -43,8 +43,8 @@ u64 kpl_ftrace_feature(void)
 
 /* --------------------------------------------------------------------- changes */
 
-/* After `armed` was set in some probes; each trace is updated once. */
-static void kpl_traces_update(struct kpl_probe **prs, u32 nr)
+/* After some probes were armed; each trace is updated once. */
+static void kpl_traces_call(struct kpl_probe **prs, u32 nr)
 {
 	u32 i;
 
@@ -54,6 +54,24 @@ static void kpl_traces_update(struct kpl_probe **prs, u32 nr)
 		if (t->changed && !t->error)
 			t->error = kpl_trace_update(t);
 		prs[i]->error = t->error;
+	}
+}
+
+/*
+ * After some were disarmed.  There may be hundreds of traces: who waits has its turn
+ * in between, and may change them, too; a trace that has a probe stays.
+ */
+static void kpl_traces_quit(struct kpl_probe **prs, u32 nr)
+{
+	u32 i;
+
+	for (i = 0; i < nr; i++) {
+		prs[i]->error = 0;
+		if (!prs[i]->trace->changed)
+			continue;
+		prs[i]->error = kpl_trace_update(prs[i]->trace);
+		mutex_unlock(&kpl_traces_lock);
+		mutex_lock(&kpl_traces_lock);
 	}
 }
 
@@ -279,18 +297,18 @@ static u32 kpl_traces_part(struct kpl_probe **prs, u32 nr)
 	return good;
 }
 
-static void kpl_ftrace_switch(struct kpl_probe **prs, u32 nr, bool armed)
+static void kpl_ftrace_switch_on(struct kpl_probe **prs, u32 nr)
 {
 	u32 i;
 
 	for (i = 0; i < nr; i++) {
 		prs[i]->trace->error = 0;
 		prs[i]->was_armed = prs[i]->armed;
-		kpl_trace_switch(prs[i], armed && !prs[i]->gone);
+		kpl_trace_switch(prs[i], !prs[i]->gone);
 		cond_resched();
 	}
-	kpl_traces_update(prs, nr);
-	for (i = 0; armed && i < nr; i++) {
+	kpl_traces_call(prs, nr);
+	for (i = 0; i < nr; i++) {
 		if (prs[i]->gone)
 			prs[i]->error = -ENOENT;
 		/* What could not be armed is not. */
@@ -299,12 +317,23 @@ static void kpl_ftrace_switch(struct kpl_probe **prs, u32 nr, bool armed)
 	}
 }
 
+static void kpl_ftrace_switch_off(struct kpl_probe **prs, u32 nr)
+{
+	u32 i;
+
+	for (i = 0; i < nr; i++) {
+		kpl_trace_switch(prs[i], false);
+		cond_resched();
+	}
+	kpl_traces_quit(prs, nr);
+}
+
 static void kpl_ftrace_arm(struct kpl_probe **prs, u32 nr)
 {
 	u32 i;
 
 	mutex_lock(&kpl_traces_lock);
-	kpl_ftrace_switch(prs, kpl_traces_part(prs, nr), true);
+	kpl_ftrace_switch_on(prs, kpl_traces_part(prs, nr));
 	mutex_unlock(&kpl_traces_lock);
 	for (i = 0; i < nr; i++)
 		kpl_step(prs[i]);
@@ -313,7 +342,7 @@ static void kpl_ftrace_arm(struct kpl_probe **prs, u32 nr)
 static void kpl_ftrace_disarm(struct kpl_probe **prs, u32 nr)
 {
 	mutex_lock(&kpl_traces_lock);
-	kpl_ftrace_switch(prs, nr, false);
+	kpl_ftrace_switch_off(prs, nr);
 	mutex_unlock(&kpl_traces_lock);
 }
 
@@ -322,7 +351,7 @@ static void kpl_ftrace_remove(struct kpl_probe **prs, u32 nr)
 	u32 i;
 
 	mutex_lock(&kpl_traces_lock);
-	kpl_ftrace_switch(prs, nr, false);
+	kpl_ftrace_switch_off(prs, nr);
 	for (i = 0; i < nr; i++)
 		prs[i]->added = false;
 	mutex_unlock(&kpl_traces_lock);

@@ -40,6 +40,18 @@ void kpl_guard_put(struct kpl_ctx *ctx)
 	preempt_enable();
 }
 
+/* A handler that the kernel died in never ends; on a CPU that is off since, nothing runs. */
+static void kpl_guards_forget(void)
+{
+	unsigned int cpu;
+
+	cpus_read_lock();
+	for_each_possible_cpu(cpu)
+		if (!cpu_online(cpu))
+			WRITE_ONCE(per_cpu(kpl_ctx, cpu).origin, NULL);
+	cpus_read_unlock();
+}
+
 void kpl_hits_drain(void)
 {
 	unsigned long end = jiffies + 60 * HZ;
@@ -53,11 +65,12 @@ void kpl_hits_drain(void)
 	 */
 	cpus_read_lock();
 	cpus_read_unlock();
-	/* A handler that the kernel died in never ends. */
 	for_each_possible_cpu(cpu)
-		while (!cpu_online(cpu) && READ_ONCE(per_cpu(kpl_ctx, cpu).origin) &&
-		       time_before(jiffies, end))
+		while (!cpu_online(cpu) && READ_ONCE(per_cpu(kpl_ctx, cpu).origin)) {
+			if (time_after(jiffies, end))
+				kpl_guards_forget();
 			usleep_range(100, 1000);
+		}
 }
 
 /* ------------------------------------------------------------------ scratch */

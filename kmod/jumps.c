@@ -150,9 +150,18 @@ static noinline_for_stack bool kpl_runs_backwards(u64 addr)
 	return !strcmp(name, "memmove") || !strcmp(name, "__memmove");
 }
 
-bool kpl_may_optimize(u64 addr)
+/* ftrace's nop or call, as long as the jump; or a breakpoint, while it changes them. */
+static bool kpl_is_ftraces(u64 addr, const u8 *text)
 {
 	static const u8 nop[] = { 0x0f, 0x1f, 0x44, 0x00, 0x00 };
+	unsigned long site = addr;
+
+	return !memcmp(text, nop, sizeof(nop)) || text[0] == 0xe8 ||
+	       (text[0] == 0xcc && !kpl_sites_known(&site, 1));
+}
+
+bool kpl_may_optimize(u64 addr)
+{
 	struct kpl_span span;
 	u8 text[KPL_JUMP];
 
@@ -165,8 +174,7 @@ bool kpl_may_optimize(u64 addr)
 		if (!kpl_peek(text, addr, sizeof(text)))
 			return false;
 	}
-	/* ftrace's nop or call, as long as the jump. */
-	if (!memcmp(text, nop, sizeof(nop)) || text[0] == 0xe8)
+	if (kpl_is_ftraces(addr, text))
 		return true;
 	/* Of a part that was moved away, it isn't known where the function is. */
 	return !kpl_runs_backwards(addr) && !kpl_is_cold_at(addr) &&

@@ -8,9 +8,7 @@
  * or a mapping keeps open nor an address space that outlives the opener keeps
  * probes armed.  The memory goes with the release.
  */
-#include <linux/cpuhotplug.h>
 #include <linux/fs.h>
-#include <linux/hrtimer.h>
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/pid.h>
@@ -18,7 +16,6 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/suspend.h>
-#include <linux/timekeeping.h>
 #include <linux/tracepoint.h>
 
 #include "core/args.h"
@@ -36,141 +33,37 @@
 #include "overload.h"
 #include "probe.h"
 #include "prog.h"
+#include "reader.h"
 #include "refused.h"
 #include "ring.h"
 #include "session.h"
 #include "ucall.h"
+#include "wake.h"
 
-/*
- * The end of any process walks the list.  The lock is raw: it is taken where a
- * task exits, with preemption off.
- */
-static LIST_HEAD(kpl_sessions);
-static u32 kpl_sessions_nr;
-static DEFINE_RAW_SPINLOCK(kpl_sessions_lock);
+/* ------------------------------------------------------------------- sleep */
 
-/* Process context.  False: there are as many as there may be. */
-static bool kpl_sessions_add(struct kpl_session *s)
-{
-	unsigned long flags;
-	bool room;
-
-	raw_spin_lock_irqsave(&kpl_sessions_lock, flags);
-	room = kpl_sessions_nr < KPL_MAX_SESSIONS;
-	if (room) {
-		list_add(&s->list, &kpl_sessions);
-		kpl_sessions_nr++;
-	}
-	raw_spin_unlock_irqrestore(&kpl_sessions_lock, flags);
-	return room;
-}
-
-/* Process context. */
-static void kpl_sessions_remove(struct kpl_session *s)
-{
-	unsigned long flags;
-
-	raw_spin_lock_irqsave(&kpl_sessions_lock, flags);
-	list_del(&s->list);
-	kpl_sessions_nr--;
-	raw_spin_unlock_irqrestore(&kpl_sessions_lock, flags);
-}
-
-/* ----------------------------------------------------------- wake-ups that are late */
-
-/* A CPU has come or gone, or the machine was asleep: wakes those that hits there could not. */
-static int kpl_wake_late(unsigned int cpu)
-{
-	struct kpl_session *s;
-	unsigned long flags;
-
-	raw_spin_lock_irqsave(&kpl_sessions_lock, flags);
-	list_for_each_entry(s, &kpl_sessions, list)
-		if (xchg(&s->wake_late, false))
-			irq_work_queue(&s->wake);
-	raw_spin_unlock_irqrestore(&kpl_sessions_lock, flags);
-	return 0;
-}
-
-static void kpl_wake_run(void *unused)
-{
-	irq_work_run();
-}
-
-/*
- * A machine that has slept, or a guest that has moved (Xen), may have lost the interrupt by which
- * what is queued on a CPU would run; then it is waited for for ever.  It comes by another one.
- */
-static void kpl_wake_all(void)
-{
-	on_each_cpu(kpl_wake_run, NULL, 1);
-}
-
-/* Processes are about to stand still, or do, while time goes on. */
-static bool kpl_asleep;
-
-static void kpl_sessions_heard(void)
-{
-	struct kpl_session *s;
-	unsigned long flags;
-
-	raw_spin_lock_irqsave(&kpl_sessions_lock, flags);
-	list_for_each_entry(s, &kpl_sessions, list)
-		WRITE_ONCE(s->heard, jiffies);
-	raw_spin_unlock_irqrestore(&kpl_sessions_lock, flags);
-}
-
+/* Of the machine. */
 static int kpl_sleeps(struct notifier_block *nb, unsigned long what, void *data)
 {
 	switch (what) {
 	case PM_SUSPEND_PREPARE:
 	case PM_HIBERNATION_PREPARE:
-		WRITE_ONCE(kpl_asleep, true);
+		kpl_reader_sleeps();
 		break;
 	case PM_POST_SUSPEND:		/* awake again, or it has not fallen asleep */
 	case PM_POST_HIBERNATION:
 	case PM_POST_RESTORE:
-		kpl_sessions_heard();
-		smp_store_release(&kpl_asleep, false);
-		kpl_wake_all();
-		kpl_wake_late(0);
+		kpl_reader_woke();
+		kpl_wake_woke();
 		kpl_events_woke();
 		break;
 	}
 	return NOTIFY_DONE;
 }
 
-static struct notifier_block kpl_late_sleep = {
+static struct notifier_block kpl_sleep = {
 	.notifier_call = kpl_sleeps,
 };
-
-static int kpl_gone_state, kpl_there_state;
-
-static int kpl_late_init(void)
-{
-	int err;
-
-	kpl_gone_state = cpuhp_setup_state_nocalls(CPUHP_BP_PREPARE_DYN, "kprobe_lua:gone", NULL,
-						   kpl_wake_late);
-	if (kpl_gone_state < 0)
-		return kpl_gone_state;
-	kpl_there_state = cpuhp_setup_state_nocalls(CPUHP_AP_ONLINE_DYN, "kprobe_lua:there",
-						    kpl_wake_late, NULL);
-	err = min(kpl_there_state, 0) ?: register_pm_notifier(&kpl_late_sleep);
-	if (!err)
-		return 0;
-	if (kpl_there_state >= 0)
-		cpuhp_remove_state_nocalls(kpl_there_state);
-	cpuhp_remove_state_nocalls(kpl_gone_state);
-	return err;
-}
-
-static void kpl_late_exit(void)
-{
-	unregister_pm_notifier(&kpl_late_sleep);
-	cpuhp_remove_state_nocalls(kpl_there_state);
-	cpuhp_remove_state_nocalls(kpl_gone_state);
-}
 
 /* --------------------------------------------------------------- the opener */
 
@@ -182,21 +75,17 @@ static void kpl_session_stop(struct kpl_session *s)
 }
 
 /* Its sessions do nothing any more, and are disarmed soon. */
+static void kpl_orphan(struct kpl_session *s, void *opener)
+{
+	if (s->opener != opener)
+		return;
+	kpl_session_stop(s);
+	queue_work(kpl_waiters, &s->orphaned);
+}
+
 static void kpl_opener_gone(struct pid *opener)
 {
-	struct kpl_session *s;
-	unsigned long flags;
-
-	if (list_empty(&kpl_sessions))
-		return;
-	raw_spin_lock_irqsave(&kpl_sessions_lock, flags);
-	list_for_each_entry(s, &kpl_sessions, list) {
-		if (s->opener != opener)
-			continue;
-		kpl_session_stop(s);
-		queue_work(kpl_waiters, &s->orphaned);
-	}
-	raw_spin_unlock_irqrestore(&kpl_sessions_lock, flags);
+	kpl_sessions_each(kpl_orphan, opener);
 }
 
 /* The last thread of a process tells: preemption is off. */
@@ -247,32 +136,38 @@ static void kpl_unwatch(u32 nr)
 	tracepoint_synchronize_unregister();
 }
 
-int kpl_life_init(void)
+static int kpl_watch(void)
 {
-	int err = kpl_late_init();
 	u32 i;
 
-	if (err)
-		return err;
 	for_each_kernel_tracepoint(kpl_watch_find, NULL);
 	for (i = 0; i < ARRAY_SIZE(kpl_watches); i++) {
 		const struct kpl_watch *w = &kpl_watches[i];
 
-		err = w->found ? tracepoint_probe_register(w->found, w->probe, NULL) : -ENOENT;
+		int err = w->found ? tracepoint_probe_register(w->found, w->probe, NULL) : -ENOENT;
+
 		if (err) {
 			pr_err("kprobe_lua: can't watch %s (%d)\n", w->name, err);
 			kpl_unwatch(i);
-			kpl_late_exit();
 			return err;
 		}
 	}
 	return 0;
 }
 
+int kpl_life_init(void)
+{
+	int err = register_pm_notifier(&kpl_sleep) ?: kpl_watch();
+
+	if (err)
+		unregister_pm_notifier(&kpl_sleep);
+	return err;
+}
+
 void kpl_life_exit(void)
 {
 	kpl_unwatch(ARRAY_SIZE(kpl_watches));
-	kpl_late_exit();
+	unregister_pm_notifier(&kpl_sleep);
 }
 
 /* --------------------------------------------------------------------- ends */
@@ -285,15 +180,6 @@ void kpl_life_exit(void)
 static bool kpl_must_not_wait(void)
 {
 	return current->flags & PF_EXITING && task_active_pid_ns(current) != &init_pid_ns;
-}
-
-/* What is queued may start the timer. */
-static void kpl_wake_end(struct kpl_session *s)
-{
-	if (irq_work_is_busy(&s->wake))
-		kpl_wake_all();
-	irq_work_sync(&s->wake);
-	hrtimer_cancel(&s->wake_timer);
 }
 
 /*
@@ -357,12 +243,8 @@ static void kpl_session_finish(struct kpl_session *s)
 	kpl_sessions_remove(s);
 	kpl_session_end(s);
 	cancel_work_sync(&s->orphaned);
-	cancel_delayed_work_sync(&s->reader);
-	kpl_wake_end(s);
-	/* The kernel looks at a work for an interrupt once more after it is done. */
-	if (IS_ENABLED(CONFIG_PREEMPT_RT))
-		synchronize_rcu();
-	cancel_work_sync(&s->rouse);
+	kpl_reader_leave(s);
+	kpl_wake_leave(s);
 	cancel_delayed_work_sync(&s->overloaded);
 	kpl_session_free(s);
 }
@@ -402,144 +284,7 @@ void kpl_session_release(struct kpl_session *s)
 	queue_work(kpl_waiters, &s->released);
 }
 
-/* --------------------------------------------------------------- the reader */
-
-static u32 kpl_reader_period(const struct kpl_session *s)
-{
-	return min_not_zero(s->dead_man, (u32)KPL_READER_PERIOD) * HZ;
-}
-
-static bool kpl_reader_silent(const struct kpl_session *s)
-{
-	u32 dead_man = READ_ONCE(s->dead_man);
-
-	return dead_man && !smp_load_acquire(&kpl_asleep) && READ_ONCE(s->nr_probes) &&
-	       time_after(jiffies, READ_ONCE(s->heard) + dead_man * HZ);
-}
-
-/* What was gathered stays: a reader that comes to life again can read it. */
-static bool kpl_reader_dead(struct kpl_session *s)
-{
-	bool dead;
-
-	/* Who has the lock is at work. */
-	if (!mutex_trylock(&s->lock))
-		return false;
-	/* It may have been at work until now, with the lock. */
-	dead = !s->closed && kpl_reader_silent(s);
-	if (dead) {
-		WRITE_ONCE(s->dead, true);
-		kpl_detach_all(s);
-		kpl_log_dead(s);
-	}
-	mutex_unlock(&s->lock);
-	wake_up_poll(&s->wait, EPOLLIN);
-	return dead;
-}
-
-/*
- * A reader that is stopped, or in a debugger, looks like one with nothing to
- * do, until there is something to read; one with a dead man's time must speak.
- */
-static void kpl_reader_look(struct work_struct *work)
-{
-	struct kpl_session *s = container_of(to_delayed_work(work), struct kpl_session, reader);
-	bool dead = kpl_reader_silent(s);
-	struct kpl_ring_sums now = kpl_rings_sums(s), *seen = &s->sums_seen;
-	bool loses = now.lost != seen->lost;
-	/* Told once: some read but seldom.  Who has the lock is at work. */
-	bool waits = now.waits && seen->waits && !s->waits_told && !mutex_is_locked(&s->lock);
-	bool asleep = READ_ONCE(kpl_asleep);
-
-	if (irq_work_is_busy(&s->wake))
-		kpl_wake_all();
-	if (now.read != seen->read)
-		s->read_told = false;
-	/* What a dead one lost since the last look is told, too. */
-	if (!s->read_told && !asleep && (dead ? loses : now.read == seen->read && (loses || waits)))
-		s->waits_told = s->read_told = kpl_log_unread(s, now.lost);
-	*seen = now;
-	if (!(dead && kpl_reader_dead(s)) && !READ_ONCE(s->closing))
-		queue_delayed_work(kpl_waiters, &s->reader, kpl_reader_period(s));
-}
-
-/* Locked. */
-int kpl_title(struct kpl_session *s, struct kpl_title *arg)
-{
-	int err = kpl_check_title(arg);
-
-	if (err)
-		return err;
-	kpl_log_name(s, arg->name);
-	WRITE_ONCE(s->dead_man, arg->dead_man);
-	mod_delayed_work(kpl_waiters, &s->reader, kpl_reader_period(s));
-	return 0;
-}
-
 /* ------------------------------------------------------------------- begins */
-
-#define KPL_WAKE_APART	(100 * NSEC_PER_USEC)
-#define KPL_WAKE_MODE	(IS_ENABLED(CONFIG_PREEMPT_RT) ? HRTIMER_MODE_REL_HARD : HRTIMER_MODE_REL)
-
-/* A worker, with PREEMPT_RT. */
-static void kpl_session_rouse(struct work_struct *work)
-{
-	wake_up_poll(&container_of(work, struct kpl_session, rouse)->wait, EPOLLIN);
-}
-
-static void kpl_session_tell(struct kpl_session *s, u64 now)
-{
-	WRITE_ONCE(s->woke, now);
-	kpl_overload_woken(s);
-	if (IS_ENABLED(CONFIG_PREEMPT_RT))
-		queue_work(kpl_jobs, &s->rouse);
-	else
-		wake_up_poll(&s->wait, EPOLLIN);
-}
-
-/*
- * An interrupt.  A hit on its way, or behind it, may ask for the next one, which
- * would come before the CPU gets to anything else: they are KPL_WAKE_APART.
- */
-static void kpl_session_woken(struct irq_work *work)
-{
-	struct kpl_session *s = container_of(work, struct kpl_session, wake);
-	u64 now = ktime_get_mono_fast_ns();
-
-	/* A CPU on its way off may have no timers any more; hits there ask for nothing. */
-	if (now - READ_ONCE(s->woke) >= KPL_WAKE_APART || !cpu_online(raw_smp_processor_id())) {
-		kpl_session_tell(s, now);
-		return;
-	}
-	WRITE_ONCE(s->wake_timed, true);
-	hrtimer_start(&s->wake_timer, ns_to_ktime(KPL_WAKE_APART), KPL_WAKE_MODE);
-}
-
-/* Who saw wake_timed set has put down before what it wakes for. */
-static enum hrtimer_restart kpl_session_timed(struct hrtimer *timer)
-{
-	struct kpl_session *s = container_of(timer, struct kpl_session, wake_timer);
-
-	WRITE_ONCE(s->wake_timed, false);
-	smp_mb();
-	kpl_session_tell(s, ktime_get_mono_fast_ns());
-	return HRTIMER_NORESTART;
-}
-
-/*
- * With PREEMPT_RT, what is not for an interrupt is left to a thread of the CPU,
- * which stops before the CPU does: it would stay pending, and be waited for, for
- * ever.
- */
-static void kpl_wake_init(struct kpl_session *s)
-{
-	if (IS_ENABLED(CONFIG_PREEMPT_RT))
-		s->wake = IRQ_WORK_INIT_HARD(kpl_session_woken);
-	else
-		init_irq_work(&s->wake, kpl_session_woken);
-	hrtimer_setup(&s->wake_timer, kpl_session_timed, CLOCK_MONOTONIC, KPL_WAKE_MODE);
-	INIT_WORK(&s->rouse, kpl_session_rouse);
-}
 
 static int kpl_session_fill(struct kpl_session *s)
 {
@@ -571,10 +316,10 @@ struct kpl_session *kpl_session_open(void)
 	mutex_init(&s->maps_lock);
 	mutex_init(&s->unpaid);
 	init_waitqueue_head(&s->wait);
-	kpl_wake_init(s);
+	kpl_wake_begin(s);
 	INIT_WORK(&s->orphaned, kpl_session_orphaned);
 	INIT_WORK(&s->released, kpl_session_released);
-	INIT_DELAYED_WORK(&s->reader, kpl_reader_look);
+	kpl_reader_begin(s);
 	INIT_DELAYED_WORK(&s->overloaded, kpl_probes_overloaded);
 	s->share = KPL_DEFAULT_SHARE;
 	xa_init_flags(&s->maps, XA_FLAGS_ALLOC | XA_FLAGS_ACCOUNT);

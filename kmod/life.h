@@ -22,6 +22,5 @@ __poll_t kpl_session_poll(struct kpl_session *s, struct file *file, poll_table *
 int kpl_session_mmap(struct kpl_session *s, struct vm_area_struct *vma);
 int kpl_session_info(struct kpl_session *s, struct kpl_info *info);
 int kpl_free(struct kpl_session *s, struct kpl_free *arg);
-int kpl_title(struct kpl_session *s, struct kpl_title *arg);
 
 #endif

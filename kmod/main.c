@@ -28,10 +28,12 @@
 #include "place.h"
 #include "probe.h"
 #include "prog.h"
+#include "reader.h"
 #include "ring.h"
 #include "session.h"
 #include "stats.h"
 #include "tracepoint.h"
+#include "wake.h"
 
 /* Every argument structure of an ioctl: they are small and copied as a whole. */
 union kpl_param {
@@ -234,6 +236,9 @@ static int __init kpl_module_init(void)
 	err = kpl_event_init();
 	if (err)
 		goto fail_event;
+	err = kpl_wake_init();
+	if (err)
+		goto fail_wake;
 	err = kpl_life_init();
 	if (err)
 		goto fail_life;
@@ -246,6 +251,8 @@ static int __init kpl_module_init(void)
 fail_device:
 	kpl_life_exit();
 fail_life:
+	kpl_wake_exit();
+fail_wake:
 	kpl_event_exit();
 fail_event:
 	kpl_tracepoint_exit();
@@ -269,6 +276,7 @@ static void __exit kpl_module_exit(void)
 	kpl_oops_exit();
 	misc_deregister(&kpl_device);
 	kpl_life_exit();
+	kpl_wake_exit();
 	kpl_event_exit();
 	kpl_tracepoint_exit();
 	kpl_direct_exit();

@@ -122,7 +122,8 @@ enum kpl_rule {
 #undef PLACE
 };
 
-enum { KPL_OF_PROBES, KPL_OF_RETURNS };
+/* Each with what those before it refuse. */
+enum kpl_which { KPL_OF_RETURNS, KPL_OF_PROBES, KPL_OF_ALL };
 enum { KPL_MATCH_WHOLE, KPL_MATCH_BEGINS };
 
 static const u8 kpl_rule_of[] = {
@@ -144,8 +145,8 @@ static const struct kpl_named_place {
 #undef PLACE
 };
 
-/* Whether a row that the rules in `rules`, a set of bits, have names this function. */
-static bool kpl_is_named(const char *name, u32 rules)
+/* Whether a row names this function whose rule refuses `which`. */
+static bool kpl_is_named(const char *name, enum kpl_which which)
 {
 	size_t own = strcspn(name, ". ");	/* without what the compiler added, "[module]" */
 	u32 i;
@@ -153,7 +154,7 @@ static bool kpl_is_named(const char *name, u32 rules)
 	for (i = 0; i < ARRAY_SIZE(kpl_named_places); i++) {
 		const struct kpl_named_place *place = &kpl_named_places[i];
 
-		if ((rules & BIT(place->rule)) && strstarts(name, place->name) &&
+		if (kpl_rule_of[place->rule] >= which && strstarts(name, place->name) &&
 		    (place->match == KPL_MATCH_BEGINS || strlen(place->name) == own))
 			return true;
 	}
@@ -282,15 +283,12 @@ static bool kpl_is_read_over(u64 addr)
 noinline_for_stack int kpl_check_place(u64 addr, bool returns)
 {
 	char name[KSYM_SYMBOL_LEN];
-	u32 i, rules = 0;
 
 	if (static_call(kpl_fixup_of)(addr) || kpl_is_read_over(addr))
 		return -EINVAL;
 	sprint_symbol_no_offset(name, addr);
-	for (i = 0; i < ARRAY_SIZE(kpl_rule_of); i++)
-		if (returns || kpl_rule_of[i] == KPL_OF_PROBES)
-			rules |= BIT(i);
-	if (kpl_is_named(name, rules) || (returns && kpl_is_cold(name)))
+	if (kpl_is_named(name, returns ? KPL_OF_RETURNS : KPL_OF_PROBES) ||
+	    (returns && kpl_is_cold(name)))
 		return -EINVAL;
 	return 0;
 }
@@ -305,16 +303,12 @@ noinline_for_stack int kpl_check_registered(const struct kprobe *kp)
 	return 0;
 }
 
-/* Those that ftrace, too, may not serve. */
-#define KPL_RULES_OF_SITES	(BIT(KPL_RULE_POLLS) | BIT(KPL_RULE_DEAD) | BIT(KPL_RULE_GUEST) | \
-				 BIT(KPL_RULE_FAULTLESS))
-
 noinline_for_stack int kpl_check_site(u64 addr)
 {
 	char name[KSYM_SYMBOL_LEN];
 
 	sprint_symbol_no_offset(name, addr);
-	return kpl_is_named(name, KPL_RULES_OF_SITES) ? -EINVAL : 0;
+	return kpl_is_named(name, KPL_OF_ALL) ? -EINVAL : 0;
 }
 
 /*

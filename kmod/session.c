@@ -136,6 +136,54 @@ void kpl_charge_leave(struct kpl_session *s, u64 bytes)
 	atomic64_sub(bytes, &s->memory);
 }
 
+/* -------------------------------------------------------------- all sessions */
+
+/*
+ * The end of any process walks the list.  The lock is raw: it is taken where a
+ * task exits, with preemption off.
+ */
+static LIST_HEAD(kpl_sessions);
+static u32 kpl_sessions_nr;
+static DEFINE_RAW_SPINLOCK(kpl_sessions_lock);
+
+bool kpl_sessions_add(struct kpl_session *s)
+{
+	unsigned long flags;
+	bool room;
+
+	raw_spin_lock_irqsave(&kpl_sessions_lock, flags);
+	room = kpl_sessions_nr < KPL_MAX_SESSIONS;
+	if (room) {
+		list_add(&s->list, &kpl_sessions);
+		kpl_sessions_nr++;
+	}
+	raw_spin_unlock_irqrestore(&kpl_sessions_lock, flags);
+	return room;
+}
+
+void kpl_sessions_remove(struct kpl_session *s)
+{
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&kpl_sessions_lock, flags);
+	list_del(&s->list);
+	kpl_sessions_nr--;
+	raw_spin_unlock_irqrestore(&kpl_sessions_lock, flags);
+}
+
+void kpl_sessions_each(void (*fn)(struct kpl_session *s, void *arg), void *arg)
+{
+	struct kpl_session *s;
+	unsigned long flags;
+
+	if (list_empty(&kpl_sessions))
+		return;
+	raw_spin_lock_irqsave(&kpl_sessions_lock, flags);
+	list_for_each_entry(s, &kpl_sessions, list)
+		fn(s, arg);
+	raw_spin_unlock_irqrestore(&kpl_sessions_lock, flags);
+}
+
 /* ------------------------------------------------------------------ workers */
 
 struct workqueue_struct *kpl_jobs, *kpl_waiters;
@@ -172,11 +220,11 @@ void kpl_reader_watch(struct kpl_session *s)
  * A CPU that is on its way off, or not yet on, takes no interrupt for what it
  * queues: that would never run, and the session's end would wait for it.  Nor
  * does the last one while the machine sleeps.  Who sees that CPU gone, or there,
- * or the machine awake, wakes the session: life.c.
+ * or the machine awake, wakes the session: wake.c.
  */
 void kpl_session_wake(struct kpl_session *s)
 {
-	smp_mb();	/* kpl_session_timed() */
+	smp_mb();	/* kpl_wake_timed() */
 	if (unlikely(!cpu_online(raw_smp_processor_id()) || system_state == SYSTEM_SUSPEND))
 		WRITE_ONCE(s->wake_late, true);
 	else if (!READ_ONCE(s->wake_timed))

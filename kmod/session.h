@@ -77,7 +77,7 @@ struct kpl_session {
 	char name[KPL_TITLE_SIZE];	/* these are printable; log.c */
 	char command[TASK_COMM_LEN];
 	uid_t user;			/* who opened it */
-	struct delayed_work reader;	/* looks whether user space still reads: life.c */
+	struct delayed_work reader;	/* looks whether user space still reads: reader.c */
 	unsigned long heard;		/* jiffies, of the opener */
 	u32 dead_man;			/* seconds without a word, or 0 */
 	struct kpl_ring_sums sums_seen;	/* at the last look */
@@ -165,8 +165,14 @@ u64 kpl_memory_limit(void);
 
 #define KPL_READER_PERIOD	10	/* seconds between two looks whether user space still reads */
 
-/* From now on there are looks, by life.c.  Process context. */
+/* From now on there are looks, by reader.c.  Process context. */
 void kpl_reader_watch(struct kpl_session *s);
+
+/* All that are open.  Process context.  False: there are as many as there may be. */
+bool kpl_sessions_add(struct kpl_session *s);
+void kpl_sessions_remove(struct kpl_session *s);
+/* Calls `fn` for each, with interrupts off.  Process context, or preemption off. */
+void kpl_sessions_each(void (*fn)(struct kpl_session *s, void *arg), void *arg);
 
 /*
  * Workers of ours, in two queues: a queue runs so many at once, and those that

@@ -15,6 +15,7 @@
 #include <linux/kallsyms.h>
 #include <linux/log2.h>
 #include <linux/module.h>
+#include <linux/nmi.h>
 #include <linux/percpu.h>
 #include <linux/rcupdate.h>
 #include <linux/sched/task.h>
@@ -276,17 +277,20 @@ static int kpl_search_all(void *arg)
 {
 	struct kpl_search *search = arg;
 	struct task_struct *leader, *task;
-	u32 cpu;
+	u32 cpu, nr = 0;
 
 	search->nr = 0;
 	for_each_online_cpu(cpu)
 		if (per_cpu(kpl_idle, cpu))
 			kpl_search_stack(search, per_cpu(kpl_idle, cpu));
-	for_each_process_thread(leader, task)
+	for_each_process_thread(leader, task) {
+		if (++nr % 1024 == 0)
+			touch_nmi_watchdog();
 		/* One that is dead for good returns nowhere, and may have no stack any more. */
 		if (task != current && READ_ONCE(task->__state) != TASK_DEAD &&
 		    refcount_read(&task->stack_refcount))
 			kpl_search_stack(search, task);
+	}
 	return 0;
 }
 
@@ -372,7 +376,9 @@ static void kpl_drain(struct work_struct *work)
 	if (!kpl_stubs_unused(&serial))
 		return;
 	kpl_polls++;
-	kpl_idle_known();
+	/* In time for the first search; later ones ask themselves, since it interrupts the CPUs. */
+	if (kpl_polls <= 8)
+		kpl_idle_known();
 	empty = !kpl_stubs_busy() || (kpl_time_to_search() && kpl_all_dead(serial));
 	if (empty)
 		kpl_stubs_wait();	/* between the last count and the end of the text */

@@ -21,7 +21,8 @@ enum Rule {
 #undef PLACE
 };
 
-enum Which { PROBES, RETURNS };
+// Each with what those before it refuse.
+enum Which { RETURNS, PROBES, ALL };
 enum Match { WHOLE, BEGINS };
 
 struct NamedRule {
@@ -75,9 +76,10 @@ std::optional<Rule> rule_of(std::string_view name) {
     return std::nullopt;
 }
 
-std::string_view why_not(Which which, std::string_view name) {
+// The rule's reason, if one names the function and it is, or is not, about returns alone.
+std::string_view why_not(bool returns_alone, std::string_view name) {
     const auto rule = rule_of(name);
-    return rule && named_rules[*rule].which == which ? named_rules[*rule].why : std::string_view();
+    return rule && (named_rules[*rule].which == RETURNS) == returns_alone ? named_rules[*rule].why : std::string_view();
 }
 
 }  // namespace
@@ -86,7 +88,7 @@ bool is_cold_part(std::string_view name) { return name.ends_with(".cold") || nam
 
 bool is_static_call(std::string_view name) { return name.starts_with("__SCT__"); }
 
-std::string_view why_no_probe(std::string_view name) { return why_not(PROBES, name); }
+std::string_view why_no_probe(std::string_view name) { return why_not(false, name); }
 
 bool takes_ftrace_alone(std::string_view name) {
     const auto rule = rule_of(name);
@@ -95,7 +97,7 @@ bool takes_ftrace_alone(std::string_view name) {
 
 std::string_view why_no_return(std::string_view name) {
     return is_cold_part(name) ? "it is a part of a function, which jumps to it; probe the function"
-                              : why_not(RETURNS, name);
+                              : why_not(true, name);
 }
 
 bool is_part_of_function(std::string_view name) {

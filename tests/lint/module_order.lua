@@ -34,7 +34,8 @@ local order = {
   "kretprobe ftrace tracepoint event uprobe direct_set",
   "direct watch test_kind",
   "group log oops",
-  "probe bench",
+  "probe bench wake",
+  "reader",
   "life",
   "main",
 }

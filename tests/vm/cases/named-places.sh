@@ -30,9 +30,9 @@ for line in io.lines(arg[2]) do
   if rule then
     address = "0x" .. address
     tried[rule] = (tried[rule] or 0) + 1
-    if which_of[rule] == "PROBES" then try(name, rule, kprobe, { address, via = "kprobe", pre = nothing }) end
+    if which_of[rule] ~= "RETURNS" then try(name, rule, kprobe, { address, via = "kprobe", pre = nothing }) end
     try(name, rule, kretprobe, { address, via = "kretprobe", ret = nothing })
-    if (rule == "POLLS" or rule == "DEAD" or rule == "GUEST" or rule == "FAULTLESS") and at_ftrace[name] then
+    if which_of[rule] == "ALL" and at_ftrace[name] then
       try(name, rule, kprobe, { address, via = "ftrace", pre = nothing })
       try(name, rule, kretprobe, { address, via = "direct", ret = nothing })
     end
