@@ -470,10 +470,22 @@ function kprobe.exit(code)
   core.exit(tonumber(code or 0))
 end
 
+-- As handlers' print: what others chose, such as a process's name, must not move a terminal's cursor. Lines and tabs stay.
+-- A loop, where a pattern would not be compiled.
+local function shown(text)
+  for i = 1, #text do
+    local c = text:byte(i)
+    if (c < 32 and c ~= 9 and c ~= 10) or c == 127 or c == 194 then
+      return (text:gsub("[%z\1-\8\11-\31\127]", "?"):gsub("\194[\128-\159]", "?"))
+    end
+  end
+  return text
+end
+
 -- Whole numbers in full, where tostring() has 1e+14 for times and addresses.
 local function text_of(value)
   if type(value) == "number" and value == math.floor(value) and math.abs(value) < 2 ^ 63 then return ("%d"):format(value) end
-  return tostring(value)
+  return shown(tostring(value))
 end
 
 -- core.write, which the Lua module replaces; where it runs no Lua, in a form that LuaJIT compiles into a callback.

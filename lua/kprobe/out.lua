@@ -45,9 +45,16 @@ end
 local Out = {}
 Out.__index = Out
 
+-- A pattern would begin anew at each blank of a text that somebody else chose.
+local function without_blanks_behind(text)
+  local size = #text
+  while text:byte(size) == 32 do size = size - 1 end
+  return text:sub(1, size)
+end
+
 -- All text goes through here: a block on a terminal is gathered, and shown as a whole.
 function Out:line(text)
-  text = text:gsub(" +$", "")
+  text = without_blanks_behind(text)
   if self.gathered then
     self.gathered[#self.gathered + 1] = text
   else

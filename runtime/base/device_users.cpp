@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 #include <algorithm>
 #include <charconv>
@@ -23,12 +24,17 @@ bool is_name_alone(const fs::path& info) {
     return !(file >> std::oct >> flags) || (flags & O_PATH);
 }
 
+// Without asking who serves the file, who may never answer.
+bool is_device(const fs::path& open, dev_t number) {
+    struct statx file {};
+    return ::statx(AT_FDCWD, open.c_str(), AT_STATX_DONT_SYNC, STATX_TYPE, &file) == 0 && S_ISCHR(file.stx_mode) &&
+           makedev(file.stx_rdev_major, file.stx_rdev_minor) == number;
+}
+
 bool has_open(const fs::path& process, const std::string& device, dev_t number) {
     std::error_code none;
     for (const fs::directory_entry& open : fs::directory_iterator(process / "fd", none)) {
-        struct stat file {};
-        if (fs::read_symlink(open.path(), none) == device && ::stat(open.path().c_str(), &file) == 0 &&
-            S_ISCHR(file.st_mode) && file.st_rdev == number &&
+        if (fs::read_symlink(open.path(), none) == device && is_device(open.path(), number) &&
             !is_name_alone(process / "fdinfo" / open.path().filename()))
             return true;
     }

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <iterator>
 
 namespace kpl {
@@ -32,8 +33,9 @@ UniqueFd open_regular(const std::string& path, int flags, const std::function<bo
         errno = EINVAL;
         return {};
     }
-    return UniqueFd(
-        ::open(("/proc/self/fd/" + std::to_string(there.get())).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    char again[32];
+    std::snprintf(again, sizeof again, "/proc/self/fd/%d", there.get());
+    return UniqueFd(::open(again, O_RDONLY | O_CLOEXEC | O_NONBLOCK));
 }
 
 }  // namespace kpl

@@ -72,6 +72,11 @@ AccountText account_text(const Account& account, bool all, const char* left_by) 
         text.lines.push_back(fmt::format(
             "{} event{} of processes that map code went by unseen: addresses of theirs may have no names, or wrong ones",
             n, n == 1 ? "" : "s"));
+    if (const uint64_t n = account.silent_files)
+        text.lines.push_back(fmt::format(
+            "{} file{} that processes have mapped did not answer within 3 s: their file systems hang, and what is in such "
+            "files has no names",
+            n, n == 1 ? "" : "s"));
     if (const uint64_t n = account.unknown_processes)
         text.lines.push_back(
             fmt::format("{} process{} had ended before {} memory was known: {} addresses have no names", n,

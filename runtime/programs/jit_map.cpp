@@ -31,17 +31,11 @@ std::string own_number(uint32_t pid) {
 }
 
 // Written by the process itself or by root, nobody else: a name there is worth what its writer is.
-UniqueFd open_map(uint32_t pid) {
-    struct stat process {};
-    const bool runs = ::stat(fmt::format("/proc/{}", pid).c_str(), &process) == 0;
-    for (const std::string& path :
-         {fmt::format("/proc/{}/root/tmp/perf-{}.map", pid, own_number(pid)), fmt::format("/tmp/perf-{}.map", pid)}) {
-        UniqueFd fd = open_regular(path, O_NOFOLLOW, [&](const struct stat& file) {
-            return file.st_uid == 0 || !runs || file.st_uid == process.st_uid;
-        });
-        if (fd) return fd;
-    }
-    return {};
+UniqueFd open_map(ForeignFiles& files, uint32_t pid, std::optional<uid_t> owner) {
+    const auto wanted = [owner](const struct stat& file) { return file.st_uid == 0 || file.st_uid == owner; };
+    auto found = files.find({{fmt::format("/proc/{}/root/tmp/perf-{}.map", pid, own_number(pid)), O_NOFOLLOW, wanted},
+                             {fmt::format("/tmp/perf-{}.map", pid), O_NOFOLLOW, wanted}});
+    return found ? std::move(found->file) : UniqueFd();
 }
 
 bool number(std::string_view& line, uint64_t& into) {
@@ -81,16 +75,15 @@ std::string JitMap::at(uint64_t address) const {
     return address == code.start ? code.name : fmt::format("{}+{:#x}", code.name, address - code.start);
 }
 
-void JitMap::refresh(uint32_t pid) {
-    const UniqueFd fd = open_map(pid);
+void JitMap::refresh(int fd) {
     struct stat file {};
-    if (!fd || ::fstat(fd.get(), &file) != 0) return;
+    if (::fstat(fd, &file) != 0) return;
     const auto size = std::min<uint64_t>(static_cast<uint64_t>(file.st_size), longest_file);
     if (size == looked_at_) return;
     if (size < seen_bytes_) forget();
     looked_at_ = size;
     std::string text(size - seen_bytes_, '\0');
-    const ssize_t n = ::pread(fd.get(), text.data(), text.size(), static_cast<off_t>(seen_bytes_));
+    const ssize_t n = ::pread(fd, text.data(), text.size(), static_cast<off_t>(seen_bytes_));
     text.resize(n > 0 ? static_cast<size_t>(n) : 0);
     const size_t lines = text.rfind('\n') + 1;  // the last one may be under way
     if (text.size() - lines < longest_line) text.resize(lines);
@@ -104,14 +97,13 @@ void JitMap::forget() {
 }
 
 // A process may change its file at each event.
-std::string JitMap::name(uint32_t pid, uint64_t address) {
+bool JitMap::look(ForeignFiles& files, uint32_t pid, std::optional<uid_t> owner) {
     const auto now = Clock::now();
-    if (now >= next_look_) {
-        refresh(pid);
-        const auto end = Clock::now();
-        next_look_ = end + rest * (end - now);
-    }
-    return at(address);
+    if (now < next_look_) return false;
+    if (const UniqueFd fd = open_map(files, pid, owner)) refresh(fd.get());
+    const auto end = Clock::now();
+    next_look_ = end + rest * (end - now);
+    return true;
 }
 
 }  // namespace kpl

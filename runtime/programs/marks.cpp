@@ -43,7 +43,7 @@ std::optional<ProgramMark> parse_note(std::string_view bytes, uint64_t base_now)
     const auto provider = take_text(bytes), name = take_text(bytes), args = take_text(bytes);
     if (!provider || !name || !args || provider->empty() || name->empty()) return std::nullopt;
     ProgramMark mark{printable(*provider), printable(*name)};
-    mark.args = parse_mark_args(host_arch(), *args);
+    mark.args = parse_mark_args(host_arch(), printable(*args));
     mark.address = moved(word[0], word[1], base_now);
     mark.semaphore = moved(word[2], word[1], base_now);
     return mark;

@@ -20,17 +20,19 @@ namespace {
 
 constexpr size_t most_uses = 4;  // of a byte of names, on average
 constexpr size_t most_symbols = 1 << 21;
-constexpr size_t most_id = 64;          // bytes of a build id; linkers make 8 to 32
-constexpr size_t most_segments = 1170;  // what the kernel runs has no more: 64 KB of program headers
-constexpr size_t most_code = 16 << 20;  // of one function
+constexpr size_t most_foreign_names = 128 << 20;  // bytes, of what a process led to
+constexpr size_t most_id = 64;                    // bytes of a build id; linkers make 8 to 32
+constexpr size_t most_segments = 1170;            // what the kernel runs has no more: 64 KB of program headers
+constexpr size_t most_code = 16 << 20;            // of one function
 constexpr const char* debug_files = "/usr/lib/debug/.build-id/";
 
-void read_symbols(const ElfView& view, Elf_Scn* section, const GElf_Shdr& header, std::vector<ProgramSymbol>& into) {
+void read_symbols(const ElfView& view, Elf_Scn* section, const GElf_Shdr& header, size_t most,
+                  std::vector<ProgramSymbol>& into) {
     Elf_Data* data = view.data(section);
     if (!data || header.sh_entsize == 0) return;
     const auto count = static_cast<int>(header.sh_size / header.sh_entsize);
     // A name may be the end of another one, but not all of them the whole table.
-    size_t left = most_uses * view.size_of(header.sh_link);
+    size_t left = std::min(most, most_uses * view.size_of(header.sh_link));
     for (int i = 0; i < count && into.size() < most_symbols; i++) {
         GElf_Sym symbol;
         if (!view.lib().gelf_getsym(data, i, &symbol)) break;
@@ -110,12 +112,17 @@ Result<std::shared_ptr<Program>> Program::open(const std::string& path, uint16_t
     return program;
 }
 
-Result<std::shared_ptr<Program>> Program::open(UniqueFd fd, const std::string& path, const std::string& root) {
+Result<std::shared_ptr<Program>> Program::open(ForeignFiles& files, ForeignFiles::Found found, const std::string& path,
+                                               const std::string& root) {
     std::shared_ptr<Program> program(new Program);
     program->path_ = path, program->root_ = root;
-    program->fd_ = std::move(fd);
-    program->foreign_ = true;
+    program->fd_ = std::move(found.file);
+    program->files_ = &files;
     TRY(program->read_file(std::nullopt));
+    if (found.is_copy) {
+        TRY(program->symbols());
+        program->fd_.reset();
+    }
     return program;
 }
 
@@ -134,7 +141,7 @@ bool Program::is_replaced() const {
 }
 
 Result<void> Program::read_head(std::optional<uint16_t> machine) {
-    const ElfView view = TRY(ElfView::open(fd_.get(), path_, foreign_));
+    const ElfView view = TRY(ElfView::open(fd_.get(), path_, files_ != nullptr));
     GElf_Ehdr head;
     if (!view.lib().gelf_getehdr(view.get(), &head))
         return Error{Errc::script, fmt::format("{}: {}", path_, view.lib().elf_errmsg(view.lib().elf_errno()))};
@@ -157,14 +164,14 @@ Result<void> Program::read_head(std::optional<uint16_t> machine) {
 }
 
 Result<void> Program::add_symbols(int fd, bool only_full) {
-    const ElfView view = TRY(ElfView::open(fd, path_, foreign_));
+    const ElfView view = TRY(ElfView::open(fd, path_, files_ != nullptr));
     std::set<GElf_Word> seen;
     view.each_section([&](Elf_Scn* section, const GElf_Shdr& header) {
         const bool full = header.sh_type == SHT_SYMTAB;
         if (!full && (only_full || header.sh_type != SHT_DYNSYM)) return;
         if (!seen.insert(header.sh_type).second) return;  // there is one of a kind (gABI)
         if (full) stripped_ = false;
-        read_symbols(view, section, header, *symbols_);
+        read_symbols(view, section, header, files_ ? most_foreign_names : SIZE_MAX, *symbols_);
     });
     return {};
 }
@@ -186,7 +193,7 @@ std::vector<std::string> Program::debug_file_names(const std::string& id) const 
     if (id.size() > 2)
         for (const std::string& root : {root_, std::string()})
             names.push_back(root + debug_files + id.substr(0, 2) + "/" + id.substr(2) + ".debug");
-    const auto view = ElfView::open(fd_.get(), path_, foreign_);
+    const auto view = ElfView::open(fd_.get(), path_, files_ != nullptr);
     const std::string link = view ? debug_link_of(*view) : "";
     if (link.empty() || link.find('/') != link.npos) return names;
     const std::string folder = path_.substr(0, path_.rfind('/') + 1);
@@ -197,18 +204,25 @@ std::vector<std::string> Program::debug_file_names(const std::string& id) const 
 
 // That of another build has other addresses: without an id on both sides, nothing tells.
 bool Program::belongs(int debug_fd, const std::string& id) const {
-    const auto view = ElfView::open(debug_fd, path_, foreign_);
+    const auto view = ElfView::open(debug_fd, path_, files_ != nullptr);
     return view && !id.empty() && build_id_of(*view) == id;
 }
 
-Result<void> Program::add_debug_file() {
-    const std::string id = build_id();
-    for (const std::string& name : debug_file_names(id)) {
-        const UniqueFd fd = open_regular(name);
-        if (!fd || !belongs(fd.get(), id)) continue;
-        TRY(add_symbols(fd.get(), true));
-        return {};
+UniqueFd Program::debug_file(const std::string& id) const {
+    std::vector<ForeignFiles::Door> doors;
+    for (std::string& name : debug_file_names(id)) doors.push_back({std::move(name)});
+    while (!doors.empty()) {
+        auto found = files_ ? files_->find(doors) : ForeignFiles::Found{0, open_regular(doors[0].path), false};
+        if (!found) break;
+        if (found->file && belongs(found->file.get(), id)) return std::move(found->file);
+        doors.erase(doors.begin(), doors.begin() + static_cast<std::ptrdiff_t>(found->door) + 1);
     }
+    return {};
+}
+
+Result<void> Program::add_debug_file() {
+    const UniqueFd fd = debug_file(build_id());
+    if (fd) TRY(add_symbols(fd.get(), true));
     return {};
 }
 
@@ -236,7 +250,7 @@ Result<std::optional<ProgramSymbol>> Program::covering(uint64_t address) {
 Result<std::optional<ProgramSymbol>> Program::at(uint64_t address) {
     if (auto symbol = TRY(covering(address))) return symbol;
     const LibDw* lib = TRY(LibDw::load());
-    const ElfView view = TRY(ElfView::open(fd_.get(), path_, foreign_));
+    const ElfView view = TRY(ElfView::open(fd_.get(), path_, files_ != nullptr));
     Dwarf_CFI* const frames = frames_fit(view) ? lib->dwarf_getcfi_elf(view.get()) : nullptr;
     Dwarf_Frame* frame = nullptr;
     std::optional<ProgramSymbol> found;
@@ -261,7 +275,7 @@ std::optional<uint64_t> Program::file_offset(uint64_t address) const { return of
 
 Result<const std::vector<ProgramMark>*> Program::marks() {
     if (marks_) return &*marks_;
-    marks_ = TRY(read_marks(fd_.get(), path_, foreign_));
+    marks_ = TRY(read_marks(fd_.get(), path_, files_ != nullptr));
     std::erase_if(*marks_, [this](ProgramMark& mark) {
         const auto at = file_offset(mark.address);
         const auto semaphore = mark.semaphore ? offset_in(&Segment::data, mark.semaphore) : 0;
@@ -288,7 +302,7 @@ std::vector<uint8_t> Program::code(uint64_t address, size_t size) const {
 }
 
 std::string Program::build_id() const {
-    const auto view = ElfView::open(fd_.get(), path_, foreign_);
+    const auto view = ElfView::open(fd_.get(), path_, files_ != nullptr);
     return view ? build_id_of(*view) : "";
 }
 

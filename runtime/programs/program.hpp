@@ -11,6 +11,7 @@
 
 #include "base/result.hpp"
 #include "base/unique_fd.hpp"
+#include "programs/foreign_files.hpp"
 #include "programs/marks.hpp"
 
 namespace kpl {
@@ -30,8 +31,10 @@ class Program {
   public:
     // The errors say what is wrong with the file. Machines other than `machine` (EM_X86_64…) are refused.
     static Result<std::shared_ptr<Program>> open(const std::string& path, uint16_t machine);
-    // An open file of any machine that a process led to, for its names; `path` is what `root` has it as (empty: ours).
-    static Result<std::shared_ptr<Program>> open(UniqueFd fd, const std::string& path, const std::string& root);
+    // A file of any machine that a process led to, for its names; `path` is what `root` has it as (empty: ours).
+    // `files` lives as long, and finds its debug file. A copy is read at once, and given back.
+    static Result<std::shared_ptr<Program>> open(ForeignFiles& files, ForeignFiles::Found found,
+                                                 const std::string& path, const std::string& root);
 
     const std::string& path() const { return path_; }
     int fd() const { return fd_.get(); }
@@ -74,6 +77,7 @@ class Program {
     Result<void> read_file(std::optional<uint16_t> machine);
     Result<void> add_symbols(int fd, bool only_full);
     Result<void> add_debug_file();
+    UniqueFd debug_file(const std::string& id) const;
     std::vector<std::string> debug_file_names(const std::string& id) const;
     std::optional<uint64_t> offset_in(bool Segment::*kind, uint64_t address) const;
     bool belongs(int debug_fd, const std::string& id) const;
@@ -86,7 +90,7 @@ class Program {
     size_t bytes_ = 0;  // of the symbols
     std::optional<std::vector<ProgramMark>> marks_;
     bool stripped_ = true;
-    bool foreign_ = false;  // ElfView::open()
+    ForeignFiles* files_ = nullptr;  // of one that a process led to
 };
 
 }  // namespace kpl

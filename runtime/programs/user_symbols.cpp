@@ -32,6 +32,9 @@ constexpr size_t most_kept = 256 << 20;          // bytes of maps, and as much o
 constexpr size_t longest_name = 2048, longest_mangled = 4096;
 constexpr size_t most_made = 64 << 20, longest_pack = 256;
 constexpr int most_ancestors = 8;
+// Looks at JITs' files take so much at first, then such a part of the time.
+constexpr auto jit_burst = std::chrono::seconds(5);
+constexpr int jit_rest = 20;
 constexpr uint64_t read_again = 1000000000;  // ns between looks into /proc for addresses that a map lacks
 
 constexpr uint64_t pid_mask = (uint64_t{1} << KPL_SPACE_PID_BITS) - 1;
@@ -126,6 +129,7 @@ void UserSymbols::apply(const MapEvent& event) {
         if (map.add(event.mapping)) forget_names();
         if (map.bytes() > before) more_bytes_ += map.bytes() - before;
         if (!map.page && !map.mappings.empty()) map.page = map.mappings.front().start >> 12;
+        if (!process->second.owner) see_owner(event.pid, process->second);
         keep_file(event.pid, event.mapping);
         return;
     }
@@ -137,6 +141,7 @@ void UserSymbols::apply(const MapEvent& event) {
         return;
     }
     process.parent = event.parent;
+    process.owner.reset();
     const auto parent = processes_.find(event.parent);
     if (parent == processes_.end() || parent->second.maps.empty()) return;
     MemoryMap map = parent->second.maps.back();
@@ -200,36 +205,47 @@ const CodeMapping* UserSymbols::mapping_at(uint64_t space, MemoryMap& map, uint6
 
 // ---- files
 
+// Who was silent once is not asked again.
+std::optional<ForeignFiles::Found> UserSymbols::ask(const File& file, const std::vector<ForeignFiles::Door>& doors) {
+    const uint64_t silent_before = files_.silent();
+    auto found = files_.find(doors);
+    if (files_.silent() != silent_before) programs_[file] = nullptr;
+    return found;
+}
+
 // What cannot be had by its path here is opened as long as somebody runs whose root has it.
 void UserSymbols::keep_file(uint32_t pid, const CodeMapping& mapping) {
     const File file{mapping.device, mapping.inode};
-    struct stat here {};
     if (!mapping.inode || programs_.contains(file) || reachable_.size() > most_files || !reachable_.insert(file).second)
         return;
-    if (::stat(mapping.path.c_str(), &here) != 0 || !is_file(here, mapping)) (void)program(pid, mapping);
+    const auto same = [&](const struct stat& there) { return is_file(there, mapping); };
+    if (!ask(file, {{mapping.path, 0, same, true}})) (void)program(pid, mapping);
 }
 
 std::shared_ptr<Program> UserSymbols::program(uint32_t pid, const CodeMapping& mapping) {
     const File file{mapping.device, mapping.inode};
     if (const auto it = programs_.find(file); it != programs_.end()) return it->second;
-    std::vector<std::pair<std::string, std::string>> doors;  // root, path
-    doors.emplace_back(fmt::format("/proc/{}/root", pid),
-                       fmt::format("/proc/{}/map_files/{:x}-{:x}", pid, mapping.start, mapping.end));
+    std::vector<std::string> roots;
+    std::vector<ForeignFiles::Door> doors;
+    const auto add = [&](std::string root, std::string path) {
+        roots.push_back(std::move(root));
+        doors.push_back({std::move(path), 0, [&](const struct stat& there) { return is_file(there, mapping); }});
+    };
+    add(fmt::format("/proc/{}/root", pid),
+        fmt::format("/proc/{}/map_files/{:x}-{:x}", pid, mapping.start, mapping.end));
     for (int i = 0; pid && i < most_ancestors; i++) {
         const std::string root = fmt::format("/proc/{}/root", pid);
-        doors.emplace_back(root, root + mapping.path);
+        add(root, root + mapping.path);
         const auto process = processes_.find(pid);
         pid = process == processes_.end() ? 0 : process->second.parent;
     }
-    doors.emplace_back("", mapping.path);
-    for (const auto& [root, path] : doors) {
-        UniqueFd fd = open_regular(path, 0, [&](const struct stat& file) { return is_file(file, mapping); });
-        if (!fd) continue;
-        auto program = Program::open(std::move(fd), mapping.path, root);
-        if (programs_.size() >= most_programs) programs_.clear();
-        return programs_[file] = program ? std::move(*program) : nullptr;
-    }
-    return nullptr;
+    add("", mapping.path);
+    auto found = ask(file, doors);
+    if (!found) return nullptr;
+    const size_t door = found->door;
+    auto program = Program::open(files_, std::move(*found), mapping.path, roots[door]);
+    if (programs_.size() >= most_programs || symbol_bytes() > most_symbol_bytes) programs_.clear();
+    return programs_[file] = program ? std::move(*program) : nullptr;
 }
 
 // All processes have the same one: the size is that of its sections' table, which is its last part.
@@ -241,17 +257,29 @@ std::shared_ptr<Program> UserSymbols::vdso() {
         const auto size = static_cast<size_t>(mapping.end - mapping.start);
         if (!fd || ::write(fd.get(), reinterpret_cast<const void*>(mapping.start), size) != static_cast<ssize_t>(size))
             break;
-        if (auto program = Program::open(std::move(fd), "[vdso]", "")) vdso_ = std::move(*program);
+        if (auto program = Program::open(files_, {0, std::move(fd), false}, "[vdso]", "")) vdso_ = std::move(*program);
     }
     return vdso_;
 }
 
 // ---- names
+
+// What has ended keeps what it was.
+void UserSymbols::see_owner(uint32_t pid, Process& process) {
+    struct stat now {};
+    if (::stat(fmt::format("/proc/{}", pid).c_str(), &now) == 0) process.owner = now.st_uid;
+}
+
 std::string UserSymbols::jit_name(uint32_t pid, uint64_t address) {
-    JitMap& jit = processes_[pid].jit;
+    Process& process = processes_[pid];
+    JitMap& jit = process.jit;
+    see_owner(pid, process);
     jit_bytes_ -= jit.bytes();
-    std::string name = jit.name(pid, address);
+    const auto now = Clock::now();
+    if (jit_time_ < jit_burst + (now - jit_from_) / jit_rest && jit.look(files_, pid, process.owner))
+        jit_time_ += Clock::now() - now;
     jit_bytes_ += jit.bytes();
+    std::string name = jit.at(address);
     if (jit_bytes_ > most_kept) {
         for (auto& [number, process] : processes_) process.jit.forget();
         jit_bytes_ = 0;

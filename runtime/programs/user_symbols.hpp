@@ -2,10 +2,14 @@
 // UserSymbols: addresses of processes as text, also of processes that have ended.
 #pragma once
 
+#include <sys/types.h>
+
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <unordered_map>
@@ -13,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "programs/foreign_files.hpp"
 #include "programs/jit_map.hpp"
 #include "programs/map_stream.hpp"
 #include "programs/memory_map.hpp"
@@ -34,25 +39,32 @@ class UserSymbols {
     std::string name(uint64_t space, uint64_t address);
     // How many processes had ended before anything was known of them; no more than 65536 are counted.
     size_t unknown() const { return unknown_.size(); }
+    // How many files did not answer.
+    uint64_t silent() const { return files_.silent(); }
     // How much of what was mapped went by unseen: names may be missing, or those of what was there before.
     uint64_t lost() const { return stream_.lost(); }
 
   private:
     struct Process {
         uint32_t parent = 0;
-        std::deque<MemoryMap> maps;  // of the programs that it has run, the last one last
-        uint64_t read_at = 0;        // when /proc was asked last: ns
+        std::deque<MemoryMap> maps;    // of the programs that it has run, the last one last
+        uint64_t read_at = 0;          // when /proc was asked last: ns
+        std::optional<uid_t> owner{};  // as long as it was seen to run
         JitMap jit{};
     };
     using File = std::pair<uint64_t, uint64_t>;  // device, inode
 
+    using Clock = std::chrono::steady_clock;
+
     void apply(const MapEvent& event);
+    void see_owner(uint32_t pid, Process& process);
     void drop(uint32_t pid);
     size_t map_bytes() const;
     void make_room();
     void forget_names();
     size_t symbol_bytes() const;
     std::string jit_name(uint32_t pid, uint64_t address);
+    std::optional<ForeignFiles::Found> ask(const File& file, const std::vector<ForeignFiles::Door>& doors);
     void keep_file(uint32_t pid, const CodeMapping& mapping);
     MemoryMap* known(uint64_t space);
     MemoryMap* find(uint64_t space, int ancestors);
@@ -62,11 +74,14 @@ class UserSymbols {
     std::shared_ptr<Program> program(uint32_t pid, const CodeMapping& mapping);
     std::shared_ptr<Program> vdso();
 
+    ForeignFiles files_;
     MapStream stream_;
     std::unordered_map<uint32_t, Process> processes_;
     std::deque<uint32_t> ended_;
     size_t more_bytes_ = 0;  // of maps, since there was a look at how many there are
     size_t jit_bytes_ = 0;   // of all processes
+    Clock::time_point jit_from_ = Clock::now();
+    Clock::duration jit_time_{};  // that was spent on JITs' files since
     std::map<File, std::shared_ptr<Program>> programs_;
     std::set<File> reachable_;  // that were looked for by their paths
     std::shared_ptr<Program> vdso_;

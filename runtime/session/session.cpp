@@ -426,6 +426,7 @@ Result<Account> Session::account() {
     account.hits_about = info.hits_about, account.hits_own = info.hits_own;
     account.unknown_processes = kernel_.users.unknown();
     account.lost_mappings = kernel_.users.lost();
+    account.silent_files = kernel_.users.silent();
     for (uint32_t i = 0; i < declared_.unit().maps.size(); i++) {
         if (!has(i)) continue;
         const ArmedMaps::Losses losses = TRY(armed_->maps().losses(i));

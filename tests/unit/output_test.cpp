@@ -215,6 +215,8 @@ TEST_CASE("JSON has bpftrace's types") {
     const std::vector<Datum> key = {SymbolDatum{1, "vfs_read"}, std::string("dd")};
     CHECK(format("json").ring_grown(3, 4096) == "{\"type\":\"ring_grown\",\"data\":{\"cpu\":3,\"bytes\":4096}}\n");
     CHECK(format("json").printed("a\"b\n") == "{\"type\":\"printf\",\"data\":\"a\\\"b\\n\"}\n");
+    CHECK(format("json").printed("\033\x7f\xc2\x80-\xc2\x9f\xc2\xa0\xff") ==
+          "{\"type\":\"printf\",\"data\":\"\\u001b\\u007f\\u0080-\\u009f\xc2\xa0\xef\xbf\xbd\"}\n");
     CHECK(format("json").attached(2) == "{\"type\":\"attached_probes\",\"data\":{\"probes\":2}}\n");
     CHECK(
         format("json").overload({"vfs_read", 1, 60, 25, 9}) ==

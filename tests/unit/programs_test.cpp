@@ -160,10 +160,17 @@ TEST_CASE("a file that a process led to is somebody else's, whoever owns it") {
     dir.write("bomb", many_names(3, 10, SHF_COMPRESSED));
     dir.write("few", many_names(3, 10));
     CHECK(error_of(dir / "bomb").empty());
-    CHECK_FALSE(Program::open(open_regular(dir / "bomb"), dir / "bomb", ""));
-    const auto few = Program::open(open_regular(dir / "few"), dir / "few", "");
-    REQUIRE(few);
-    CHECK((*few)->symbols().value()->size() == 3);
+    ForeignFiles files;
+    const auto led_to = [&](const char* name, bool is_copy) {
+        return Program::open(files, {0, open_regular(dir / name), is_copy}, dir / name, "");
+    };
+    CHECK_FALSE(led_to("bomb", false));
+    for (const bool is_copy : {false, true}) {
+        const auto few = led_to("few", is_copy);
+        REQUIRE(few);
+        CHECK(((*few)->fd() < 0) == is_copy);
+        CHECK((*few)->symbols().value()->size() == 3);
+    }
 }
 
 TEST_CASE("what a terminal would take for a command is not in a name") {

@@ -3,6 +3,7 @@
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/sysmacros.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
@@ -11,7 +12,9 @@
 #include <fstream>
 #include <set>
 
+#include "base/printable.hpp"
 #include "programs/user_symbols.hpp"
+#include "temp_dir.hpp"
 
 using namespace kpl;
 
@@ -117,17 +120,53 @@ TEST_CASE("JIT maps: short lines take no more memory than there is for all") {
 
 TEST_CASE("JIT maps: a file that changes all the time is looked at now and then") {
     const std::string file = "/tmp/perf-" + std::to_string(::getpid()) + ".map";
+    ForeignFiles files;
     JitMap jit;
     std::set<std::string> names;
     for (int n = 0; n < 100; n++) {
         std::ofstream out(file);
         for (int line = 0; line < (n % 2 ? 10000 : 20000); line++) out << "1000 10 made" << n << '\n';
         out.close();
-        names.insert(jit.name(static_cast<uint32_t>(::getpid()), 0x1000));
+        jit.look(files, static_cast<uint32_t>(::getpid()), ::getuid());
+        names.insert(jit.at(0x1000));
     }
     ::unlink(file.c_str());
     CHECK(names.contains("made0"));
     CHECK(names.size() < 50);
+}
+
+TEST_CASE("JIT maps: the process's own, or root's") {
+    constexpr uint32_t no_process = 1 << 22;  // numbers end before
+    constexpr uid_t somebody = 65534;
+    const std::string file = fmt::format("/tmp/perf-{}.map", no_process);
+    std::ofstream(file) << "1000 10 made\n";
+    const auto at_owner = [&](std::optional<uid_t> owner) {
+        ForeignFiles files;
+        JitMap jit;
+        jit.look(files, no_process, owner);
+        return jit.at(0x1000);
+    };
+    const bool root = ::getuid() == 0;
+    CHECK(at_owner(::getuid()) == "made");
+    CHECK(at_owner(std::nullopt) == (root ? "made" : ""));
+    if (root) {
+        REQUIRE(::chown(file.c_str(), somebody, somebody) == 0);
+        CHECK(at_owner(std::nullopt).empty());
+        CHECK(at_owner(somebody) == "made");
+        CHECK(at_owner(somebody - 1).empty());
+    }
+    ::unlink(file.c_str());
+}
+
+TEST_CASE("text for a terminal, however much of it is control characters") {
+    CHECK(printable("a\033[2J\n\x7f\xc2\x80z\xc2\x9f") ==
+          "a?[2J??"
+          "?z?");
+    CHECK(printable("a\n\tb", "\n") == "a\n?b");
+    CHECK(printable("\xc2\xa0\xc3\x9b\xc2") == "\xc2\xa0\xc3\x9b\xc2");
+    std::string many;
+    for (int i = 0; i < 8 << 20; i++) many += "\xc2\x9b";
+    CHECK(printable(many) == std::string(8 << 20, '?'));
 }
 
 TEST_CASE("names that stand for more text than there is memory") {
@@ -182,4 +221,32 @@ TEST_CASE("code that a process makes, by the map of its JIT") {
     CHECK(named("again+0x4 [jit]") == "again+0x4 [jit]");
     ::unlink(file.c_str());
     ::munmap(code, 4096);
+}
+
+TEST_CASE("files of others: what never answers is left behind, and nobody else waits for it") {
+    const test::TempDir dir;
+    dir.write("file", "words");
+    const auto any = [](const struct stat&) { return true; };
+    const auto none = [](const struct stat&) { return false; };
+    const auto never = [](const struct stat&) {
+        for (;;) ::pause();
+        return true;
+    };
+    ForeignFiles files;
+    auto found = files.find({{dir / "none"}, {dir / "file", 0, none}, {dir.path()}, {dir / "file", 0, any}});
+    REQUIRE(found);
+    CHECK(found->door == 3);
+    char words[8]{};
+    CHECK(::read(found->file.get(), words, sizeof words) == 5);
+    CHECK(words == std::string("words"));
+    CHECK_FALSE(files.find({{dir / "none"}, {"/proc/self/maps"}}));
+    CHECK_FALSE(files.find({}));
+    CHECK(files.silent() == 0);
+    CHECK_FALSE(files.find({{dir / "file", 0, never}}));
+    CHECK(files.silent() == 1);
+    CHECK(files.find({{dir / "file"}}));
+    CHECK(files.silent() == 1);
+    // No process of theirs is one that anybody waits for, or that stays.
+    CHECK(::waitpid(-1, nullptr, WNOHANG) == -1);
+    CHECK(::waitpid(-1, nullptr, WNOHANG | __WALL) == -1);
 }

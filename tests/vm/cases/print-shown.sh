@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: MIT
+# What a process has for a name moves no terminal's cursor: print, of handlers and of callbacks, shows it with `?`; printf
+# writes it as it is.
+script shown.lua <<'LUA'
+local calls = event()
+kprobe("do_exit", function()
+  print(comm())
+  calls { comm = comm() }
+end)
+calls:each(function(e) print(e.comm, 7, "a\tb") printf("%s\n", e.comm) print(e) end)
+LUA
+name=$(printf 'a\033[2J\302\233')
+cp "$(command -v syscalls)" "$name"
+run kprobe-lua -c './a* > /dev/null 2>&1; true' shown.lua
+status 0
+line 'a?[2J?'
+line "$(printf 'a?[2J?\t7\ta\tb')"
+line '{ comm = a?[2J? }'
+line "$name"
