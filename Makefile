@@ -78,6 +78,7 @@ fuzz: packages
 	@echo "==> $(INPUTS) inputs that coverage leads to; $(BUILD)/fuzz keeps those that matter"
 	@KPL_ACCEPTED=$(abspath $(BUILD))/fuzz/guided.txt tests/fuzz/guided $(BUILD) $(INPUTS) $(SEED) $(BUILD)/fuzz
 	@echo "==> those of both that are accepted, on the kernels' engines"
+	@test -s $(BUILD)/fuzz/verifier.txt && test -s $(BUILD)/fuzz/guided.txt || { echo "no program was accepted"; exit 1; }
 	@for kernel in $(or $(KERNELS),6.1 6.12); do \
 	    $(BUILD)/tests/vm/engine_rows --vm=$$kernel $(BUILD)/fuzz/verifier.txt $(BUILD)/fuzz/guided.txt || exit 1; \
 	done

@@ -31,7 +31,7 @@ same_code() {
     pages=$(((0x$to - 0x$from) / 4096))
     dd if="/proc/$1/mem" bs=4096 skip=$((0x$from / 4096)) count=$pages of=in_memory 2> /dev/null
     dd if="$file" bs=4096 skip=$((0x$offset / 4096)) count=$pages 2> /dev/null | head -c "$(wc -c < in_memory)" > in_file
-    [ -s in_memory ] && head -c "$(wc -c < in_file)" in_memory | cmp -s - in_file
+    [ -s in_memory ] && [ -s in_file ] && head -c "$(wc -c < in_file)" in_memory | cmp -s - in_file
 }
 semaphore_down() { [ "$(tail -n 1 follows)" = 'semaphore 0' ]; }
 

@@ -21,6 +21,11 @@ local sources = {
   { "core/verify_state.c" }, { "core/rewrite.c" }, { "core/tables.c", tables_only = true },
   { "core/insns.def", "core/tables.c" }, { "uapi/helpers.def", "core/tables.c" }, { "uapi/hit.def", "core/tables.c" },
 }
+for file in io.popen("ls kmod/core/verify*.c"):lines() do
+  local name, listed = file:sub(#"kmod/" + 1), false
+  for _, source in ipairs(sources) do listed = listed or source[1] == name end
+  assert(listed, name .. " is in no list")
+end
 local tables = dofile "tests/mutation/tables.lua"
 local dir = io.popen("mktemp -d"):read "*l"
 local samples = dir .. "/samples"

@@ -19,6 +19,7 @@ others() {
         echo > $tracing/kprobe_events
         echo nop > $tracing/current_tracer
         echo > $tracing/set_ftrace_filter
+        echo round >> rounds
     done
 }
 
@@ -27,6 +28,7 @@ storms() {
     others > /dev/null 2>&1 &
     other=$!
     run storm "$1" "$2"
+    until_true 'modules, CPUs and tracers to have come and gone' [ -s rounds ]
     kill $other
     wait $other
     cat out

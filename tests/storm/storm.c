@@ -682,6 +682,7 @@ static uint64_t now_ms(void)
 static int told(unsigned seconds)
 {
 	static const enum call needed[] = { DID_OPEN, DID_MMAP, DID_MAP_CREATE, DID_PROG_LOAD, DID_ATTACH };
+	unsigned long attached = 0;
 	unsigned i, bad = 0;
 
 	for (i = 0; i < sizeof(needed) / sizeof(needed[0]); i++)
@@ -690,6 +691,13 @@ static int told(unsigned seconds)
 	for (i = 0; i < DID_ANYTHING; i++)
 		if (shared->tried[i] > 500 && !shared->done[i])
 			bad += printf("%s never succeeded\n", calls[i]);
+	for (i = 0; i < KPL_PROBE_KINDS; i++) {
+		attached += shared->attached[i];
+		if (seconds >= 60 && !shared->attached[i])
+			bad += printf("kind %u was never attached\n", i);
+	}
+	if (!attached)
+		bad += printf("nothing was attached\n");
 	if (seconds >= 60 && !shared->hits)
 		bad += printf("no handler ran\n");
 	return !!bad;

@@ -14,6 +14,10 @@ now_ms() {
     echo $((${seconds%.*} * 1000 + 1${seconds#*.}0 - 1000)) # the 1: digits that begin with 0 would be octal
 }
 
+# What the kernel says of itself since it was booted: a bad page, an oops, a warning, a CPU that hung. Cases may keep the
+# console from showing it.
+taints() { [ "$where" != guest ] || echo $(($(cat /proc/sys/kernel/tainted) & (32 | 128 | 512 | 16384))); }
+
 run_case() {
     name=$(basename "$1" .sh)
     limit=$(sed -n 's/^# limit: //p' "$1")
@@ -27,12 +31,14 @@ run_case() {
     mkdir "$work/$name"
     cd "$work/$name" || exit 1
     began=$(now_ms)
+    tainted=$(taints)
     # shellcheck disable=SC2016
     timeout -k 5 "$limit" sh -c '. "$1"; . "$2"' case "$lib" "$1" > "$work/output" 2>&1 < /dev/null
     result=$?
     case $result in 124 | 137 | 143) echo "ended after its limit of $limit s" >> "$work/output" ;; esac
     cd /
     if [ "$where" = guest ]; then
+        [ "$(taints)" = "$tainted" ] || { echo "the kernel is tainted: $tainted before, $(taints) now" >> "$work/output" && result=1; }
         kill -9 -1 2> /dev/null # everything but init and this shell
         [ ! -d /sys/module/kpl_target ] || rmmod kpl_target
         # shellcheck source=tests/vm/lib.sh

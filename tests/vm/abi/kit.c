@@ -258,6 +258,35 @@ void set_caps(uint64_t caps)
 	EQ(syscall(SYS_capset, &head, data), 0);
 }
 
+enum { LOCKED = 1, GOES_ON = 2, UNCHECKED = 4 };
+
+void calls_fail(int fd, int error, int all)
+{
+	static const struct {
+		const char *name;
+		unsigned long cmd;
+		unsigned flags;
+	} calls[] = {
+#define IOCTL(nr, name, flags) { #nr, KPL_IOC_##nr, flags },
+#include "ioctls.def"
+#undef IOCTL
+	};
+	unsigned i;
+
+	for (i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+		uint64_t zeros[512] = { 0 };
+
+		if (!all && calls[i].flags & GOES_ON)
+			continue;
+		errno = 0;
+		if (ioctl(fd, calls[i].cmd, zeros) >= 0 || errno != error) {
+			printf("%s: %s, not %s\n", calls[i].name, strerror(errno), strerror(error));
+			checks_failed++;
+		}
+	}
+	OK(mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 3ll << 41) == MAP_FAILED && errno == error);
+}
+
 void load_module(const char *which, const char *parameters)
 {
 	int file = open(getenv(which), O_RDONLY | O_CLOEXEC);

@@ -128,6 +128,12 @@ char of_target(const char *parameter, const char *set);
 
 int locked_down(void);
 
+/*
+ * Every call of the device's, by the module's own table, and a mapping fail with this errno; those that go on when the
+ * kernel is locked down only if `all`.
+ */
+void calls_fail(int fd, int error, int all);
+
 /* -------------------------------------------------------------------- groups */
 
 struct test {

@@ -18,7 +18,7 @@ static void use_from_child(int fd)
 	struct kpl_ring_setup ring = { .size = 4096 };
 
 	FAILS(EXDEV, ioctl(fd, KPL_IOC_RING_SETUP, &ring));
-	OK(mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 3ll << 41) == MAP_FAILED && errno == EXDEV);
+	calls_fail(fd, EXDEV, 1);
 	EQ(info(fd).abi, KPL_ABI_VERSION);
 }
 
@@ -41,6 +41,7 @@ static void without_rights(int kept)
 	set_caps(1ull << kept);
 	FAILS(EPERM, ioctl(fd, KPL_IOC_RING_SETUP, &ring));
 	OK(mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, ring.data_off) == MAP_FAILED && errno == EPERM);
+	calls_fail(fd, EPERM, 1);
 	FAILS(EPERM, open(KPL_DEVICE, O_RDWR));
 	EQ(info(fd).abi, KPL_ABI_VERSION);
 }
@@ -49,6 +50,37 @@ static void no_capability(void)
 {
 	in_child(without_rights, CAP_BPF);
 	in_child(without_rights, CAP_PERFMON);
+}
+
+/* What is armed and mapped goes on, and ends with the process. */
+static void drops_while_armed(int unused)
+{
+	struct kpl_map_create map = { .kind = KPL_MAP_COUNT };
+	int fd = session();
+	const char *mapped;
+	uint64_t total = 0;
+	unsigned prog, cpu;
+
+	(void)unused;
+	map_create(fd, &map);
+	mapped = mmap(NULL, map.mmap_size, PROT_READ, MAP_SHARED, fd, map.mmap_off);
+	OK(mapped != MAP_FAILED);
+	prog = load(fd, KPL_PROG_PRE, PROG(MAP(2, map.id), MOVI(3, 0), MOVI(4, 1), CALL(agg_add), RETURN(0)));
+	attach_one(fd, probe_at(CALLED, KPL_PROBE_KPROBE, prog, KPL_NO_PROG));
+	set_caps(0);
+	call(3);
+	for (cpu = 0; cpu < info(fd).nr_cpus; cpu++)
+		total += *(volatile uint64_t *)(mapped + cpu * map.nr_banks * map.bank_size +
+						sizeof(struct kpl_agg_bank) + sizeof(struct kpl_agg_cell));
+	EQ(total, 3);
+	calls_fail(fd, EPERM, 1);
+	_exit(checks_failed > 0); /* with all of it */
+}
+
+static void dropped_rights(void)
+{
+	in_child(drops_while_armed, -1);
+	EQ(kprobes_listed(), 0);
 }
 
 /* What only CAP_SYS_ADMIN gives. */
@@ -340,6 +372,7 @@ static void calls_of_32_bits(void)
 const struct test rights_tests[] = {
 	{ "foreign process", foreign_process },
 	{ "no capability", no_capability },
+	{ "dropped rights", dropped_rights },
 	{ "lesser capabilities", lesser_capabilities },
 	{ "unprivileged", unprivileged },
 	{ "user namespace", user_namespace },

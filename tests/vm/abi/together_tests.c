@@ -561,7 +561,7 @@ int locked_down(void)
 	struct kpl_prog_load load = { .kind = KPL_PROG_PRE };
 	struct kpl_site site;
 	struct kpl_prog_sites sites = { .id = prog, .nr = 1, .sites = (uintptr_t)&site };
-	uint64_t key = 1, value;
+	uint64_t key = 1, value = 2;
 	struct kpl_map_op get = { .id = map, .op = KPL_MAP_GET, .key = (uintptr_t)&key, .value = (uintptr_t)&value };
 
 	call(3);
@@ -575,8 +575,15 @@ int locked_down(void)
 	FAILS(EPERM, attach(fd, &again, 1));
 	FAILS(EPERM, load_with(fd, &load, PROG(RETURN(0))));
 	FAILS(EPERM, open(KPL_DEVICE, O_RDWR));
+	calls_fail(fd, EPERM, 0);
+	get.op = KPL_MAP_SET;
+	EQ(ioctl(fd, KPL_IOC_MAP_OP, &get), 0);
+	get.op = KPL_MAP_GET;
+	EQ(ioctl(fd, KPL_IOC_MAP_OP, &get), 0);
 	EQ(control(fd, KPL_CTL_DETACH, probe), 0);
 	EQ(stats(fd, probe).state, KPL_STATE_DETACHED);
+	EQ(ioctl(fd, KPL_IOC_FREE, &(struct kpl_free){ KPL_FREE_PROG, prog }), 0);
+	EQ(ioctl(fd, KPL_IOC_FREE, &(struct kpl_free){ KPL_FREE_MAP, map }), 0);
 	EQ(close(fd), 0);
 	return checks_failed > 0;
 }

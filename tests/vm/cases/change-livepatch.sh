@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # A livepatch of the same function, before our probes and after them: each works, or the later one is refused and the other goes on.
-[ -d /sys/kernel/livepatch ] || skip 'a kernel without livepatches'
+[ -d /sys/kernel/livepatch ] || lacks 'a kernel without livepatches'
 target > /dev/null
 plain() { target plain 5; } # 605 by itself, 5605 when patched
 patch=/sys/kernel/livepatch/kpl_livepatch

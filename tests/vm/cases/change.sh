@@ -135,6 +135,12 @@ status 0
 line 126
 no_out '@inner'
 err '3 hits did not go on as they would have, registers changed by 3'
+# the post handler of a hit that went on elsewhere does not run
+outer "kprobe { 'kpl_t_outer$call', pre = function(p) p.regs.ax = 41 p.ip = kaddr('kpl_t_outer') + ${behind#+} end,
+  post = function() print 'post' end }"
+status 0
+line 126
+no_out post
 # where a jump would take the breakpoint's place, and ignore the address: each of the calls obeys, also later
 cat > jump.lua << 'LUA'
 local at, out

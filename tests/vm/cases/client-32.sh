@@ -2,7 +2,7 @@
 # A process of 32 bits: its calls, mappings and polls of the device, and its end with a probe armed. Another's stack of it is its
 # innermost function.
 at=$(awk '$3 == "__ia32_sys_getpriority" { print $1 }' /proc/kallsyms)
-[ -n "$at" ] || skip 'the kernel runs no programs of 32 bits'
+[ -n "$at" ] || lacks 'the kernel runs no programs of 32 bits'
 run client32 "$at"
 status 0
 left_nothing

@@ -3,7 +3,7 @@
 # when there is none for it is lost, and said.
 cpu1=/sys/devices/system/cpu/cpu1/online
 percent=/sys/module/kprobe_lua/parameters/memory_percent
-[ -e $cpu1 ] || skip 'no CPU that can go'
+[ -e $cpu1 ] || lacks 'no CPU that can go'
 target > /dev/null
 script all.lua <<'LUA'
 local n, keyed, powers, stat, sent = count(), count(), hist(), stats(), event { "cpu" }

@@ -2,7 +2,7 @@
 # A CPU goes and comes back while a probe of each kind is armed, and is away while a session begins and ends: each call is
 # counted, on the CPU that made it, and the accounts add up. So they do when the process was stopped meanwhile.
 cpu1=/sys/devices/system/cpu/cpu1/online
-[ -e $cpu1 ] || skip 'no CPU that can go'
+[ -e $cpu1 ] || lacks 'no CPU that can go'
 target_lua
 script all.lua <<'LUA'
 local names = { "ftrace", "int3", "kretprobe", "direct", "tracepoint", "watch", "uprobe", "uretprobe" }

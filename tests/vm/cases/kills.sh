@@ -2,4 +2,5 @@
 # limit: 900
 # A few of `make kills`: kprobe-lua is killed at random moments, with each kind of probe.
 . "$KPL_ROOT/tests/kills/moments.sh"
-kills 5 1
+kills 10 1
+[ "$(cut -d ' ' -f 1 phases | sort -u | wc -l)" = 10 ] || fail "not each kind: $(cat phases)"

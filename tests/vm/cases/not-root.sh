@@ -4,5 +4,5 @@ run su -s /bin/sh nobody -c "cd /tmp/not-root && kprobe-lua -e 'kprobe(\"vfs_rea
 rmdir /tmp/not-root
 status 1
 one_error
-err 'root'
+err 'run as root'
 left_nothing

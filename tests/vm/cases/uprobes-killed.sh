@@ -23,6 +23,9 @@ code() {
 sums() { for waiter in $waiters; do code "$waiter" | md5sum; done; }
 as_it_was() { [ "$(sums)" = "$before" ]; }
 
+for waiter in $waiters; do
+    [ "$(code "$waiter" | wc -c)" -gt 4096 ] || fail "no code of the library in process $waiter"
+done
 before=$(sums)
 patience=50
 began=$(now_ms)

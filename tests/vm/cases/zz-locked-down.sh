@@ -2,7 +2,7 @@
 # The kernel is locked down while probes run: they can be looked at and ended, and a script ends as ever. The last case:
 # nothing can be probed after it.
 [ -d /sys/kernel/security/integrity ] || mount -t securityfs none /sys/kernel/security 2> /dev/null
-[ -e /sys/kernel/security/lockdown ] || skip "this kernel has no lockdown"
+[ -e /sys/kernel/security/lockdown ] || lacks "this kernel has no lockdown"
 # Integrity: what changes the running kernel is refused, probes are not.
 echo integrity > /sys/kernel/security/lockdown
 run kprobe-lua --unsafe -e 'kprobe("read_zero", function(p) p.arg0 = p.arg0 end)'

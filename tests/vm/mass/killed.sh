@@ -24,12 +24,14 @@ for after in 0.5 0.7 0.9 1.2 1.6 2.5; do
     kprobe-lua -q --max-probes=4000 many.lua > /dev/null 2>&1 < /dev/null &
     two=$!
     sleep "$after"
+    [ "$(cat /sys/module/kprobe_lua/refcnt)" = 0 ] || began=1
     kill -9 $one
     sleep 0.2
     kill -9 $two
     wait $one $two
     no_err .
 done
+[ -n "$began" ] || fail "none had opened the device when it was killed"
 kill $tracer
 wait $tracer
 echo nop > $tracing/current_tracer
