@@ -66,8 +66,10 @@ static void kpl_traces_quit(struct kpl_probe **prs, u32 nr)
 	u32 i;
 
 	for (i = 0; i < nr; i++) {
-		prs[i]->error = 0;
-		if (!prs[i]->trace->changed)
+		bool again = i && prs[i]->trace == prs[i - 1]->trace;
+
+		prs[i]->error = again ? prs[i - 1]->error : 0;
+		if (!prs[i]->trace->changed || prs[i]->error)
 			continue;
 		prs[i]->error = kpl_trace_update(prs[i]->trace);
 		mutex_unlock(&kpl_traces_lock);

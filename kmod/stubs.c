@@ -221,6 +221,19 @@ static bool kpl_idle_known(void)
 	return known;
 }
 
+/* As long as it may take a CPU to be idle for a moment; seldom, since it interrupts them. */
+static bool kpl_idle_seen(void)
+{
+	u32 tries;
+
+	for (tries = 0; tries < 50; tries++) {
+		if (kpl_idle_known())
+			return true;
+		msleep(20);
+	}
+	return false;
+}
+
 /* What a task that runs was inside when it was last switched away from says nothing. */
 static bool kpl_is_running(const struct task_struct *task)
 {
@@ -346,7 +359,7 @@ static bool kpl_all_dead(u32 serial)
 	if (!kpl_any_seen(search)) {
 		kpl_stubs_wait();
 		/* A CPU that is always busy keeps its idle task to itself: then another time. */
-		if (kpl_idle_known() && !stop_machine(kpl_search_all, search, NULL))
+		if (kpl_idle_seen() && !stop_machine(kpl_search_all, search, NULL))
 			dead = !search->nr;
 	}
 	kfree(search);
@@ -376,9 +389,6 @@ static void kpl_drain(struct work_struct *work)
 	if (!kpl_stubs_unused(&serial))
 		return;
 	kpl_polls++;
-	/* In time for the first search; later ones ask themselves, since it interrupts the CPUs. */
-	if (kpl_polls <= 8)
-		kpl_idle_known();
 	empty = !kpl_stubs_busy() || (kpl_time_to_search() && kpl_all_dead(serial));
 	if (empty)
 		kpl_stubs_wait();	/* between the last count and the end of the text */

@@ -473,6 +473,7 @@ end
 -- As handlers' print: what others chose, such as a process's name, must not move a terminal's cursor. Lines and tabs stay.
 -- A loop, where a pattern would not be compiled.
 local function shown(text)
+  if type(text) ~= "string" then return text end -- of a __tostring
   for i = 1, #text do
     local c = text:byte(i)
     if (c < 32 and c ~= 9 and c ~= 10) or c == 127 or c == 194 then

@@ -41,13 +41,13 @@ local who, issued, done = disk.submitters(), map { max = 16384 }, event()
 local wanted = options.disk or ""
 kprobe("blk_mq_start_request", function(p, rq)
   local name = disk.name(rq)
-  if wanted ~= "" and name ~= wanted then return end
   local e = { at = now(), bytes = rq.__data_len, sector = ffi.cast("int64_t", rq.__sector), disk = name, pid = pid(), comm = comm() }
   local by = who[rq.bio]
   if by then
     e.pid, e.comm = by.pid, by.comm
     who[rq.bio] = nil
   end
+  if wanted ~= "" and name ~= wanted then return end
   issued[rq] = e
 end)
 kprobe("blk_account_io_done", function(p, rq)

@@ -47,11 +47,14 @@ kretprobe { "cap_capable", when = options.when,
     end
   end,
 }
-local seen = {}
+local seen, seen_count, most_seen = {}, 0, 65536 -- numbers of processes come again
 checks:each(function(e)
   local key = e.pid .. " " .. e.cap
-  if options.unique and seen[key] then return end
-  seen[key] = options.unique
+  if options.unique then
+    if seen[key] then return end
+    if seen_count == most_seen then seen, seen_count = {}, 0 end
+    seen[key], seen_count = true, seen_count + 1
+  end
   e.name = "CAP_" .. (names[e.cap] or e.cap)
   out.row(e)
   if e.stack then out:stack(e.stack) end

@@ -48,6 +48,7 @@ for i = 1, library and 0 or 3 do
       local address = ffi.cast("int64_t", p.ret)
       if address == 0 then return end
       live[{ 0, address }] = true
+      if not live[{ 0, address }] then return end -- it is full: nobody would see it go
       made { process = 0, address = address, size = p.data.size, stack = kstack(16) }
     end,
   }
@@ -78,6 +79,7 @@ else
         if address == 0 then return end
         local stack = ustack(16)
         live[{ pid(), address }] = true
+        if not live[{ pid(), address }] then return end
         made { process = pid(), address = address, size = p.data.size, stack = stack }
       end,
     }

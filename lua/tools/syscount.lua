@@ -32,7 +32,7 @@ if options.needs.regs ~= "struct pt_regs.orig_ax" then number = function(regs) r
 local began, totals = map { max = 65536 }, stats()
 if latency then
   tracepoint { "raw_syscalls:sys_enter", when = options.when, function() began[tid()] = now() end }
-  tracepoint { "sched:sched_process_exit", when = options.when, function() began[tid()] = nil end } -- exit() does not return
+  tracepoint { "sched:sched_process_exit", function() began[tid()] = nil end } -- exit() does not return, or by another name
 end
 tracepoint { "raw_syscalls:sys_exit", when = options.when, function(p, regs, result)
   if options.failures and result >= 0 or options.errno and result ~= wanted then return end

@@ -27,6 +27,7 @@ struct Error {
     Errc code = Errc::system;
     std::string text;
     SourceLoc at{};
+    bool passes = false;  // for want of memory: the same may work later
 
     // "file:line: text", or the text alone when there is no place.
     std::string message() const {

@@ -77,6 +77,11 @@ AccountText account_text(const Account& account, bool all, const char* left_by) 
             "{} file{} that processes have mapped did not answer within 3 s: their file systems hang, and what is in such "
             "files has no names",
             n, n == 1 ? "" : "s"));
+    if (const uint64_t n = account.unasked_files)
+        text.lines.push_back(fmt::format(
+            "{} look{} at files that processes have mapped {} not made, for want of time, processes or memory: addresses may "
+            "have no names",
+            n, n == 1 ? "" : "s", n == 1 ? "was" : "were"));
     if (const uint64_t n = account.unknown_processes)
         text.lines.push_back(
             fmt::format("{} process{} had ended before {} memory was known: {} addresses have no names", n,

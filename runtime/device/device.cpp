@@ -28,12 +28,15 @@ Error memory_error(int fd, const char* what, int error) {
     kpl_info info{};
     if (error != EDQUOT || ::ioctl(fd, KPL_IOC_INFO, &info) < 0)
         return {Errc::system,
-                std::string(what) + ": not enough free memory in this machine or in this process's cgroup"};
+                std::string(what) + ": not enough free memory in this machine or in this process's cgroup", SourceLoc(),
+                true};
     const auto megabytes = [](uint64_t bytes) { return std::to_string(bytes >> 20) + " MB"; };
-    return {Errc::system, std::string(what) + ": all sessions of kprobe-lua together may hold " +
-                              megabytes(info.memory_limit) + " and hold " + megabytes(info.memory_all) +
-                              ": end another one, or allow more (echo PERCENT > "
-                              "/sys/module/kprobe_lua/parameters/memory_percent)"};
+    return {Errc::system,
+            std::string(what) + ": all sessions of kprobe-lua together may hold " + megabytes(info.memory_limit) +
+                " and hold " + megabytes(info.memory_all) +
+                ": end another one, or allow more (echo PERCENT > "
+                "/sys/module/kprobe_lua/parameters/memory_percent)",
+            SourceLoc(), true};
 }
 
 Error call_error(int fd, const char* what, int error) {

@@ -72,16 +72,23 @@ int record_layout(lua_State* L) {
     });
 }
 
-// (high, low half of an address) → its name: bare at the symbol's start.
+// What lies in a module, in generated code or nowhere has another name when others come there.
+int push_kernel_name(lua_State* L, const std::string& name) {
+    push_name(L, name);
+    lua_pushboolean(L, name.ends_with(']') || name.starts_with("0x"));
+    return 2;
+}
+
+// (high, low half of an address) → its name, bare at the symbol's start, and whether that may change.
 int symbol_name(lua_State* L) {
     return guarded(L, [&](LuaHost::Impl& host) -> Result<int> {
-        return push_name(L, host.api->decoder().symbol(address(L)).text);
+        return push_kernel_name(L, host.api->decoder().symbol(address(L)).text);
     });
 }
 
 int frame_name(lua_State* L) {
     return guarded(L, [&](LuaHost::Impl& host) -> Result<int> {
-        return push_name(L, host.api->decoder().frame(address(L)).text);
+        return push_kernel_name(L, host.api->decoder().frame(address(L)).text);
     });
 }
 

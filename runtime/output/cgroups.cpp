@@ -17,6 +17,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr size_t most_paths = 1 << 16;
+
 // Empty: it is mounted nowhere.
 std::string mount_point() {
     std::ifstream mounts("/proc/self/mounts");
@@ -55,7 +57,7 @@ std::string Cgroups::path(uint64_t id) {
     const int64_t now = ::time(nullptr);
     const std::string top = std::exchange(read_at_, now) == now ? std::string() : mount_point();
     if (!top.empty()) {
-        paths_.clear();
+        if (paths_.size() > most_paths) paths_.clear();  // those that are gone had their names, too
         if (const auto number = number_of(top)) paths_[*number] = "/";
         add_below(top, "");
     }

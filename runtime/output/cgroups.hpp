@@ -12,7 +12,8 @@ namespace kpl {
 
 class Cgroups {
   public:
-    // "/system.slice/ssh.service", "/" for the root; of one that is gone or not to be seen, its number.
+    // "/system.slice/ssh.service", "/" for the root; of one that went before it was seen, or is not to be seen, its
+    // number.
     std::string path(uint64_t id);
     // The number of a group by its path below the mount, or by the directory's own.
     static Result<uint64_t> id_of(const std::string& path);

@@ -60,6 +60,8 @@ Result<Sink> Sink::open(const std::string& path, Buffering buffering, Stdout usu
     if (path.empty() && !has_stdout) return Error{Errc::system, "stdout is closed: -o FILE writes to a file"};
     if (path.empty() && usual == Stdout::Usual) return Sink(stdout, false, STDOUT_FILENO, buffering);
     FILE* file = path.empty() ? waiting_stream<STDOUT_FILENO>() : std::fopen(path.c_str(), "we");
+    // Who cuts the file (logrotate's copytruncate) has what follows begin there.
+    if (file && !path.empty()) (void)::fcntl(::fileno(file), F_SETFL, ::fcntl(::fileno(file), F_GETFL) | O_APPEND);
     if (!file) return Error{Errc::system, (path.empty() ? "stdout" : path) + ": " + std::strerror(errno)};
     Sink sink(file, true, path.empty() ? STDOUT_FILENO : ::fileno(file), buffering);
     // Lua's io library and this keep their order in it.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "programs/foreign_files.hpp"
 
+#include <elf.h>
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <linux/sched.h>
@@ -10,7 +11,9 @@
 #include <sys/prctl.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/vfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -28,30 +31,39 @@ namespace kpl {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+using Wants = ForeignFiles::Wants;
 
 constexpr auto patience = std::chrono::seconds(3);
-constexpr auto end_patience = std::chrono::milliseconds(100);
 constexpr size_t most_left = 4;
-constexpr off_t most_copied = 256 << 20;  // bytes
+constexpr size_t longest_request = 128 << 10;
+constexpr uint64_t most_copied = 256 << 20;  // bytes, of one file
+constexpr uint64_t small_section = 4096;     // such as .gnu_debuglink
 
-// One descriptor goes with it.
+// A request is Wants, then the doors; behind each is its path, with its end.
+struct Head {
+    uint64_t device, inode;
+    uid_t owner;
+    bool follows, owned, has_owner;
+};
+
+// One descriptor goes with it, unless there is no file.
 struct Answer {
-    uint32_t door, is_copy;
+    enum What : uint32_t { Nothing, File, Copy, TooLarge } what = Nothing;
+    uint32_t door = 0;
 };
 
 struct Message {
-    Answer answer{};
+    Answer answer;
     iovec data{&answer, sizeof answer};
     alignas(cmsghdr) char space[CMSG_SPACE(sizeof(int))]{};
     msghdr head{};
 
-    Message() {
-        head.msg_iov = &data, head.msg_iovlen = 1;
-        head.msg_control = space, head.msg_controllen = sizeof space;
-    }
+    Message() { head.msg_iov = &data, head.msg_iovlen = 1; }
 };
 
-// ---- The other process: a copy of one that may have threads, whose locks nobody gives back. System calls only.
+// ---- The other process: a copy of one that may have threads, whose locks nobody gives back. It allocates nothing.
+
+char request[longest_request];
 
 // File systems on disks and in memory, which only who may do anything mounts, or which nobody else serves.
 bool always_answers(int fd) {
@@ -61,65 +73,148 @@ bool always_answers(int fd) {
     return ::fstatfs(fd, &of) == 0 && std::find(std::begin(those), std::end(those), of.f_type) != std::end(those);
 }
 
-UniqueFd copy_of(const UniqueFd& file) {
-    struct stat about {};
-    if (::fstat(file.get(), &about) != 0 || about.st_size > most_copied) return {};
-    UniqueFd copy(::memfd_create("copy", MFD_CLOEXEC));
-    for (off_t left = about.st_size; copy && left > 0;) {
-        const ssize_t n = ::sendfile(copy.get(), file.get(), nullptr, static_cast<size_t>(left));
-        if (n <= 0) break;
-        left -= n;
+class Copy {
+  public:
+    explicit Copy(int from) : from_(from), to_(::memfd_create("copy", MFD_CLOEXEC)) {
+        struct stat about {};
+        if (::fstat(from, &about) == 0) size_ = static_cast<uint64_t>(about.st_size);
+        failed_ = !to_ || ::ftruncate(to_.get(), static_cast<off_t>(size_)) != 0;
     }
-    return copy;
-}
 
-void send(int to, Answer answer, const UniqueFd& file) {
+    void all() { part(0, size_); }
+
+    // Headers, tables of symbols and of strings, notes, and what is small. The rest are holes.
+    void elf() {
+        unsigned char ident[EI_NIDENT] = {};
+        part(0, std::min<uint64_t>(size_, 64 << 10));
+        (void)!::pread(from_, ident, sizeof ident, 0);
+        if (ident[EI_CLASS] == ELFCLASS64)
+            sections<Elf64_Ehdr, Elf64_Shdr>();
+        else if (ident[EI_CLASS] == ELFCLASS32)
+            sections<Elf32_Ehdr, Elf32_Shdr>();
+    }
+
+    bool too_large() const { return too_large_; }
+    UniqueFd take() { return failed_ || too_large_ ? UniqueFd() : std::move(to_); }
+
+  private:
+    template <class Ehdr, class Shdr>
+    void sections() {
+        Ehdr head{};
+        Shdr section{};
+        if (::pread(from_, &head, sizeof head, 0) != sizeof head || head.e_shentsize != sizeof section) return;
+        const auto at = [&](uint64_t i) { return static_cast<off_t>(head.e_shoff + i * sizeof section); };
+        uint64_t count = head.e_shnum;
+        if (!count && ::pread(from_, &section, sizeof section, at(0)) == sizeof section) count = section.sh_size;
+        count = std::min<uint64_t>(count, 1 << 16);
+        part(head.e_shoff, count * sizeof section);
+        for (uint64_t i = 0; i < count && ::pread(from_, &section, sizeof section, at(i)) == sizeof section; i++) {
+            const bool names = section.sh_type == SHT_SYMTAB || section.sh_type == SHT_DYNSYM ||
+                               section.sh_type == SHT_STRTAB || section.sh_type == SHT_NOTE;
+            if (section.sh_type != SHT_NOBITS && (names || section.sh_size <= small_section))
+                part(section.sh_offset, section.sh_size);
+        }
+    }
+
+    void part(uint64_t offset, uint64_t size) {
+        if (offset >= size_) return;
+        size = std::min(size, size_ - offset);
+        if (size > left_) too_large_ = true;
+        if (failed_ || too_large_) return;
+        left_ -= size;
+        auto at = static_cast<off_t>(offset);
+        failed_ |= ::lseek(to_.get(), at, SEEK_SET) < 0;
+        while (!failed_ && size) {
+            const ssize_t n = ::sendfile(to_.get(), from_, &at, size);
+            if (n == 0) break;  // it was cut meanwhile
+            failed_ = n < 0;
+            size -= n > 0 ? static_cast<size_t>(n) : 0;
+        }
+    }
+
+    int from_;
+    UniqueFd to_;
+    uint64_t size_ = 0, left_ = most_copied;
+    bool failed_ = false, too_large_ = false;
+};
+
+void send(int line, Answer answer, int fd) {
     Message message;
     message.answer = answer;
-    cmsghdr* const with = CMSG_FIRSTHDR(&message.head);
-    with->cmsg_level = SOL_SOCKET, with->cmsg_type = SCM_RIGHTS, with->cmsg_len = CMSG_LEN(sizeof(int));
-    const int fd = file.get();
-    std::memcpy(CMSG_DATA(with), &fd, sizeof fd);
-    (void)::sendmsg(to, &message.head, MSG_NOSIGNAL);
+    if (fd >= 0) {
+        message.head.msg_control = message.space, message.head.msg_controllen = sizeof message.space;
+        cmsghdr* const with = CMSG_FIRSTHDR(&message.head);
+        with->cmsg_level = SOL_SOCKET, with->cmsg_type = SCM_RIGHTS, with->cmsg_len = CMSG_LEN(sizeof(int));
+        std::memcpy(CMSG_DATA(with), &fd, sizeof fd);
+    }
+    (void)::sendmsg(line, &message.head, MSG_NOSIGNAL);
 }
 
-[[noreturn]] void look(const std::vector<ForeignFiles::Door>& doors, int to) {
+// File systems without a device of their own, and overlays, tell different numbers at different doors.
+bool is_wanted(const Head& head, const struct stat& file) {
+    if (head.owned && file.st_uid != 0 && !(head.has_owner && file.st_uid == head.owner)) return false;
+    if (!head.inode) return true;
+    return file.st_ino == head.inode &&
+           (file.st_dev == head.device || major(file.st_dev) == 0 || major(head.device) == 0);
+}
+
+void look_behind(int line, Wants wants, const char* at, const char* end) {
+    Answer answer;
+    for (; at < end; answer.door++) {
+        Head head;
+        std::memcpy(&head, at, sizeof head);
+        const char* const path = at + sizeof head;
+        at = path + std::strlen(path) + 1;
+        UniqueFd file = open_regular(path, head.follows ? 0 : O_NOFOLLOW,
+                                     [&head](const struct stat& there) { return is_wanted(head, there); });
+        if (!file) continue;
+        answer.what = Answer::File;
+        if (wants != Wants::Presence && !always_answers(file.get())) {
+            Copy copy(file.get());
+            if (wants == Wants::Elf)
+                copy.elf();
+            else
+                copy.all();
+            if (copy.too_large()) return send(line, {Answer::TooLarge, answer.door}, -1);
+            file = copy.take();
+            answer.what = Answer::Copy;
+        }
+        if (file) return send(line, answer, file.get());
+    }
+    send(line, {}, -1);
+}
+
+// Until who asks has gone.
+[[noreturn]] void look(int line) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    const auto own = static_cast<unsigned>(to);
+    const auto own = static_cast<unsigned>(line);
     if (own) ::syscall(SYS_close_range, 0u, own - 1, 0u);
     ::syscall(SYS_close_range, own + 1, ~0u, 0u);
-    for (size_t i = 0; i < doors.size(); i++) {
-        const ForeignFiles::Door& door = doors[i];
-        UniqueFd file = open_regular(door.path, door.flags, door.wanted);
-        const bool copies = file && !door.only_whether && !always_answers(file.get());
-        if (copies) file = copy_of(file);
-        if (!file) continue;
-        send(to, {static_cast<uint32_t>(i), copies}, file);
-        break;
-    }
+    for (ssize_t n; (n = ::recv(line, request, sizeof request, 0)) > 0;)
+        look_behind(line, static_cast<Wants>(request[0]), request + 1, request + n);
     ::_exit(0);
 }
 
 // ---- This one
 
-// Its end sends no signal, and who waits for any child does not get it.
-UniqueFd start(const std::vector<ForeignFiles::Door>& doors, int to) {
-    sigset_t all, before;
-    ::sigfillset(&all);
-    ::pthread_sigmask(SIG_SETMASK, &all, &before);
-    int pidfd = -1;
-    if (::syscall(SYS_clone, static_cast<unsigned long>(CLONE_PIDFD), nullptr, &pidfd, nullptr, nullptr) == 0)
-        look(doors, to);
-    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    return UniqueFd(pidfd);
+std::string request_of(const std::vector<ForeignFiles::Door>& doors, Wants wants) {
+    std::string text(1, static_cast<char>(wants));
+    for (const ForeignFiles::Door& door : doors) {
+        const Head head{door.device,  door.inode, door.owner.value_or(0),
+                        door.follows, door.owned, door.owner.has_value()};
+        text.append(reinterpret_cast<const char*>(&head), sizeof head);
+        text.append(door.path.c_str(), door.path.size() + 1);
+    }
+    return text;
 }
 
-bool is_ready(int fd, Clock::time_point until) {
+// Whether an answer is there before the process ends, or it takes too long.
+bool is_answered(int line, int process, Clock::time_point until) {
     for (;;) {
         const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now()).count();
-        pollfd one{fd, POLLIN, 0};
-        const int n = ::poll(&one, 1, static_cast<int>(std::max<int64_t>(left, 0)));
-        if (n >= 0 || errno != EINTR) return n > 0;
+        pollfd both[2]{{line, POLLIN, 0}, {process, POLLIN, 0}};
+        const int n = ::poll(both, 2, static_cast<int>(std::max<int64_t>(left, 0)));
+        if (n >= 0 || errno != EINTR) return n > 0 && both[0].revents & POLLIN;
     }
 }
 
@@ -129,45 +224,75 @@ bool has_ended(int pidfd) {
            how.si_pid != 0;
 }
 
-// Nothing: it ended without.
-std::optional<ForeignFiles::Found> take_answer(int from) {
-    Message message;
-    if (::recvmsg(from, &message.head, MSG_CMSG_CLOEXEC | MSG_DONTWAIT) != sizeof(Answer)) return std::nullopt;
-    const cmsghdr* const with = CMSG_FIRSTHDR(&message.head);
-    int fd = -1;
-    if (with && with->cmsg_type == SCM_RIGHTS) std::memcpy(&fd, CMSG_DATA(with), sizeof fd);
-    return ForeignFiles::Found{message.answer.door, UniqueFd(fd), message.answer.is_copy != 0};
+}  // namespace
+
+// Its end sends no signal, and who waits for any child does not get it.
+bool ForeignFiles::start() {
+    int ends[2];
+    if (left_.size() >= most_left || ::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return false;
+    line_ = UniqueFd(ends[0]);
+    const UniqueFd theirs(ends[1]);
+    sigset_t all, before;
+    ::sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, &before);
+    int pidfd = -1;
+    if (::syscall(SYS_clone, static_cast<unsigned long>(CLONE_PIDFD), nullptr, &pidfd, nullptr, nullptr) == 0)
+        look(theirs.get());
+    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    process_ = UniqueFd(pidfd);
+    return pidfd >= 0;
 }
 
-}  // namespace
+void ForeignFiles::leave() {
+    if (!process_) return;
+    ::syscall(SYS_pidfd_send_signal, process_.get(), SIGKILL, nullptr, 0);
+    left_.push_back(std::move(process_));
+    line_.reset();
+}
 
 void ForeignFiles::reap() {
     std::erase_if(left_, [](const UniqueFd& process) { return has_ended(process.get()); });
 }
 
-ForeignFiles::~ForeignFiles() { reap(); }
+ForeignFiles::~ForeignFiles() {
+    leave();
+    for (const UniqueFd& process : left_) {
+        pollfd end{process.get(), POLLIN, 0};
+        (void)::poll(&end, 1, 100);
+    }
+    reap();
+}
 
-std::optional<ForeignFiles::Found> ForeignFiles::find(const std::vector<Door>& doors) {
+std::optional<ForeignFiles::Found> ForeignFiles::find(const std::vector<Door>& doors, Wants wants) {
+    const std::string text = request_of(doors, wants);
     reap();
-    int ends[2];
-    if (left_.size() >= most_left || ::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
+    // The last one may have ended with the thread that started it.
+    if (process_ && has_ended(process_.get())) process_.reset();
+    if (text.size() > longest_request || (!process_ && !start()) ||
+        ::send(line_.get(), text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
+        leave();
+        unasked_++;
         return std::nullopt;
-    const UniqueFd from(ends[0]);
-    UniqueFd to(ends[1]);
-    UniqueFd process = start(doors, to.get());
-    to.reset();
-    if (!process) return std::nullopt;
-    std::optional<Found> found;
-    if (is_ready(from.get(), Clock::now() + patience))
-        found = take_answer(from.get());
-    else
-        silent_++;
-    // Files that it has open may hold it up even now.
-    if (!is_ready(process.get(), Clock::now() + end_patience))
-        ::syscall(SYS_pidfd_send_signal, process.get(), SIGKILL, nullptr, 0);
-    left_.push_back(std::move(process));
-    reap();
-    return found;
+    }
+    if (!is_answered(line_.get(), process_.get(), Clock::now() + patience)) {
+        (has_ended(process_.get()) ? unasked_ : silent_)++;
+        leave();
+        return std::nullopt;
+    }
+    Message message;
+    message.head.msg_control = message.space, message.head.msg_controllen = sizeof message.space;
+    const bool whole = ::recvmsg(line_.get(), &message.head, MSG_CMSG_CLOEXEC) == sizeof(Answer);
+    const cmsghdr* const with = CMSG_FIRSTHDR(&message.head);
+    UniqueFd file;
+    if (with && with->cmsg_type == SCM_RIGHTS) {
+        int fd = -1;
+        std::memcpy(&fd, CMSG_DATA(with), sizeof fd);
+        file.reset(fd);
+    }
+    const Answer& answer = message.answer;
+    if (!whole || answer.what == Answer::TooLarge || (answer.what != Answer::Nothing && !file)) unasked_++;
+    if (!whole || !file) return std::nullopt;
+    return Found{answer.door, std::move(file), answer.what == Answer::Copy};
 }
 
 }  // namespace kpl

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
 // ForeignFiles: files that processes lead to, such as what they have mapped. A look at one may never end, not even when
 // who looks is killed: a file system that anybody mounted may answer to nobody. So a process of its own looks, which
-// has nothing of this one, and is left behind if it takes too long.
+// has nothing of the device, and is left behind if it takes too long.
 #pragma once
 
-#include <sys/stat.h>
+#include <sys/types.h>
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -18,11 +17,14 @@ namespace kpl {
 
 class ForeignFiles {
   public:
+    enum class Wants : uint8_t { Contents, Elf, Presence };
     struct Door {
         std::string path;
-        int flags = 0;                                             // O_NOFOLLOW, or nothing
-        std::function<bool(const struct stat&)> wanted = nullptr;  // runs in the other process: system calls only
-        bool only_whether = false;                                 // it is there; what is in it is not asked for
+        bool follows = true;  // a link in the last place
+        // The file's number, on its device; 0: any.
+        uint64_t device = 0, inode = 0;
+        bool owned = false;  // by root or, if it is known, by `owner`; else by anybody
+        std::optional<uid_t> owner{};
     };
     struct Found {
         size_t door;
@@ -35,17 +37,21 @@ class ForeignFiles {
     ForeignFiles(const ForeignFiles&) = delete;
     ForeignFiles& operator=(const ForeignFiles&) = delete;
 
-    // The first door behind which there is a regular file that is wanted. Nothing: there is none, or no answer came
-    // within 3 s; after a few of those that are still waited for, nobody is asked any more.
-    std::optional<Found> find(const std::vector<Door>& doors);
-    // How often no answer came.
+    // The first door behind which there is a regular file that is wanted. Copies of ELF files have the parts that names
+    // are in. Nothing: there is none, no answer came within 3 s, or nobody could be asked.
+    std::optional<Found> find(const std::vector<Door>& doors, Wants wants);
+    // How often no answer came; how often nobody could be asked, or what was found was too large to be copied.
     uint64_t silent() const { return silent_; }
+    uint64_t unasked() const { return unasked_; }
 
   private:
+    bool start();
+    void leave();
     void reap();
 
-    std::vector<UniqueFd> left_;  // processes that have not ended yet
-    uint64_t silent_ = 0;
+    UniqueFd process_, line_;     // who looks; where they are asked
+    std::vector<UniqueFd> left_;  // others, which have not ended yet
+    uint64_t silent_ = 0, unasked_ = 0;
 };
 
 }  // namespace kpl

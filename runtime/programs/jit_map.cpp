@@ -32,9 +32,12 @@ std::string own_number(uint32_t pid) {
 
 // Written by the process itself or by root, nobody else: a name there is worth what its writer is.
 UniqueFd open_map(ForeignFiles& files, uint32_t pid, std::optional<uid_t> owner) {
-    const auto wanted = [owner](const struct stat& file) { return file.st_uid == 0 || file.st_uid == owner; };
-    auto found = files.find({{fmt::format("/proc/{}/root/tmp/perf-{}.map", pid, own_number(pid)), O_NOFOLLOW, wanted},
-                             {fmt::format("/tmp/perf-{}.map", pid), O_NOFOLLOW, wanted}});
+    const auto door = [&](std::string path) {
+        return ForeignFiles::Door{.path = std::move(path), .follows = false, .owned = true, .owner = owner};
+    };
+    auto found = files.find({door(fmt::format("/proc/{}/root/tmp/perf-{}.map", pid, own_number(pid))),
+                             door(fmt::format("/tmp/perf-{}.map", pid))},
+                            ForeignFiles::Wants::Contents);
     return found ? std::move(found->file) : UniqueFd();
 }
 

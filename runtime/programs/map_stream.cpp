@@ -157,14 +157,17 @@ void MapStream::follow_cpus() {
         online_ = "";
     }
     if (online.empty() || online == online_) return;
-    const std::vector<long> before = cpus_in(online_), now = cpus_in(online);
-    const auto is_in = [](const std::vector<long>& cpus, long cpu) {
-        return std::find(cpus.begin(), cpus.end(), cpu) != cpus.end();
-    };
-    std::erase_if(rings_, [&](const Ring& ring) { return !is_in(now, ring.cpu); });
-    for (const long cpu : now)
-        if (!is_in(before, cpu) && add_ring(cpu)) lost_++;
-    online_ = std::move(online);
+    const std::vector<long> now = cpus_in(online);
+    std::erase_if(rings_, [&](const Ring& ring) { return std::find(now.begin(), now.end(), ring.cpu) == now.end(); });
+    bool all = true;
+    for (const long cpu : now) {
+        if (std::any_of(rings_.begin(), rings_.end(), [&](const Ring& ring) { return ring.cpu == cpu; })) continue;
+        if (add_ring(cpu))
+            lost_++;
+        else
+            all = false;
+    }
+    online_ = all ? std::move(online) : "";  // or another time
 }
 
 std::vector<MapEvent> MapStream::take() {

@@ -119,10 +119,8 @@ Result<std::shared_ptr<Program>> Program::open(ForeignFiles& files, ForeignFiles
     program->fd_ = std::move(found.file);
     program->files_ = &files;
     TRY(program->read_file(std::nullopt));
-    if (found.is_copy) {
-        TRY(program->symbols());
-        program->fd_.reset();
-    }
+    if (struct stat copy{}; found.is_copy && ::fstat(program->fd_.get(), &copy) == 0)
+        program->bytes_ = static_cast<size_t>(copy.st_blocks) * 512;
     return program;
 }
 
@@ -212,7 +210,8 @@ UniqueFd Program::debug_file(const std::string& id) const {
     std::vector<ForeignFiles::Door> doors;
     for (std::string& name : debug_file_names(id)) doors.push_back({std::move(name)});
     while (!doors.empty()) {
-        auto found = files_ ? files_->find(doors) : ForeignFiles::Found{0, open_regular(doors[0].path), false};
+        auto found = files_ ? files_->find(doors, ForeignFiles::Wants::Elf)
+                            : ForeignFiles::Found{0, open_regular(doors[0].path), false};
         if (!found) break;
         if (found->file && belongs(found->file.get(), id)) return std::move(found->file);
         doors.erase(doors.begin(), doors.begin() + static_cast<std::ptrdiff_t>(found->door) + 1);

@@ -32,7 +32,7 @@ class Program {
     // The errors say what is wrong with the file. Machines other than `machine` (EM_X86_64…) are refused.
     static Result<std::shared_ptr<Program>> open(const std::string& path, uint16_t machine);
     // A file of any machine that a process led to, for its names; `path` is what `root` has it as (empty: ours).
-    // `files` lives as long, and finds its debug file. A copy is read at once, and given back.
+    // `files` lives as long, and finds its debug file.
     static Result<std::shared_ptr<Program>> open(ForeignFiles& files, ForeignFiles::Found found,
                                                  const std::string& path, const std::string& root);
 
@@ -46,7 +46,7 @@ class Program {
     // Of .symtab, also that of the separate debug file (by build id or .gnu_debuglink), and .dynsym; ascending by
     // address, none twice.
     Result<const std::vector<ProgramSymbol>*> symbols();
-    size_t bytes() const { return bytes_; }      // that they take
+    size_t bytes() const { return bytes_; }      // that they take, and a copy of the file
     bool stripped() const { return stripped_; }  // known after symbols(): it has names for what it exports alone
 
     // All of that name.
@@ -87,7 +87,7 @@ class Program {
     uint64_t device_ = 0, inode_ = 0;
     std::vector<Segment> segments_;
     std::optional<std::vector<ProgramSymbol>> symbols_;
-    size_t bytes_ = 0;  // of the symbols
+    size_t bytes_ = 0;
     std::optional<std::vector<ProgramMark>> marks_;
     bool stripped_ = true;
     ForeignFiles* files_ = nullptr;  // of one that a process led to

@@ -32,9 +32,10 @@ constexpr size_t most_kept = 256 << 20;          // bytes of maps, and as much o
 constexpr size_t longest_name = 2048, longest_mangled = 4096;
 constexpr size_t most_made = 64 << 20, longest_pack = 256;
 constexpr int most_ancestors = 8;
-// Looks at JITs' files take so much at first, then such a part of the time.
-constexpr auto jit_burst = std::chrono::seconds(5);
-constexpr int jit_rest = 20;
+// Looks at files, and at JITs' files, take so much at first, then such a part of the time.
+constexpr auto look_burst = std::chrono::seconds(5);
+constexpr int look_rest = 20;
+constexpr auto missing_age = std::chrono::seconds(1);
 constexpr uint64_t read_again = 1000000000;  // ns between looks into /proc for addresses that a map lacks
 
 constexpr uint64_t pid_mask = (uint64_t{1} << KPL_SPACE_PID_BITS) - 1;
@@ -50,12 +51,6 @@ uint64_t clock_ns() {
 }
 
 std::string file_name(const std::string& path) { return plain(path.substr(path.rfind('/') + 1)); }
-
-// File systems without a device of their own, and overlays, tell different numbers at different doors.
-bool is_file(const struct stat& file, const CodeMapping& mapping) {
-    if (!S_ISREG(file.st_mode) || file.st_ino != mapping.inode) return false;
-    return file.st_dev == mapping.device || major(file.st_dev) == 0 || major(mapping.device) == 0;
-}
 
 }  // namespace
 
@@ -205,21 +200,37 @@ const CodeMapping* UserSymbols::mapping_at(uint64_t space, MemoryMap& map, uint6
 
 // ---- files
 
-// Who was silent once is not asked again.
-std::optional<ForeignFiles::Found> UserSymbols::ask(const File& file, const std::vector<ForeignFiles::Door>& doors) {
-    const uint64_t silent_before = files_.silent();
-    auto found = files_.find(doors);
-    if (files_.silent() != silent_before) programs_[file] = nullptr;
+// Looks take so much of the time at most; who was silent once, and what is on the same device, is not asked again.
+std::optional<ForeignFiles::Found> UserSymbols::ask(const File& file, const std::vector<ForeignFiles::Door>& doors,
+                                                    ForeignFiles::Wants wants) {
+    const auto now = Clock::now();
+    if (silent_.contains(file.first)) return std::nullopt;
+    if (const auto it = missing_.find(file); it != missing_.end() && now - it->second < missing_age)
+        return std::nullopt;
+    if (file_time_ > look_burst + (now - from_) / look_rest) {
+        unasked_++;
+        return std::nullopt;
+    }
+    const uint64_t silent_before = files_.silent(), unasked_before = files_.unasked();
+    auto found = files_.find(doors, wants);
+    file_time_ += Clock::now() - now;
+    if (files_.silent() != silent_before && silent_.size() < most_files) silent_.insert(file.first);
+    unasked_ += files_.unasked() - unasked_before;
+    if (missing_.size() > most_files) missing_.clear();
+    if (!found) missing_[file] = now;
     return found;
 }
 
 // What cannot be had by its path here is opened as long as somebody runs whose root has it.
 void UserSymbols::keep_file(uint32_t pid, const CodeMapping& mapping) {
     const File file{mapping.device, mapping.inode};
-    if (!mapping.inode || programs_.contains(file) || reachable_.size() > most_files || !reachable_.insert(file).second)
+    if (reachable_.size() > most_files) reachable_.clear();
+    if (!mapping.inode || programs_.contains(file) || !reachable_.insert(file).second) return;
+    if (ask(file, {{.path = mapping.path, .device = mapping.device, .inode = mapping.inode}},
+            ForeignFiles::Wants::Presence))
         return;
-    const auto same = [&](const struct stat& there) { return is_file(there, mapping); };
-    if (!ask(file, {{mapping.path, 0, same, true}})) (void)program(pid, mapping);
+    missing_.erase(file);
+    (void)program(pid, mapping);
 }
 
 std::shared_ptr<Program> UserSymbols::program(uint32_t pid, const CodeMapping& mapping) {
@@ -229,7 +240,7 @@ std::shared_ptr<Program> UserSymbols::program(uint32_t pid, const CodeMapping& m
     std::vector<ForeignFiles::Door> doors;
     const auto add = [&](std::string root, std::string path) {
         roots.push_back(std::move(root));
-        doors.push_back({std::move(path), 0, [&](const struct stat& there) { return is_file(there, mapping); }});
+        doors.push_back({.path = std::move(path), .device = mapping.device, .inode = mapping.inode});
     };
     add(fmt::format("/proc/{}/root", pid),
         fmt::format("/proc/{}/map_files/{:x}-{:x}", pid, mapping.start, mapping.end));
@@ -240,7 +251,7 @@ std::shared_ptr<Program> UserSymbols::program(uint32_t pid, const CodeMapping& m
         pid = process == processes_.end() ? 0 : process->second.parent;
     }
     add("", mapping.path);
-    auto found = ask(file, doors);
+    auto found = ask(file, doors, ForeignFiles::Wants::Elf);
     if (!found) return nullptr;
     const size_t door = found->door;
     auto program = Program::open(files_, std::move(*found), mapping.path, roots[door]);
@@ -276,7 +287,7 @@ std::string UserSymbols::jit_name(uint32_t pid, uint64_t address) {
     see_owner(pid, process);
     jit_bytes_ -= jit.bytes();
     const auto now = Clock::now();
-    if (jit_time_ < jit_burst + (now - jit_from_) / jit_rest && jit.look(files_, pid, process.owner))
+    if (jit_time_ < look_burst + (now - from_) / look_rest && jit.look(files_, pid, process.owner))
         jit_time_ += Clock::now() - now;
     jit_bytes_ += jit.bytes();
     std::string name = jit.at(address);
@@ -326,8 +337,9 @@ std::string UserSymbols::name(uint64_t space, uint64_t address) {
     std::copy_n(reinterpret_cast<const char*>(&space), 8, key.begin());
     std::copy_n(reinterpret_cast<const char*>(&address), 8, key.begin() + 8);
     if (const auto it = names_.find(key); it != names_.end()) return it->second;
+    const uint64_t unasked_before = unasked_;
     std::string made = text(space, address);
-    if (made.ends_with(']') && !made.ends_with("[jit]")) {
+    if (made.ends_with(']') && !made.ends_with("[jit]") && unasked_ == unasked_before) {
         if (name_bytes_ > most_names) forget_names();
         name_bytes_ += sizeof key + sizeof made + made.size();
         names_[key] = made;

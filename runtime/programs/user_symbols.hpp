@@ -39,8 +39,9 @@ class UserSymbols {
     std::string name(uint64_t space, uint64_t address);
     // How many processes had ended before anything was known of them; no more than 65536 are counted.
     size_t unknown() const { return unknown_.size(); }
-    // How many files did not answer.
+    // How many files did not answer; how often one was not looked at, for want of time, processes or memory.
     uint64_t silent() const { return files_.silent(); }
+    uint64_t unasked() const { return unasked_; }
     // How much of what was mapped went by unseen: names may be missing, or those of what was there before.
     uint64_t lost() const { return stream_.lost(); }
 
@@ -64,7 +65,8 @@ class UserSymbols {
     void forget_names();
     size_t symbol_bytes() const;
     std::string jit_name(uint32_t pid, uint64_t address);
-    std::optional<ForeignFiles::Found> ask(const File& file, const std::vector<ForeignFiles::Door>& doors);
+    std::optional<ForeignFiles::Found> ask(const File& file, const std::vector<ForeignFiles::Door>& doors,
+                                           ForeignFiles::Wants wants);
     void keep_file(uint32_t pid, const CodeMapping& mapping);
     MemoryMap* known(uint64_t space);
     MemoryMap* find(uint64_t space, int ancestors);
@@ -80,8 +82,11 @@ class UserSymbols {
     std::deque<uint32_t> ended_;
     size_t more_bytes_ = 0;  // of maps, since there was a look at how many there are
     size_t jit_bytes_ = 0;   // of all processes
-    Clock::time_point jit_from_ = Clock::now();
-    Clock::duration jit_time_{};  // that was spent on JITs' files since
+    Clock::time_point from_ = Clock::now();
+    Clock::duration file_time_{}, jit_time_{};   // that was spent on looks since
+    std::set<uint64_t> silent_;                  // devices that have a file that did not answer
+    std::map<File, Clock::time_point> missing_;  // files that were not found then
+    uint64_t unasked_ = 0;
     std::map<File, std::shared_ptr<Program>> programs_;
     std::set<File> reachable_;  // that were looked for by their paths
     std::shared_ptr<Program> vdso_;

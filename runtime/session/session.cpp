@@ -283,7 +283,7 @@ Result<std::optional<uint64_t>> Session::turn(uint64_t limit_ns) {
     if (!report_due_) report_due_ = monotonic_ns() + report_period;
     if (monotonic_ns() >= report_due_) {
         report_due_ = monotonic_ns() + report_period;
-        TRY(report(false));
+        if (const auto told = report(false); !told && !told.error().passes) return told.error();
     }
     std::optional<uint64_t> wait = TRY(deliver(limit_ns));
     const uint64_t now = monotonic_ns();
@@ -389,12 +389,27 @@ void Session::tell_rings() {
     if (const uint64_t lost = delivery_->newly_lost()) client_.lost(lost);
 }
 
+// Once of each map; how much it was, the account says.
+Result<void> Session::tell_full_maps() {
+    const auto& maps = declared_.unit().maps;
+    full_told_.resize(maps.size());
+    for (uint32_t i = 0; i < maps.size(); i++) {
+        if (full_told_[i] || !has(i) || !TRY(armed_->maps().losses(i)).full) continue;
+        full_told_[i] = true;
+        client_.note(Note::Warning,
+                     Error{Errc::script, "the map is full: updates are lost (declare it with a larger max)", maps[i].at}
+                         .message());
+    }
+    return {};
+}
+
 Result<void> Session::report(bool last) {
     if (!armed_) return {};
     TRY(armed_->report_stops(last));
     tell_rings();
     kernel_.users.look();
     if (stopped_) return {};
+    TRY(tell_full_maps());
     TRY(armed_->report_gone());
     return armed_->report_overloads();
 }
@@ -426,7 +441,7 @@ Result<Account> Session::account() {
     account.hits_about = info.hits_about, account.hits_own = info.hits_own;
     account.unknown_processes = kernel_.users.unknown();
     account.lost_mappings = kernel_.users.lost();
-    account.silent_files = kernel_.users.silent();
+    account.silent_files = kernel_.users.silent(), account.unasked_files = kernel_.users.unasked();
     for (uint32_t i = 0; i < declared_.unit().maps.size(); i++) {
         if (!has(i)) continue;
         const ArmedMaps::Losses losses = TRY(armed_->maps().losses(i));

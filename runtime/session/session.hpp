@@ -175,6 +175,7 @@ class Session final : public ScriptApi {
     Result<void> detach();
     Result<kpl_info> device_info();  // once armed
     void tell_rings();
+    Result<void> tell_full_maps();
     void end_delivery();
     Result<void> switch_probes(std::span<const uint32_t> probes, kpl_control_op op);
     bool has(uint32_t map) const { return armed_ && armed_->maps().has(map); }
@@ -202,6 +203,7 @@ class Session final : public ScriptApi {
     bool dead_ = false;            // the module has detached all
     bool ended_ = false;
     bool stopped_ = false;                     // stop() has detached all
+    std::vector<bool> full_told_;              // of each map
     bool drained_ = false, finished_ = false;  // and delivered the rest; and called what at_exit() was given
 };
 

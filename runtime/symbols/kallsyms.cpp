@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <malloc.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -57,6 +58,9 @@ static_assert(std::endian::native == std::endian::little);
 
 bool is_text(char kind) { return kind == 't' || kind == 'T' || kind == 'w' || kind == 'W'; }
 
+// Programs and trampolines that the kernel lists as if they were of a module: no probe can be put there.
+bool is_generated(std::string_view module) { return module == "bpf" || module.starts_with("__builtin__"); }
+
 struct Line {
     const char* digits;  // of the address: most lines are passed over without need of it
     char kind;
@@ -64,9 +68,7 @@ struct Line {
 
     uint64_t addr() const { return static_cast<uint64_t>(eight_digits(digits)) << 32 | eight_digits(digits + 8); }
     bool is_text() const { return kpl::is_text(kind); }
-    // Programs and trampolines that the kernel lists as if they were of a module: no probe can be put there.
-    bool is_generated() const { return module == "bpf" || module.starts_with("__builtin__"); }
-    bool is_function() const { return is_text() && !is_generated(); }
+    bool is_function() const { return is_text() && !is_generated(module); }
     bool is_in(std::string_view wanted) const {
         return wanted.empty() || module == (wanted == "vmlinux" ? "" : wanted);
     }
@@ -76,14 +78,18 @@ Symbol symbol_of(const Line& line) {
     return {std::string(line.name), std::string(line.module), line.addr(), line.kind};
 }
 
-// Name and address of each: use counts change all the time.
+// Name and address of each, and what tells one from another build of it that has come to the same place: use counts
+// change all the time.
 std::string loaded_modules() {
     std::ifstream file("/proc/modules");
     std::string all;
     for (std::string line; std::getline(file, line);) {
         const size_t address = line.find(" 0x");
-        all += line.substr(0, line.find(' '));
+        const std::string name = line.substr(0, line.find(' '));
+        struct stat folder {};
+        all += name;
         if (address != std::string::npos) all += line.substr(address, line.find(' ', address + 1) - address);
+        if (::stat(("/sys/module/" + name).c_str(), &folder) == 0) all += ' ' + std::to_string(folder.st_ino);
         all += '\n';
     }
     return all;
@@ -111,6 +117,9 @@ constexpr uint64_t max_cover = 1 << 20;
 
 constexpr std::chrono::milliseconds time_between_looks{200};
 
+// Nothing tells when generated code comes or goes: its names are read anew when they are older.
+constexpr std::chrono::seconds generated_age{10};
+
 }  // namespace
 
 struct Kallsyms::Impl {
@@ -127,8 +136,10 @@ struct Kallsyms::Impl {
     bool preferred_sorted = true;
     const std::string* preferred_name(uint64_t addr);
     std::map<std::string, uint64_t, std::less<>> numbers;
-    std::string modules;                           // loaded ones and their addresses, when the table was read
-    std::chrono::steady_clock::time_point looked;  // whether others have been loaded, for the sake of an address
+    std::string modules;  // loaded ones and their addresses, when the table was read
+    using Clock = std::chrono::steady_clock;
+    Clock::time_point read_at;
+    Clock::time_point looked;  // whether others have been loaded, for the sake of an address
     bool may_look_at_modules();
     Result<Symbol> covering(uint64_t addr);
     std::vector<Symbol> gone;  // functions of modules as the table before had them, by address: stacks still show them
@@ -279,6 +290,7 @@ bool Kallsyms::Impl::make_all() {
 
 Result<void> Kallsyms::Impl::load() {
     if (loaded) return {};
+    read_at = Clock::now();
     modules = loaded_modules();
     if (!make_all()) return load_text();
     loaded = true;
@@ -286,6 +298,7 @@ Result<void> Kallsyms::Impl::load() {
 }
 
 Result<void> Kallsyms::Impl::load_text() {
+    read_at = Clock::now();
     modules = loaded_modules();
     made_to = 0;
     functions.clear();
@@ -323,16 +336,21 @@ Line Kallsyms::Impl::line_at(size_t begin, size_t end) const {
 
 bool Kallsyms::refresh() {
     if (!impl_->loaded || impl_->modules == loaded_modules()) return false;
+    renew();
+    return true;
+}
+
+void Kallsyms::renew() {
+    const bool same = impl_->modules == loaded_modules();
     auto fresh = std::make_unique<Impl>(impl_->path);
     // What is armed goes by these.
     fresh->preferred = std::move(impl_->preferred);
     fresh->preferred_sorted = impl_->preferred_sorted;
     fresh->numbers = std::move(impl_->numbers);
     fresh->looked = impl_->looked;
-    fresh->gone = impl_->functions_of_modules();
-    fresh->modules_before = std::move(impl_->modules);
+    fresh->gone = same ? std::move(impl_->gone) : impl_->functions_of_modules();
+    fresh->modules_before = std::move(same ? impl_->modules_before : impl_->modules);
     impl_ = std::move(fresh);
-    return true;
 }
 
 // An address that lies in no function of vmlinux may be one of a module that came since. Of stacks, thousands a second
@@ -586,7 +604,9 @@ Result<Symbol> Kallsyms::at(uint64_t addr) {
     Symbol symbol = TRY(impl_->covering(addr));
     const bool in_vmlinux = !symbol.name.empty() && symbol.module.empty();
     if (in_vmlinux) return symbol;
-    if (impl_->may_look_at_modules() && refresh()) symbol = TRY(impl_->covering(addr));
+    const bool stale = is_generated(symbol.module) && Impl::Clock::now() - impl_->read_at > generated_age;
+    if (stale) renew();
+    if (stale || (impl_->may_look_at_modules() && refresh())) symbol = TRY(impl_->covering(addr));
     return symbol;
 }
 

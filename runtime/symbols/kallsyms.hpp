@@ -71,6 +71,8 @@ class Kallsyms {
     bool refresh();
 
   private:
+    void renew();
+
     struct Impl;
     std::unique_ptr<Impl> impl_;
 };

@@ -88,6 +88,7 @@ class Host : public Engine {
             ran.r0 = is_reference_ ? TRY(refer(handler, sim.data)) : sim.run(*program, engine).r0;
         ran.ns = std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - began).count() / repeat;
         handler.take_back(sim.data, memory);
+        if (is_reference_) return ran;  // it has no fuel
         return ended(handler, ran);
     }
 

@@ -2,17 +2,20 @@
 // kprobe-lua-exec: runs eBPF programs as handlers, on any of the engines. CONTRIBUTING.md shows it at work.
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <iterator>
 #include <memory>
+#include <new>
 #include <system_error>
 
 #include "engines.hpp"
@@ -187,7 +190,14 @@ int run(int argc, char** argv) {
     }
     for (uint32_t i = 0; i < options.random; i++) fmt::print("{}\n", random_line(options.seed + i));
     if (*random) return 0;
-    const std::string input{std::istreambuf_iterator<char>(std::cin), {}};
+    std::string input;
+    char bytes[1 << 16];
+    ssize_t n;
+    while ((n = ::read(STDIN_FILENO, bytes, sizeof bytes)) > 0) input.append(bytes, static_cast<size_t>(n));
+    if (n < 0) {
+        fmt::print(stderr, "kprobe-lua-exec: standard input: {}\n", std::strerror(errno));
+        return 1;
+    }
     return *in_kernel && !options.inside ? run_in_vm(options, input) : run_here(options, input);
 }
 
@@ -198,6 +208,9 @@ int main(int argc, char** argv) {
     try {
         const int status = run(argc, argv);
         if (std::fflush(stdout) == 0 && !std::ferror(stdout)) return status;
+    } catch (const std::bad_alloc&) {
+        std::fputs("kprobe-lua-exec: there is not enough memory for so many programs\n", stderr);
+        return 1;
     } catch (const std::system_error&) {  // a stream, says fmt
     }
     std::fputs("kprobe-lua-exec: the output can't be written\n", stderr);

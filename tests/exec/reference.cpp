@@ -311,7 +311,9 @@ class Machine {
         const auto sb = wide ? static_cast<int64_t>(b) : static_cast<int32_t>(b);
         bool take = false;
         switch (insn.code & 0xf0) {
-            case BPF_JA: pc_ += static_cast<size_t>(int64_t{wide ? insn.off : insn.imm}); return true;
+            case BPF_JA:
+                pc_ += static_cast<size_t>(int64_t{wide ? insn.off : insn.imm});
+                return BPF_SRC(insn.code) == BPF_K && !insn.dst_reg && !insn.src_reg && !(wide ? insn.imm : insn.off);
             case BPF_JEQ: take = a == b; break;
             case BPF_JNE: take = a != b; break;
             case BPF_JGT: take = a > b; break;

@@ -32,9 +32,10 @@ uint8_t first_replaceable(const Graph& graph) {
     return calls ? 6 : 3;
 }
 
-std::optional<uint8_t> unused_register(const Graph& graph) {
+// Nor is it given anything at the start.
+std::optional<uint8_t> unused_register(const Graph& graph, const State& start) {
     for (uint8_t reg = 8; reg >= first_replaceable(graph); reg--)
-        if (!is_named(graph, reg)) return reg;
+        if (!is_named(graph, reg) && start.regs[reg].type == KPL_T_NONE) return reg;
     return std::nullopt;
 }
 
@@ -55,7 +56,7 @@ void exchange(Graph& graph, uint8_t a, uint8_t b) {
 // Only a number can be kept on the stack: where r9 holds a pointer, one that never does changes places with it.
 void spare_pointer(Graph& graph, const State& start) {
     const auto states = states_of(graph, start);
-    if (!is_named(graph, 9) || unused_register(graph) || !holds_pointer(states, 9)) return;
+    if (!is_named(graph, 9) || unused_register(graph, start) || !holds_pointer(states, 9)) return;
     for (uint8_t reg = 8; reg >= first_replaceable(graph); reg--)
         if (start.regs[reg].type == KPL_T_NONE && !holds_pointer(states, reg)) return exchange(graph, 9, reg);
 }
@@ -120,7 +121,7 @@ void place_registers(Graph& graph, const State& start) {
     std::vector<Place> places;
     for (const uint8_t reg : {uint8_t{9}, made_register, first_kept, uint8_t{13}, uint8_t{14}, last_kept}) {
         if (!is_named(graph, reg)) continue;
-        if (const auto other = unused_register(graph))
+        if (const auto other = unused_register(graph, start))
             for (Step& step : graph) rename(step.insn, reg, *other);
         else
             places.push_back({reg, static_cast<int16_t>(-KPL_MAX_STACK + 16 * places.size())});

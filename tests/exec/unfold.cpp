@@ -9,14 +9,21 @@ namespace kpl::exec {
 
 namespace {
 
+// Whether RFC 9669 has it: what is malformed stays, for the verifier to refuse.
+bool is_condition_of_rfc(const bpf_insn& insn) {
+    const int op = BPF_OP(insn.code);
+    const bool known = (op >= BPF_JEQ && op <= BPF_JSGE && op != BPF_CALL) || (op >= BPF_JLT && op <= BPF_JSLE);
+    return is_condition(insn) && known && !(BPF_SRC(insn.code) == BPF_X ? insn.imm : insn.src_reg);
+}
+
 // What is known takes the place of what is computed: the number that is added to a pointer, and the way of a jump.
 void fold(Step& step, const State& state) {
     bpf_insn& insn = step.insn;
     const Value &to = state.regs[insn.dst_reg], &from = state.regs[insn.src_reg];
-    if (insn.code == (BPF_ALU64 | BPF_ADD | BPF_X) && to.type != KPL_T_NUM && from.type == KPL_T_NUM && from.known &&
-        from.number == static_cast<int32_t>(from.number)) {
+    if (insn.code == (BPF_ALU64 | BPF_ADD | BPF_X) && !insn.imm && to.type != KPL_T_NUM && from.type == KPL_T_NUM &&
+        from.known && from.number == static_cast<int32_t>(from.number)) {
         insn = make(BPF_ALU64 | BPF_ADD | BPF_K, insn.dst_reg, 0, insn.off, static_cast<int32_t>(from.number));
-    } else if (is_condition(insn) && !(BPF_SRC(insn.code) == BPF_X ? insn.imm : insn.src_reg)) {
+    } else if (is_condition_of_rfc(insn)) {
         const auto taken = is_taken(state, insn);
         if (!taken) return;
         if (*taken) step.next = step.target;

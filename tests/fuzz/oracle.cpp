@@ -139,7 +139,7 @@ bool same(const Run& a, const Run& b) {
 // end. False: it can't.
 bool compare_with_reference(const rows::Row& row, const SimProgram& program, const Run& ran, ByteVector data) {
     if (ran.outcome.reason) return false;
-    const auto r0 = exec::run_reference(row.code.insns, data);
+    const auto r0 = exec::run_reference(row.code.insns, data, ran.sim.regs);
     if (!r0) return false;
     Run copy = ran;
     if (*r0 != ran.outcome.r0 || data != ran.sim.data)

@@ -7,11 +7,15 @@
 
 #include <catch2/catch.hpp>
 #include <chrono>
+#include <filesystem>
+#include <fstream>
 #include <functional>
+#include <iterator>
 #include <string>
 #include <thread>
 
 #include "base/unique_fd.hpp"
+#include "temp_dir.hpp"
 
 using namespace kpl;
 
@@ -52,6 +56,23 @@ TEST_CASE("a stdout that does not block loses nothing") {
         for (int i = 0; i < 100000; i++) sink.write(std::to_string(i) + "\n");
     });
     CHECK(got == all);
+}
+
+TEST_CASE("a file that is cut while it is written begins anew") {
+    const test::TempDir dir;
+    dir.write("out", "of an earlier run");
+    const auto text = [&] {
+        std::ifstream file(dir / "out");
+        return std::string(std::istreambuf_iterator<char>(file), {});
+    };
+    Sink sink = Sink::open(dir / "out", Buffering::Line).value();
+    sink.write("one\n");
+    sink.flush();
+    CHECK(text() == "one\n");
+    std::filesystem::resize_file(dir / "out", 0);
+    sink.write("two\n");
+    CHECK(sink.end());
+    CHECK(text() == "two\n");
 }
 
 TEST_CASE("what others write to stdout keeps its place") {

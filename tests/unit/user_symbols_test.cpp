@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Addresses of processes to names: of this one, of its children, of texts that /proc and JITs write.
+#include <signal.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/sysmacros.h>
@@ -10,6 +11,8 @@
 #include <catch2/catch.hpp>
 #include <cerrno>
 #include <fstream>
+#include <iterator>
+#include <optional>
 #include <set>
 
 #include "base/printable.hpp"
@@ -226,27 +229,44 @@ TEST_CASE("code that a process makes, by the map of its JIT") {
 TEST_CASE("files of others: what never answers is left behind, and nobody else waits for it") {
     const test::TempDir dir;
     dir.write("file", "words");
-    const auto any = [](const struct stat&) { return true; };
-    const auto none = [](const struct stat&) { return false; };
-    const auto never = [](const struct stat&) {
-        for (;;) ::pause();
-        return true;
-    };
-    ForeignFiles files;
-    auto found = files.find({{dir / "none"}, {dir / "file", 0, none}, {dir.path()}, {dir / "file", 0, any}});
-    REQUIRE(found);
-    CHECK(found->door == 3);
-    char words[8]{};
-    CHECK(::read(found->file.get(), words, sizeof words) == 5);
-    CHECK(words == std::string("words"));
-    CHECK_FALSE(files.find({{dir / "none"}, {"/proc/self/maps"}}));
-    CHECK_FALSE(files.find({}));
+    using Wants = ForeignFiles::Wants;
+    const auto at = [&](const char* name) { return ForeignFiles::Door{.path = dir / name}; };
+    const auto other = [&](const char* name) { return ForeignFiles::Door{.path = dir / name, .inode = 1}; };
+    std::optional<ForeignFiles> ended(std::in_place);
+    ForeignFiles& files = *ended;
+    for (int again = 0; again < 3; again++) {
+        auto found = files.find({at("none"), other("file"), {.path = dir.path()}, at("file")}, Wants::Contents);
+        REQUIRE(found);
+        CHECK(found->door == 3);
+        CHECK_FALSE(found->is_copy);
+        char words[8]{};
+        CHECK(::read(found->file.get(), words, sizeof words) == 5);
+        CHECK(words == std::string("words"));
+    }
+    CHECK_FALSE(files.find({at("none"), {.path = "/proc/self/maps"}}, Wants::Contents));
+    CHECK_FALSE(files.find({}, Wants::Contents));
+    CHECK(files.unasked() == 0);
+    CHECK_FALSE(files.find({{.path = std::string(200000, 'x')}}, Wants::Contents));
+    CHECK(files.unasked() == 1);
     CHECK(files.silent() == 0);
-    CHECK_FALSE(files.find({{dir / "file", 0, never}}));
+    // Another one that waits for ever, and its successor.
+    const auto children = [] {
+        std::ifstream file(fmt::format("/proc/self/task/{}/children", ::gettid()));
+        return std::vector<int>(std::istream_iterator<int>(file), {});
+    };
+    CHECK(files.find({at("file")}, Wants::Presence));
+    REQUIRE(children().size() == 1);
+    REQUIRE(::kill(children()[0], SIGSTOP) == 0);
+    CHECK_FALSE(files.find({at("file")}, Wants::Contents));
     CHECK(files.silent() == 1);
-    CHECK(files.find({{dir / "file"}}));
+    CHECK(files.find({at("file")}, Wants::Contents));
     CHECK(files.silent() == 1);
-    // No process of theirs is one that anybody waits for, or that stays.
+    REQUIRE(::kill(children()[0], SIGKILL) == 0);
+    (void)files.find({at("file")}, Wants::Contents);
+    CHECK(files.find({at("file")}, Wants::Contents));
+    CHECK(files.silent() == 1);
+    // Nobody waits for them by mistake, and none stays.
     CHECK(::waitpid(-1, nullptr, WNOHANG) == -1);
+    ended.reset();
     CHECK(::waitpid(-1, nullptr, WNOHANG | __WALL) == -1);
 }

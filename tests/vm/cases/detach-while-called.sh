@@ -10,10 +10,10 @@ for _, via in ipairs(kinds) do
 end
 local step = 0
 every(0.2, function()
+  if step < #kinds and hits:value(kinds[step + 1]) == 0 then return end
   step = step + 1
   if step <= #kinds then
     local via = kinds[step]
-    assert(hits:value(via) > 0, via)
     probes[via]:detach()
     after[via] = hits:value(via)
   elseif step == #kinds + 5 then

@@ -31,7 +31,12 @@ for after in 0.5 0.7 0.9 1.2 1.6 2.5; do
     wait $one $two
     no_err .
 done
-[ -n "$began" ] || fail "none had opened the device when it was killed"
+if [ -z "$began" ]; then # a machine that is slow
+    start kprobe-lua --max-probes=4000 many.lua
+    until_true "a session" sh -c '[ "$(cat /sys/module/kprobe_lua/refcnt)" != 0 ]'
+    kill -9 "$pid"
+    finish
+fi
 kill $tracer
 wait $tracer
 echo nop > $tracing/current_tracer
