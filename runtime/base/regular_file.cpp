@@ -25,8 +25,8 @@ bool keeps_files(int fd) {
 
 }  // namespace
 
-UniqueFd open_regular(const std::string& path, int flags, const std::function<bool(const struct stat&)>& wanted) {
-    const UniqueFd there(::open(path.c_str(), O_PATH | O_CLOEXEC | flags));
+UniqueFd open_regular(const char* path, int flags, const std::function<bool(const struct stat&)>& wanted) {
+    const UniqueFd there(::open(path, O_PATH | O_CLOEXEC | flags));
     struct stat file {};
     if (!there || ::fstat(there.get(), &file) != 0) return {};
     if (!S_ISREG(file.st_mode) || !keeps_files(there.get()) || (wanted && !wanted(file))) {

@@ -34,6 +34,9 @@ using Clock = std::chrono::steady_clock;
 using Wants = ForeignFiles::Wants;
 
 constexpr auto patience = std::chrono::seconds(3);
+constexpr auto burst = std::chrono::seconds(5);  // of looks; then such a part of the time:
+constexpr int part_of_time = 20;
+constexpr timeval idle{10, 0};  // then who looks ends, and holds nothing of this process's memory any more
 constexpr size_t most_left = 4;
 constexpr size_t longest_request = 128 << 10;
 constexpr uint64_t most_copied = 256 << 20;  // bytes, of one file
@@ -81,17 +84,23 @@ class Copy {
         failed_ = !to_ || ::ftruncate(to_.get(), static_cast<off_t>(size_)) != 0;
     }
 
-    void all() { part(0, size_); }
+    void all() {
+        measures_ = true, part(0, size_);
+        measures_ = false, part(0, size_);
+    }
 
     // Headers, tables of symbols and of strings, notes, and what is small. The rest are holes.
     void elf() {
         unsigned char ident[EI_NIDENT] = {};
-        part(0, std::min<uint64_t>(size_, 64 << 10));
         (void)!::pread(from_, ident, sizeof ident, 0);
-        if (ident[EI_CLASS] == ELFCLASS64)
-            sections<Elf64_Ehdr, Elf64_Shdr>();
-        else if (ident[EI_CLASS] == ELFCLASS32)
-            sections<Elf32_Ehdr, Elf32_Shdr>();
+        for (const bool measures : {true, false}) {
+            measures_ = measures;
+            part(0, std::min<uint64_t>(size_, sizeof(Elf64_Ehdr)));
+            if (ident[EI_CLASS] == ELFCLASS64)
+                sections<Elf64_Ehdr, Elf64_Shdr>();
+            else if (ident[EI_CLASS] == ELFCLASS32)
+                sections<Elf32_Ehdr, Elf32_Shdr>();
+        }
     }
 
     bool too_large() const { return too_large_; }
@@ -102,7 +111,9 @@ class Copy {
     void sections() {
         Ehdr head{};
         Shdr section{};
-        if (::pread(from_, &head, sizeof head, 0) != sizeof head || head.e_shentsize != sizeof section) return;
+        if (::pread(from_, &head, sizeof head, 0) != sizeof head) return;
+        part(head.e_phoff, uint64_t{head.e_phnum} * head.e_phentsize);
+        if (head.e_shentsize != sizeof section) return;
         const auto at = [&](uint64_t i) { return static_cast<off_t>(head.e_shoff + i * sizeof section); };
         uint64_t count = head.e_shnum;
         if (!count && ::pread(from_, &section, sizeof section, at(0)) == sizeof section) count = section.sh_size;
@@ -119,9 +130,12 @@ class Copy {
     void part(uint64_t offset, uint64_t size) {
         if (offset >= size_) return;
         size = std::min(size, size_ - offset);
-        if (size > left_) too_large_ = true;
+        if (measures_) {
+            too_large_ |= size > left_;
+            left_ -= std::min(size, left_);
+            return;
+        }
         if (failed_ || too_large_) return;
-        left_ -= size;
         auto at = static_cast<off_t>(offset);
         failed_ |= ::lseek(to_.get(), at, SEEK_SET) < 0;
         while (!failed_ && size) {
@@ -135,7 +149,7 @@ class Copy {
     int from_;
     UniqueFd to_;
     uint64_t size_ = 0, left_ = most_copied;
-    bool failed_ = false, too_large_ = false;
+    bool measures_ = false, failed_ = false, too_large_ = false;
 };
 
 void send(int line, Answer answer, int fd) {
@@ -147,7 +161,7 @@ void send(int line, Answer answer, int fd) {
         with->cmsg_level = SOL_SOCKET, with->cmsg_type = SCM_RIGHTS, with->cmsg_len = CMSG_LEN(sizeof(int));
         std::memcpy(CMSG_DATA(with), &fd, sizeof fd);
     }
-    (void)::sendmsg(line, &message.head, MSG_NOSIGNAL);
+    if (::sendmsg(line, &message.head, MSG_NOSIGNAL) < 0) ::_exit(1);
 }
 
 // File systems without a device of their own, and overlays, tell different numbers at different doors.
@@ -184,12 +198,13 @@ void look_behind(int line, Wants wants, const char* at, const char* end) {
     send(line, {}, -1);
 }
 
-// Until who asks has gone.
+// Until who asks has gone, or asks no more.
 [[noreturn]] void look(int line) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     const auto own = static_cast<unsigned>(line);
     if (own) ::syscall(SYS_close_range, 0u, own - 1, 0u);
     ::syscall(SYS_close_range, own + 1, ~0u, 0u);
+    ::setsockopt(line, SOL_SOCKET, SO_RCVTIMEO, &idle, sizeof idle);
     for (ssize_t n; (n = ::recv(line, request, sizeof request, 0)) > 0;)
         look_behind(line, static_cast<Wants>(request[0]), request + 1, request + n);
     ::_exit(0);
@@ -258,27 +273,20 @@ ForeignFiles::~ForeignFiles() {
     leave();
     for (const UniqueFd& process : left_) {
         pollfd end{process.get(), POLLIN, 0};
-        (void)::poll(&end, 1, 100);
+        (void)::poll(&end, 1, 1000);  // one that is stuck does not end
     }
     reap();
 }
 
-std::optional<ForeignFiles::Found> ForeignFiles::find(const std::vector<Door>& doors, Wants wants) {
-    const std::string text = request_of(doors, wants);
-    reap();
-    // The last one may have ended with the thread that started it.
-    if (process_ && has_ended(process_.get())) process_.reset();
-    if (text.size() > longest_request || (!process_ && !start()) ||
-        ::send(line_.get(), text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
-        leave();
-        unasked_++;
-        return std::nullopt;
-    }
-    if (!is_answered(line_.get(), process_.get(), Clock::now() + patience)) {
-        (has_ended(process_.get()) ? unasked_ : silent_)++;
-        leave();
-        return std::nullopt;
-    }
+ForeignFiles::Asked ForeignFiles::ask(const std::string& request) {
+    if (::send(line_.get(), request.data(), request.size(), MSG_NOSIGNAL | MSG_DONTWAIT) < 0) return Asked::Ended;
+    const bool heard = is_answered(line_.get(), process_.get(), Clock::now() + patience);
+    char first;  // or it was its end that was heard
+    if (heard) return ::recv(line_.get(), &first, 1, MSG_PEEK | MSG_DONTWAIT) > 0 ? Asked::Answered : Asked::Ended;
+    return has_ended(process_.get()) ? Asked::Ended : Asked::Silent;
+}
+
+std::optional<ForeignFiles::Found> ForeignFiles::answer() {
     Message message;
     message.head.msg_control = message.space, message.head.msg_controllen = sizeof message.space;
     const bool whole = ::recvmsg(line_.get(), &message.head, MSG_CMSG_CLOEXEC) == sizeof(Answer);
@@ -290,9 +298,36 @@ std::optional<ForeignFiles::Found> ForeignFiles::find(const std::vector<Door>& d
         file.reset(fd);
     }
     const Answer& answer = message.answer;
-    if (!whole || answer.what == Answer::TooLarge || (answer.what != Answer::Nothing && !file)) unasked_++;
-    if (!whole || !file) return std::nullopt;
-    return Found{answer.door, std::move(file), answer.what == Answer::Copy};
+    if (whole && answer.what == Answer::Nothing) return std::nullopt;
+    const bool is_copy = answer.what == Answer::Copy;
+    if (whole && (file || answer.what == Answer::TooLarge)) {
+        unasked_ += !file;
+        return Found{answer.door, std::move(file), is_copy};
+    }
+    unasked_++;  // it ended just now, or there is no room for a descriptor
+    return std::nullopt;
+}
+
+std::optional<ForeignFiles::Found> ForeignFiles::find(const std::vector<Door>& doors, Wants wants) {
+    const std::string request = request_of(doors, wants);
+    const auto began = Clock::now();
+    reap();
+    if (request.size() > longest_request || spent_ > burst + (began - from_) / part_of_time) {
+        unasked_++;
+        return std::nullopt;
+    }
+    // The last one may have been idle, or ended with the thread that started it.
+    Asked asked = Asked::Ended;
+    for (int tries = 0; tries < 3 && asked == Asked::Ended; tries++) {
+        if (!process_ && !start()) break;
+        asked = ask(request);
+        if (asked != Asked::Answered) leave();
+    }
+    auto found = asked == Asked::Answered ? answer() : std::nullopt;
+    silent_ += asked == Asked::Silent;
+    unasked_ += asked == Asked::Ended;
+    spent_ += Clock::now() - began;
+    return found;
 }
 
 }  // namespace kpl

@@ -6,6 +6,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -28,7 +29,7 @@ class ForeignFiles {
     };
     struct Found {
         size_t door;
-        UniqueFd file;  // for reading
+        UniqueFd file;  // for reading; none: it is too large to be copied
         bool is_copy;   // in memory, of one whose server may fall silent later
     };
 
@@ -38,17 +39,23 @@ class ForeignFiles {
     ForeignFiles& operator=(const ForeignFiles&) = delete;
 
     // The first door behind which there is a regular file that is wanted. Copies of ELF files have the parts that names
-    // are in. Nothing: there is none, no answer came within 3 s, or nobody could be asked.
+    // are in. Nothing: there is none, no answer came within 3 s, or nobody was asked: looks take 5 s and a twentieth of
+    // the time at most.
     std::optional<Found> find(const std::vector<Door>& doors, Wants wants);
-    // How often no answer came; how often nobody could be asked, or what was found was too large to be copied.
+    // How often no answer came; how often nobody was asked, or what was found was too large.
     uint64_t silent() const { return silent_; }
     uint64_t unasked() const { return unasked_; }
 
   private:
+    enum class Asked : uint8_t { Answered, Silent, Ended };
     bool start();
     void leave();
     void reap();
+    Asked ask(const std::string& request);
+    std::optional<Found> answer();
 
+    const std::chrono::steady_clock::time_point from_ = std::chrono::steady_clock::now();
+    std::chrono::steady_clock::duration spent_{};
     UniqueFd process_, line_;     // who looks; where they are asked
     std::vector<UniqueFd> left_;  // others, which have not ended yet
     uint64_t silent_ = 0, unasked_ = 0;

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <set>
+#include <utility>
 
 #include "base/printable.hpp"
 #include "base/regular_file.hpp"
@@ -120,7 +121,7 @@ Result<std::shared_ptr<Program>> Program::open(ForeignFiles& files, ForeignFiles
     program->files_ = &files;
     TRY(program->read_file(std::nullopt));
     if (struct stat copy{}; found.is_copy && ::fstat(program->fd_.get(), &copy) == 0)
-        program->bytes_ = static_cast<size_t>(copy.st_blocks) * 512;
+        program->copy_bytes_ = static_cast<size_t>(copy.st_blocks) * 512;
     return program;
 }
 
@@ -182,6 +183,7 @@ Result<const std::vector<ProgramSymbol>*> Program::symbols() {
     std::erase_if(*symbols_, [this](const ProgramSymbol& symbol) { return !file_offset(symbol.address); });
     tidy(*symbols_);
     for (const ProgramSymbol& symbol : *symbols_) bytes_ += sizeof symbol + symbol.name.size();
+    if (std::exchange(copy_bytes_, 0)) fd_.reset();  // nothing else is read of a copy
     return &*symbols_;
 }
 

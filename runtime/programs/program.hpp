@@ -46,7 +46,7 @@ class Program {
     // Of .symtab, also that of the separate debug file (by build id or .gnu_debuglink), and .dynsym; ascending by
     // address, none twice.
     Result<const std::vector<ProgramSymbol>*> symbols();
-    size_t bytes() const { return bytes_; }      // that they take, and a copy of the file
+    size_t bytes() const { return bytes_ + copy_bytes_; }  // that they take, and a copy of the file
     bool stripped() const { return stripped_; }  // known after symbols(): it has names for what it exports alone
 
     // All of that name.
@@ -87,7 +87,7 @@ class Program {
     uint64_t device_ = 0, inode_ = 0;
     std::vector<Segment> segments_;
     std::optional<std::vector<ProgramSymbol>> symbols_;
-    size_t bytes_ = 0;
+    size_t bytes_ = 0, copy_bytes_ = 0;
     std::optional<std::vector<ProgramMark>> marks_;
     bool stripped_ = true;
     ForeignFiles* files_ = nullptr;  // of one that a process led to

@@ -32,7 +32,7 @@ constexpr size_t most_kept = 256 << 20;          // bytes of maps, and as much o
 constexpr size_t longest_name = 2048, longest_mangled = 4096;
 constexpr size_t most_made = 64 << 20, longest_pack = 256;
 constexpr int most_ancestors = 8;
-// Looks at files, and at JITs' files, take so much at first, then such a part of the time.
+// Looks at JITs' files take so much at first, then such a part of the time.
 constexpr auto look_burst = std::chrono::seconds(5);
 constexpr int look_rest = 20;
 constexpr auto missing_age = std::chrono::seconds(1);
@@ -200,25 +200,25 @@ const CodeMapping* UserSymbols::mapping_at(uint64_t space, MemoryMap& map, uint6
 
 // ---- files
 
-// Looks take so much of the time at most; who was silent once, and what is on the same device, is not asked again.
+// Who was silent once, and what was too large, is not asked for again.
 std::optional<ForeignFiles::Found> UserSymbols::ask(const File& file, const std::vector<ForeignFiles::Door>& doors,
                                                     ForeignFiles::Wants wants) {
     const auto now = Clock::now();
-    if (silent_.contains(file.first)) return std::nullopt;
-    if (const auto it = missing_.find(file); it != missing_.end() && now - it->second < missing_age)
-        return std::nullopt;
-    if (file_time_ > look_burst + (now - from_) / look_rest) {
-        unasked_++;
+    if (const auto it = missing_.find(file); it != missing_.end() && now - it->second < missing_age) {
+        sure_ = false;
         return std::nullopt;
     }
     const uint64_t silent_before = files_.silent(), unasked_before = files_.unasked();
     auto found = files_.find(doors, wants);
-    file_time_ += Clock::now() - now;
-    if (files_.silent() != silent_before && silent_.size() < most_files) silent_.insert(file.first);
-    unasked_ += files_.unasked() - unasked_before;
+    if (files_.silent() != silent_before || (found && !found->file)) {
+        programs_[file] = nullptr;
+        return std::nullopt;
+    }
+    if (found) return found;
+    sure_ = false;
     if (missing_.size() > most_files) missing_.clear();
-    if (!found) missing_[file] = now;
-    return found;
+    if (files_.unasked() == unasked_before) missing_[file] = now;
+    return std::nullopt;
 }
 
 // What cannot be had by its path here is opened as long as somebody runs whose root has it.
@@ -337,9 +337,9 @@ std::string UserSymbols::name(uint64_t space, uint64_t address) {
     std::copy_n(reinterpret_cast<const char*>(&space), 8, key.begin());
     std::copy_n(reinterpret_cast<const char*>(&address), 8, key.begin() + 8);
     if (const auto it = names_.find(key); it != names_.end()) return it->second;
-    const uint64_t unasked_before = unasked_;
+    sure_ = true;
     std::string made = text(space, address);
-    if (made.ends_with(']') && !made.ends_with("[jit]") && unasked_ == unasked_before) {
+    if (made.ends_with(']') && !made.ends_with("[jit]") && sure_) {
         if (name_bytes_ > most_names) forget_names();
         name_bytes_ += sizeof key + sizeof made + made.size();
         names_[key] = made;

@@ -41,7 +41,7 @@ class UserSymbols {
     size_t unknown() const { return unknown_.size(); }
     // How many files did not answer; how often one was not looked at, for want of time, processes or memory.
     uint64_t silent() const { return files_.silent(); }
-    uint64_t unasked() const { return unasked_; }
+    uint64_t unasked() const { return files_.unasked(); }
     // How much of what was mapped went by unseen: names may be missing, or those of what was there before.
     uint64_t lost() const { return stream_.lost(); }
 
@@ -83,12 +83,11 @@ class UserSymbols {
     size_t more_bytes_ = 0;  // of maps, since there was a look at how many there are
     size_t jit_bytes_ = 0;   // of all processes
     Clock::time_point from_ = Clock::now();
-    Clock::duration file_time_{}, jit_time_{};   // that was spent on looks since
-    std::set<uint64_t> silent_;                  // devices that have a file that did not answer
-    std::map<File, Clock::time_point> missing_;  // files that were not found then
-    uint64_t unasked_ = 0;
+    Clock::duration jit_time_{};  // that was spent on JITs' files since
     std::map<File, std::shared_ptr<Program>> programs_;
-    std::set<File> reachable_;  // that were looked for by their paths
+    std::set<File> reachable_;                   // that were looked for by their paths
+    std::map<File, Clock::time_point> missing_;  // that were not found then
+    bool sure_ = true;                           // the name that is being made is not for want of a look
     std::shared_ptr<Program> vdso_;
     std::unordered_map<std::string, std::string> names_;  // by both words
     size_t name_bytes_ = 0;

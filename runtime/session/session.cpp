@@ -405,9 +405,9 @@ Result<void> Session::tell_full_maps() {
 
 Result<void> Session::report(bool last) {
     if (!armed_) return {};
-    TRY(armed_->report_stops(last));
     tell_rings();
     kernel_.users.look();
+    TRY(armed_->report_stops(last));
     if (stopped_) return {};
     TRY(tell_full_maps());
     TRY(armed_->report_gone());

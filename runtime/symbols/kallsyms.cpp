@@ -119,6 +119,7 @@ constexpr std::chrono::milliseconds time_between_looks{200};
 
 // Nothing tells when generated code comes or goes: its names are read anew when they are older.
 constexpr std::chrono::seconds generated_age{10};
+constexpr uint64_t longest_function = 64 << 10;
 
 }  // namespace
 
@@ -604,7 +605,9 @@ Result<Symbol> Kallsyms::at(uint64_t addr) {
     Symbol symbol = TRY(impl_->covering(addr));
     const bool in_vmlinux = !symbol.name.empty() && symbol.module.empty();
     if (in_vmlinux) return symbol;
-    const bool stale = is_generated(symbol.module) && Impl::Clock::now() - impl_->read_at > generated_age;
+    // Nor is what lies far behind a module's function, or behind nothing, of what stood there then.
+    const bool unsure = symbol.name.empty() || is_generated(symbol.module) || addr - symbol.addr > longest_function;
+    const bool stale = unsure && Impl::Clock::now() - impl_->read_at > generated_age;
     if (stale) renew();
     if (stale || (impl_->may_look_at_modules() && refresh())) symbol = TRY(impl_->covering(addr));
     return symbol;

@@ -103,7 +103,7 @@ if kprobe-lua disasm "kpl_target:${last#* }" | grep -q "the module's last functi
     one_error
     err "^-e:1: can't probe .*: the kernel allows no probe there"
 else
-    case $(uname -r) in 6.1.*) ;; *) fail 'disasm does not know of the last function' ;; esac
+    case $(uname -r) in 6.1.*) ;; *-cloud-amd64) fail 'disasm does not know of the last function' ;; esac
     status 0
 fi
 # globs leave them out, on the path that would not refuse them by itself
