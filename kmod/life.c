@@ -189,7 +189,7 @@ static bool kpl_must_not_wait(void)
  */
 static void kpl_session_end(struct kpl_session *s)
 {
-	WRITE_ONCE(s->closing, true);
+	kpl_session_stop(s);
 	while (!mutex_trylock(&s->lock))
 		schedule_timeout_idle(1);
 	if (!s->closed) {

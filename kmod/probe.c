@@ -500,8 +500,10 @@ int kpl_control(struct kpl_session *s, struct kpl_control *arg)
 
 #define KPL_OVERLOAD_AGAIN	(HZ / 10)
 
+/* All at once: for each, ftrace might go through its functions anew. */
 static void kpl_overloaded_disarm(struct kpl_session *s)
 {
+	struct kpl_group g = kpl_group_of(s);
 	struct kpl_probe *pr;
 	unsigned long id;
 
@@ -509,7 +511,8 @@ static void kpl_overloaded_disarm(struct kpl_session *s)
 	WRITE_ONCE(s->overloads_done, atomic_read_acquire(&s->overloads));
 	xa_for_each(&s->probes, id, pr)
 		if (pr->added && READ_ONCE(pr->origin.overload))
-			pr->ops->run[KPL_OP_DISARM](&pr, 1);
+			g.prs[g.nr++] = pr;
+	kpl_group_run(&g, KPL_OP_DISARM, kpl_is_added);
 }
 
 void kpl_overloaded_first(struct kpl_session *s)

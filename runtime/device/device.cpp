@@ -322,7 +322,7 @@ Result<void> Device::each_stats(std::span<const uint32_t> ids,
         kpl_stats request{};
         request.stats = reinterpret_cast<uint64_t>(stats.data());
         request.nr = static_cast<uint32_t>(stats.size());
-        if (!ask(fd(), KPL_IOC_STATS, request)) return errno_error("reading statistics", errno);
+        if (!ask(fd(), KPL_IOC_STATS, request)) return call_error(fd(), "reading statistics", errno);
         for (size_t i = 0; i < stats.size(); i++) visit(first + i, stats[i]);
     }
     return {};
@@ -334,7 +334,7 @@ Result<std::vector<kpl_site>> Device::sites(uint32_t program, uint32_t room) con
     request.id = program;
     request.nr = room;
     request.sites = reinterpret_cast<uint64_t>(sites.data());
-    if (!ask(fd(), KPL_IOC_PROG_SITES, request)) return errno_error("reading stops", errno);
+    if (!ask(fd(), KPL_IOC_PROG_SITES, request)) return call_error(fd(), "reading stops", errno);
     sites.resize(request.nr);
     return sites;
 }

@@ -51,7 +51,7 @@ struct Head {
 
 // One descriptor goes with it, unless there is no file.
 struct Answer {
-    enum What : uint32_t { Nothing, File, Copy, TooLarge } what = Nothing;
+    enum What : uint32_t { Nothing, There, File, Copy, TooLarge } what = Nothing;
     uint32_t door = 0;
 };
 
@@ -84,17 +84,14 @@ class Copy {
         failed_ = !to_ || ::ftruncate(to_.get(), static_cast<off_t>(size_)) != 0;
     }
 
-    void all() {
-        measures_ = true, part(0, size_);
-        measures_ = false, part(0, size_);
-    }
+    void all() { part(0, size_); }
 
     // Headers, tables of symbols and of strings, notes, and what is small. The rest are holes.
     void elf() {
         unsigned char ident[EI_NIDENT] = {};
         (void)!::pread(from_, ident, sizeof ident, 0);
         for (const bool measures : {true, false}) {
-            measures_ = measures;
+            measures_ = measures, left_ = most_copied;
             part(0, std::min<uint64_t>(size_, sizeof(Elf64_Ehdr)));
             if (ident[EI_CLASS] == ELFCLASS64)
                 sections<Elf64_Ehdr, Elf64_Shdr>();
@@ -130,12 +127,10 @@ class Copy {
     void part(uint64_t offset, uint64_t size) {
         if (offset >= size_) return;
         size = std::min(size, size_ - offset);
-        if (measures_) {
-            too_large_ |= size > left_;
-            left_ -= std::min(size, left_);
-            return;
-        }
+        too_large_ |= size > left_;
         if (failed_ || too_large_) return;
+        left_ -= size;
+        if (measures_) return;
         auto at = static_cast<off_t>(offset);
         failed_ |= ::lseek(to_.get(), at, SEEK_SET) < 0;
         while (!failed_ && size) {
@@ -172,6 +167,12 @@ bool is_wanted(const Head& head, const struct stat& file) {
            (file.st_dev == head.device || major(file.st_dev) == 0 || major(head.device) == 0);
 }
 
+bool is_there(const char* path, const Head& head) {
+    struct stat file {};
+    return ::fstatat(AT_FDCWD, path, &file, head.follows ? 0 : AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(file.st_mode) &&
+           is_wanted(head, file);
+}
+
 void look_behind(int line, Wants wants, const char* at, const char* end) {
     Answer answer;
     for (; at < end; answer.door++) {
@@ -179,21 +180,28 @@ void look_behind(int line, Wants wants, const char* at, const char* end) {
         std::memcpy(&head, at, sizeof head);
         const char* const path = at + sizeof head;
         at = path + std::strlen(path) + 1;
+        // Who serves it may fall silent at each of these, and at the close: before the answer, where no file goes with
+        // it.
+        if (wants == Wants::Presence) {
+            if (!is_there(path, head)) continue;
+            answer.what = Answer::There;
+            return send(line, answer, -1);
+        }
         UniqueFd file = open_regular(path, head.follows ? 0 : O_NOFOLLOW,
                                      [&head](const struct stat& there) { return is_wanted(head, there); });
         if (!file) continue;
         answer.what = Answer::File;
-        if (wants != Wants::Presence && !always_answers(file.get())) {
+        if (!always_answers(file.get())) {
             Copy copy(file.get());
             if (wants == Wants::Elf)
                 copy.elf();
             else
                 copy.all();
-            if (copy.too_large()) return send(line, {Answer::TooLarge, answer.door}, -1);
+            answer.what = copy.too_large() ? Answer::TooLarge : Answer::Copy;
             file = copy.take();
-            answer.what = Answer::Copy;
+            if (!file && answer.what == Answer::Copy) continue;
         }
-        if (file) return send(line, answer, file.get());
+        return send(line, answer, file ? file.get() : -1);
     }
     send(line, {}, -1);
 }
@@ -300,8 +308,8 @@ std::optional<ForeignFiles::Found> ForeignFiles::answer() {
     const Answer& answer = message.answer;
     if (whole && answer.what == Answer::Nothing) return std::nullopt;
     const bool is_copy = answer.what == Answer::Copy;
-    if (whole && (file || answer.what == Answer::TooLarge)) {
-        unasked_ += !file;
+    if (whole && (file || answer.what == Answer::There || answer.what == Answer::TooLarge)) {
+        unasked_ += answer.what == Answer::TooLarge;
         return Found{answer.door, std::move(file), is_copy};
     }
     unasked_++;  // it ended just now, or there is no room for a descriptor

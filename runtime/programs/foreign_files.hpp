@@ -29,7 +29,7 @@ class ForeignFiles {
     };
     struct Found {
         size_t door;
-        UniqueFd file;  // for reading; none: it is too large to be copied
+        UniqueFd file;  // for reading; none: it is too large to be copied, or only asked for
         bool is_copy;   // in memory, of one whose server may fall silent later
     };
 

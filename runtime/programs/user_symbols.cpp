@@ -32,9 +32,9 @@ constexpr size_t most_kept = 256 << 20;          // bytes of maps, and as much o
 constexpr size_t longest_name = 2048, longest_mangled = 4096;
 constexpr size_t most_made = 64 << 20, longest_pack = 256;
 constexpr int most_ancestors = 8;
-// Looks at JITs' files take so much at first, then such a part of the time.
-constexpr auto look_burst = std::chrono::seconds(5);
-constexpr int look_rest = 20;
+// Looks at JITs' files take so much at first, then such a part of the time: half of what all looks may take.
+constexpr auto jit_burst = std::chrono::milliseconds(2500);
+constexpr int jit_rest = 40;
 constexpr auto missing_age = std::chrono::seconds(1);
 constexpr uint64_t read_again = 1000000000;  // ns between looks into /proc for addresses that a map lacks
 
@@ -210,7 +210,7 @@ std::optional<ForeignFiles::Found> UserSymbols::ask(const File& file, const std:
     }
     const uint64_t silent_before = files_.silent(), unasked_before = files_.unasked();
     auto found = files_.find(doors, wants);
-    if (files_.silent() != silent_before || (found && !found->file)) {
+    if (files_.silent() != silent_before || (found && !found->file && wants != ForeignFiles::Wants::Presence)) {
         programs_[file] = nullptr;
         return std::nullopt;
     }
@@ -226,11 +226,13 @@ void UserSymbols::keep_file(uint32_t pid, const CodeMapping& mapping) {
     const File file{mapping.device, mapping.inode};
     if (reachable_.size() > most_files) reachable_.clear();
     if (!mapping.inode || programs_.contains(file) || !reachable_.insert(file).second) return;
+    const uint64_t unasked_before = files_.unasked();
     if (ask(file, {{.path = mapping.path, .device = mapping.device, .inode = mapping.inode}},
             ForeignFiles::Wants::Presence))
         return;
     missing_.erase(file);
-    (void)program(pid, mapping);
+    if (!programs_.contains(file)) (void)program(pid, mapping);
+    if (files_.unasked() != unasked_before) reachable_.erase(file);
 }
 
 std::shared_ptr<Program> UserSymbols::program(uint32_t pid, const CodeMapping& mapping) {
@@ -287,7 +289,7 @@ std::string UserSymbols::jit_name(uint32_t pid, uint64_t address) {
     see_owner(pid, process);
     jit_bytes_ -= jit.bytes();
     const auto now = Clock::now();
-    if (jit_time_ < look_burst + (now - from_) / look_rest && jit.look(files_, pid, process.owner))
+    if (jit_time_ < jit_burst + (now - from_) / jit_rest && jit.look(files_, pid, process.owner))
         jit_time_ += Clock::now() - now;
     jit_bytes_ += jit.bytes();
     std::string name = jit.at(address);
@@ -314,7 +316,12 @@ std::string UserSymbols::text_in(uint32_t pid, const CodeMapping& mapping, uint6
     const std::shared_ptr<Program> of = is_vdso ? vdso() : program(pid, mapping);
     const auto place = of ? of->address_of(address - mapping.start + mapping.offset) : std::nullopt;
     if (!place) return fmt::format("{:#x} [{}]", address, file);
+    const uint64_t unasked_before = files_.unasked();
     const auto symbol = of->covering(*place);
+    if (files_.unasked() != unasked_before) {  // its debug file was not looked for
+        sure_ = false;
+        programs_.erase({mapping.device, mapping.inode});
+    }
     if (symbol_bytes() > most_symbol_bytes) programs_.clear();
     if (!symbol || !*symbol) return fmt::format("{:#x} [{}]", *place, file);
     std::string text = plain((*symbol)->name);

@@ -3,20 +3,21 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 namespace kpl {
 
 Result<std::vector<Overload>> OverloadReporter::poll(const Device& device, std::span<const uint32_t> ids) {
-    std::vector<Overload> found;
     const uint32_t count = TRY(device.info()).overloads;
-    if (count == seen_ || ids.empty()) return found;
+    if (count == seen_ || ids.empty()) return std::vector<Overload>();
     TRY(device.each_stats(ids, [&](size_t i, const kpl_probe_stats& one) {
         if (one.state != KPL_STATE_OVERLOAD)
             told_.erase(one.id);
         else if (told_.insert(one.id).second)
-            found.push_back({i, one.overload_cpu, one.overload_percent, one.entry.hits});
+            found_.push_back({i, one.overload_cpu, one.overload_percent, one.entry.hits});
     }));
     seen_ = count;
-    return found;
+    return std::exchange(found_, {});
 }
 
 std::string overload_text(const std::string& place, const Overload& overload, uint32_t share) {

@@ -24,8 +24,9 @@ class OverloadReporter {
     Result<std::vector<Overload>> poll(const Device& device, std::span<const uint32_t> ids);
 
   private:
-    uint32_t seen_ = 0;        // the module's count
-    std::set<uint32_t> told_;  // ids
+    uint32_t seen_ = 0;            // the module's count
+    std::set<uint32_t> told_;      // ids
+    std::vector<Overload> found_;  // that an error kept from being told
 };
 
 // What became of a probe, and what to do.

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "core/core.h"
 #include "session/timers.hpp"
 
@@ -62,13 +64,12 @@ Result<bool> StopReporter::tell(const Device& device, const std::vector<ArmedPro
 
 Result<std::vector<std::string>> StopReporter::poll(const Device& device, const std::vector<ArmedProgram>& programs,
                                                     bool last) {
-    std::vector<std::string> lines;
     const kpl_info info = TRY(device.info());
-    if (info.stops == seen_ && !last) return lines;
+    if (info.stops == seen_ && !last) return std::exchange(lines_, {});
     bool waiting = false;
-    for (uint32_t i = 0; i < programs.size(); i++) waiting |= TRY(tell(device, programs, i, last, lines));
+    for (uint32_t i = 0; i < programs.size(); i++) waiting |= TRY(tell(device, programs, i, last, lines_));
     if (!waiting) seen_ = info.stops;
-    return lines;
+    return std::exchange(lines_, {});
 }
 
 Result<std::vector<std::string>> StopReporter::last_of(const Device& device, const std::vector<ArmedProgram>& programs,

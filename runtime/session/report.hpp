@@ -43,6 +43,7 @@ class StopReporter {
 
     uint64_t seen_ = 0;
     std::map<std::pair<uint32_t, uint32_t>, Told> told_;  // by program and pc
+    std::vector<std::string> lines_;                      // that an error kept from being told
 };
 
 }  // namespace kpl

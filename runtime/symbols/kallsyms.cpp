@@ -606,7 +606,8 @@ Result<Symbol> Kallsyms::at(uint64_t addr) {
     const bool in_vmlinux = !symbol.name.empty() && symbol.module.empty();
     if (in_vmlinux) return symbol;
     // Nor is what lies far behind a module's function, or behind nothing, of what stood there then.
-    const bool unsure = symbol.name.empty() || is_generated(symbol.module) || addr - symbol.addr > longest_function;
+    const bool unsure =
+        addr >> 63 && (symbol.name.empty() || is_generated(symbol.module) || addr - symbol.addr > longest_function);
     const bool stale = unsure && Impl::Clock::now() - impl_->read_at > generated_age;
     if (stale) renew();
     if (stale || (impl_->may_look_at_modules() && refresh())) symbol = TRY(impl_->covering(addr));

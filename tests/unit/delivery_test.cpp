@@ -192,7 +192,7 @@ TEST_CASE_METHOD(Fixture, "every kind of value") {
         "u\t9223372036854775808ULL\t9223372036854775808ULL\n"
         "b\ttrue\ttrue\n"
         "p\t0xffff888000001000\t0xffff888000001000\n"
-        "s\ta\0\xff\ta\0\xff\n"
+        "s\ta?\xff\ta?\xff\n"
         "t\tnil\tnil\n"
         "k\t\n    0xffffffff81000000\n    0x10\t\n    0xffffffff81000000\n    0x10\n"
         "m\t0xffffffff81000001\t0xffffffff81000001\n"

@@ -30,4 +30,4 @@ for round in 1 2 3; do
     insmod "$KPL_MODULE" || fail "the module can't be loaded again"
 done
 grep -q '^oom_kill 3$' groups/small/memory.events || fail "not for want of memory: $(cat groups/small/memory.events)"
-umount groups
+umount -l groups
