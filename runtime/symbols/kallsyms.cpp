@@ -337,12 +337,12 @@ Line Kallsyms::Impl::line_at(size_t begin, size_t end) const {
 
 bool Kallsyms::refresh() {
     if (!impl_->loaded || impl_->modules == loaded_modules()) return false;
-    renew();
+    renew(false);
     return true;
 }
 
-void Kallsyms::renew() {
-    const bool same = impl_->modules == loaded_modules();
+// `same`: the modules are those that there were. What is known of others that have gone stays, then.
+void Kallsyms::renew(bool same) {
     auto fresh = std::make_unique<Impl>(impl_->path);
     // What is armed goes by these.
     fresh->preferred = std::move(impl_->preferred);
@@ -609,7 +609,7 @@ Result<Symbol> Kallsyms::at(uint64_t addr) {
     const bool unsure =
         addr >> 63 && (symbol.name.empty() || is_generated(symbol.module) || addr - symbol.addr > longest_function);
     const bool stale = unsure && Impl::Clock::now() - impl_->read_at > generated_age;
-    if (stale) renew();
+    if (stale) renew(impl_->modules == loaded_modules());
     if (stale || (impl_->may_look_at_modules() && refresh())) symbol = TRY(impl_->covering(addr));
     return symbol;
 }

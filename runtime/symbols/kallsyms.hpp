@@ -71,7 +71,7 @@ class Kallsyms {
     bool refresh();
 
   private:
-    void renew();
+    void renew(bool same);
 
     struct Impl;
     std::unique_ptr<Impl> impl_;

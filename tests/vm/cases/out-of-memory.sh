@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# The kernel kills the tool for want of memory while probes of each kind are armed and hit: nothing is left.
+# The kernel kills the tool for want of memory while probes of eight kinds are armed and hit: nothing is left.
 mkdir groups
 mount -t cgroup2 none groups && echo +memory > groups/cgroup.subtree_control || lacks 'no cgroups'
 mkdir groups/small
