@@ -74,12 +74,16 @@ AccountText account_text(const Account& account, bool all, const char* left_by) 
             n, n == 1 ? "" : "s"));
     if (const uint64_t n = account.silent_files)
         text.lines.push_back(fmt::format(
-            "{} file{} that processes have mapped did not answer within 3 s: their file systems hang, and what is in such "
-            "files has no names",
+            "{} file{} of processes did not answer within 3 s: their file systems hang, or who holds up their memory, and "
+            "addresses there have no names",
             n, n == 1 ? "" : "s"));
+    if (const uint64_t n = account.large_files)
+        text.lines.push_back(
+            fmt::format("{} look{} at files of processes found one that is too large: its addresses have no names", n,
+                        n == 1 ? "" : "s"));
     if (const uint64_t n = account.unasked_files)
         text.lines.push_back(fmt::format(
-            "{} look{} at files that processes have mapped {} not made, for want of time, processes or memory: addresses may "
+            "{} look{} at files of processes {} not made, for want of time, processes or memory: addresses may "
             "have no names",
             n, n == 1 ? "" : "s", n == 1 ? "was" : "were"));
     if (const uint64_t n = account.unknown_processes)

@@ -3,6 +3,7 @@
 
 #include <elf.h>
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <linux/magic.h>
 #include <linux/sched.h>
 #include <poll.h>
@@ -23,6 +24,7 @@
 #include <chrono>
 #include <cstring>
 #include <iterator>
+#include <string_view>
 #include <utility>
 
 #include "base/regular_file.hpp"
@@ -32,15 +34,19 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 using Wants = ForeignFiles::Wants;
+using What = ForeignFiles::What;
 
 constexpr auto patience = std::chrono::seconds(3);
 constexpr auto burst = std::chrono::seconds(5);  // of looks; then such a part of the time:
 constexpr int part_of_time = 20;
 constexpr timeval idle{10, 0};  // then who looks ends, and holds nothing of this process's memory any more
-constexpr size_t most_left = 4;
+constexpr auto silence = std::chrono::hours(1);   // then who did not answer is asked again
+constexpr size_t first_left = 4, last_left = 16;  // who are left behind: one more each hour, so that a long run goes on
+constexpr auto last_wait = std::chrono::seconds(1);
 constexpr size_t longest_request = 128 << 10;
 constexpr uint64_t most_copied = 256 << 20;  // bytes, of one file
 constexpr uint64_t small_section = 4096;     // such as .gnu_debuglink
+constexpr size_t most_text = 16 << 20;       // bytes, of one that the kernel makes up
 
 // A request is Wants, then the doors; behind each is its path, with its end.
 struct Head {
@@ -173,8 +179,33 @@ bool is_there(const char* path, const Head& head) {
            is_wanted(head, file);
 }
 
+// What the kernel makes up has no size before it is read. Each text has its end behind it.
+UniqueFd texts_behind(const char* at, const char* end) {
+    static char bytes[16384];
+    UniqueFd to(::memfd_create("texts", MFD_CLOEXEC));
+    bool whole = bool(to);
+    while (at < end) {
+        size_t left = most_text;
+        const char* const path = at + sizeof(Head);
+        const UniqueFd from(::open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+        for (ssize_t n; from && (n = ::read(from.get(), bytes, std::min(sizeof bytes, left))) > 0;) {
+            whole &= ::write(to.get(), bytes, static_cast<size_t>(n)) == n;
+            left -= static_cast<size_t>(n);
+        }
+        whole &= ::write(to.get(), "", 1) == 1;
+        at = path + std::strlen(path) + 1;
+    }
+    return whole ? std::move(to) : UniqueFd();
+}
+
 void look_behind(int line, Wants wants, const char* at, const char* end) {
     Answer answer;
+    if (wants == Wants::Proc) {
+        const UniqueFd texts = texts_behind(at, end);
+        if (!texts) ::_exit(1);
+        answer.what = Answer::Copy;
+        return send(line, answer, texts.get());
+    }
     for (; at < end; answer.door++) {
         Head head;
         std::memcpy(&head, at, sizeof head);
@@ -231,6 +262,12 @@ std::string request_of(const std::vector<ForeignFiles::Door>& doors, Wants wants
     return text;
 }
 
+// By what silence is remembered: the file's number, or the first place where it would be.
+std::string key_of(const std::vector<ForeignFiles::Door>& doors) {
+    if (doors.empty()) return "";
+    return doors[0].inode ? fmt::format("{} {}", doors[0].device, doors[0].inode) : doors[0].path;
+}
+
 // Whether an answer is there before the process ends, or it takes too long.
 bool is_answered(int line, int process, Clock::time_point until) {
     for (;;) {
@@ -252,7 +289,9 @@ bool has_ended(int pidfd) {
 // Its end sends no signal, and who waits for any child does not get it.
 bool ForeignFiles::start() {
     int ends[2];
-    if (left_.size() >= most_left || ::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return false;
+    if (left_.size() >= most_left(Clock::now() - from_) ||
+        ::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
+        return false;
     line_ = UniqueFd(ends[0]);
     const UniqueFd theirs(ends[1]);
     sigset_t all, before;
@@ -277,11 +316,19 @@ void ForeignFiles::reap() {
     std::erase_if(left_, [](const UniqueFd& process) { return has_ended(process.get()); });
 }
 
+size_t ForeignFiles::most_left(Clock::duration ran) {
+    const auto hours = std::chrono::floor<std::chrono::hours>(ran).count();
+    return std::min(first_left + static_cast<size_t>(hours), last_left);
+}
+
+// Who is stuck does not end.
 ForeignFiles::~ForeignFiles() {
     leave();
+    const auto until = Clock::now() + last_wait;
     for (const UniqueFd& process : left_) {
         pollfd end{process.get(), POLLIN, 0};
-        (void)::poll(&end, 1, 1000);  // one that is stuck does not end
+        const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now()).count();
+        (void)::poll(&end, 1, static_cast<int>(std::max<int64_t>(left, 0)));
     }
     reap();
 }
@@ -294,7 +341,7 @@ ForeignFiles::Asked ForeignFiles::ask(const std::string& request) {
     return has_ended(process_.get()) ? Asked::Ended : Asked::Silent;
 }
 
-std::optional<ForeignFiles::Found> ForeignFiles::answer() {
+ForeignFiles::Found ForeignFiles::answer() {
     Message message;
     message.head.msg_control = message.space, message.head.msg_controllen = sizeof message.space;
     const bool whole = ::recvmsg(line_.get(), &message.head, MSG_CMSG_CLOEXEC) == sizeof(Answer);
@@ -306,24 +353,37 @@ std::optional<ForeignFiles::Found> ForeignFiles::answer() {
         file.reset(fd);
     }
     const Answer& answer = message.answer;
-    if (whole && answer.what == Answer::Nothing) return std::nullopt;
-    const bool is_copy = answer.what == Answer::Copy;
-    if (whole && (file || answer.what == Answer::There || answer.what == Answer::TooLarge)) {
-        unasked_ += answer.what == Answer::TooLarge;
-        return Found{answer.door, std::move(file), is_copy};
-    }
-    unasked_++;  // it ended just now, or there is no room for a descriptor
-    return std::nullopt;
+    Found found{answer.door, std::move(file), answer.what == Answer::Copy};
+    if (whole && answer.what == Answer::Nothing)
+        found.what = What::Nothing;
+    else if (whole && answer.what == Answer::TooLarge)
+        found.what = What::TooLarge, too_large_++;
+    else if (!whole || (!found.file && answer.what != Answer::There))
+        found.what = What::Unasked, unasked_++;  // it ended just now, or there is no room for a descriptor
+    return found;
 }
 
-std::optional<ForeignFiles::Found> ForeignFiles::find(const std::vector<Door>& doors, Wants wants) {
+ForeignFiles::Found ForeignFiles::not_answered(Asked asked, std::string key) {
+    Found none;
+    none.what = asked == Asked::Silent ? What::Silent : What::Unasked;
+    unasked_ += asked != Asked::Silent;
+    if (asked != Asked::Silent) return none;
+    silent_++;
+    const auto now = Clock::now();
+    std::erase_if(asked_again_, [now](const auto& other) { return other.second <= now; });
+    asked_again_[std::move(key)] = now + silence;
+    return none;
+}
+
+ForeignFiles::Found ForeignFiles::find(const std::vector<Door>& doors, Wants wants) {
     const std::string request = request_of(doors, wants);
+    std::string key = key_of(doors);
     const auto began = Clock::now();
     reap();
-    if (request.size() > longest_request || spent_ > burst + (began - from_) / part_of_time) {
-        unasked_++;
-        return std::nullopt;
-    }
+    if (const auto it = asked_again_.find(key); it != asked_again_.end() && began < it->second)
+        return {.what = What::Silent};
+    if (request.size() > longest_request || spent_ > burst + (began - from_) / part_of_time)
+        return not_answered(Asked::Ended, std::move(key));
     // The last one may have been idle, or ended with the thread that started it.
     Asked asked = Asked::Ended;
     for (int tries = 0; tries < 3 && asked == Asked::Ended; tries++) {
@@ -331,11 +391,27 @@ std::optional<ForeignFiles::Found> ForeignFiles::find(const std::vector<Door>& d
         asked = ask(request);
         if (asked != Asked::Answered) leave();
     }
-    auto found = asked == Asked::Answered ? answer() : std::nullopt;
-    silent_ += asked == Asked::Silent;
-    unasked_ += asked == Asked::Ended;
+    Found found = asked == Asked::Answered ? answer() : not_answered(asked, std::move(key));
     spent_ += Clock::now() - began;
     return found;
+}
+
+ForeignFiles::Texts ForeignFiles::read(const std::vector<std::string>& paths) {
+    std::vector<Door> doors;
+    for (const std::string& path : paths) doors.push_back({.path = path});
+    const Found found = find(doors, Wants::Proc);
+    Texts texts{found.what, std::vector<std::string>(paths.size())};
+    struct stat about {};
+    if (!found || ::fstat(found.file.get(), &about) != 0) return texts;
+    std::string all(static_cast<size_t>(about.st_size), '\0');
+    const ssize_t n = ::pread(found.file.get(), all.data(), all.size(), 0);
+    all.resize(n > 0 ? static_cast<size_t>(n) : 0);
+    std::string_view left = all;
+    for (std::string& text : texts.of) {
+        text = left.substr(0, left.find('\0'));
+        left.remove_prefix(std::min(text.size() + 1, left.size()));
+    }
+    return texts;
 }
 
 }  // namespace kpl

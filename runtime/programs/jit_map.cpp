@@ -21,8 +21,8 @@ constexpr size_t most_bytes = 128 << 20;  // of what was read: a short line take
 constexpr int rest = 20;                  // times as long as a look took, before the next one
 
 // The number that the process knows itself by: the last of "NSpid:\t812\t7".
-std::string own_number(uint32_t pid) {
-    const std::string text = read_file(fmt::format("/proc/{}/status", pid), 16384);
+std::string own_number(ForeignFiles& files, uint32_t pid) {
+    const std::string text = files.read({fmt::format("/proc/{}/status", pid)}).of[0];
     const size_t line = text.find("\nNSpid:");
     if (line == text.npos) return std::to_string(pid);
     const size_t end = std::min(text.find('\n', line + 1), text.size());
@@ -35,10 +35,10 @@ UniqueFd open_map(ForeignFiles& files, uint32_t pid, std::optional<uid_t> owner)
     const auto door = [&](std::string path) {
         return ForeignFiles::Door{.path = std::move(path), .follows = false, .owned = true, .owner = owner};
     };
-    auto found = files.find({door(fmt::format("/proc/{}/root/tmp/perf-{}.map", pid, own_number(pid))),
+    auto found = files.find({door(fmt::format("/proc/{}/root/tmp/perf-{}.map", pid, own_number(files, pid))),
                              door(fmt::format("/tmp/perf-{}.map", pid))},
                             ForeignFiles::Wants::Contents);
-    return found ? std::move(found->file) : UniqueFd();
+    return std::move(found.file);
 }
 
 bool number(std::string_view& line, uint64_t& into) {

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <optional>
@@ -116,10 +117,13 @@ bool MapStream::add_ring(long cpu) {
 
 void MapStream::open() {
     if (open_) return;
-    open_ = true;
     slept_ = slept();
     online_ = read_file(online_cpus, 4096);
-    for (const long cpu : cpus_in(online_)) add_ring(cpu);
+    int error = 0;
+    for (const long cpu : cpus_in(online_))
+        if (!add_ring(cpu)) error = errno;
+    open_ = !rings_.empty() || (error != EACCES && error != EPERM && error != ENOSYS);
+    if (error) online_ = "";  // another time
 }
 
 void MapStream::drain(const Ring& ring, std::vector<MapEvent>& events) {

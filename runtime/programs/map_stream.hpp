@@ -24,12 +24,12 @@ struct MapEvent {
 
 class MapStream {
   public:
-    // Where perf events are not to be had, there are none.
+    // Where perf events are not to be had, there are none. A CPU's that can't be had now are asked for again.
     void open();
     // All since the last time, in the order of their time. Follows CPUs that come and go.
     std::vector<MapEvent> take();
-    // Records that there was no room for, and at least one for each CPU that came up, which was not listened to at
-    // first.
+    // Records that there was no room for, and at least one for each CPU that came up, or was asked for again, which was
+    // not listened to at first.
     uint64_t lost() const { return lost_; }
 
   private:

@@ -17,7 +17,8 @@
 namespace kpl {
 namespace {
 
-constexpr size_t longest_maps = 16 << 20;
+constexpr size_t most_lacking = 256;  // addresses of a process
+constexpr auto first_rest = std::chrono::seconds(1), longest_rest = std::chrono::seconds(60);
 constexpr size_t most_mappings = 16384, most_map_bytes = 4 << 20;
 
 // "55d0c0a28000-55d0c0a2a000 r-xp 00002000 fd:00 1234    /usr/bin/cat"
@@ -104,10 +105,9 @@ std::string read_file(const std::string& path, size_t limit) {
     return text;
 }
 
-// Fields are counted from behind the name, which may hold anything.
-std::optional<uint64_t> space_of(uint32_t pid) {
+// Of what /proc/PID/stat says. Fields are counted from behind the name, which may hold anything.
+static std::optional<uint64_t> space_in(uint32_t pid, const std::string& text) {
     constexpr int state = 3, start_code = 26, start_stack = 28;
-    const std::string text = read_file(fmt::format("/proc/{}/stat", pid), 4096);
     size_t at = text.rfind(')');
     uint64_t code = 0, stack = 0;
     for (int field = state; at != text.npos && field <= start_stack; field++) {
@@ -120,17 +120,36 @@ std::optional<uint64_t> space_of(uint32_t pid) {
     return kpl_space(pid, code, stack);
 }
 
-// A process that calls exec between the two looks shows nothing.
-std::optional<MemoryMap> map_of(uint32_t pid) {
-    const auto before = space_of(pid);
-    if (!before) return std::nullopt;
+// A process that calls exec between the two looks shows nothing. Whoever makes its memory's map wait, or ends when the
+// kernel holds on to that memory for who looks, holds up that one.
+MapLook map_of(ForeignFiles& files, uint32_t pid) {
+    const std::string stat = fmt::format("/proc/{}/stat", pid);
+    const auto texts = files.read({stat, fmt::format("/proc/{}/maps", pid), stat});
+    MapLook look{texts.what};
+    const auto space = space_in(pid, texts.of[0]);
+    if (!space || space_in(pid, texts.of[2]) != space) return look;
     MemoryMap map;
-    for (CodeMapping& mapping : parse_maps(read_file(fmt::format("/proc/{}/maps", pid), longest_maps)))
-        map.add(std::move(mapping));
-    if (map.mappings.empty() || space_of(pid) != before) return std::nullopt;
-    map.space = *before;
-    map.page = *before >> KPL_SPACE_PID_BITS & ((uint64_t{1} << KPL_SPACE_CODE_BITS) - 1);
-    return map;
+    for (CodeMapping& mapping : parse_maps(texts.of[1])) map.add(std::move(mapping));
+    if (map.mappings.empty()) return look;
+    map.space = *space;
+    map.page = *space >> KPL_SPACE_PID_BITS & ((uint64_t{1} << KPL_SPACE_CODE_BITS) - 1);
+    look.map = std::move(map);
+    return look;
+}
+
+bool Lacking::wants_look(uint64_t address, Clock::time_point now) const {
+    if (!looked_at_) return true;
+    const auto it = in_vain_.find(address);
+    const unsigned times = it == in_vain_.end() ? 0 : it->second;
+    return now - *looked_at_ >= std::min<Clock::duration>(first_rest * (1u << times), longest_rest);
+}
+
+void Lacking::looked(uint64_t address, const MemoryMap& map, Clock::time_point now) {
+    looked_at_ = now;
+    if (in_vain_.size() >= most_lacking) in_vain_.clear();
+    in_vain_.emplace(address, 0);
+    std::erase_if(in_vain_, [&](const auto& lacking) { return map.at(lacking.first) != nullptr; });
+    for (auto& [lacking, times] : in_vain_) times += times < 6;
 }
 
 }  // namespace kpl

@@ -2,11 +2,15 @@
 // What code a process has in its memory: the files, where, and whose memory it is.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
+
+#include "programs/foreign_files.hpp"
 
 namespace kpl {
 
@@ -38,9 +42,27 @@ class MemoryMap {
 // The mappings of /proc/PID/maps that are code.
 std::vector<CodeMapping> parse_maps(std::string_view text);
 
-// Of a process that runs. Nothing: there is none, or it may not be looked at.
-std::optional<uint64_t> space_of(uint32_t pid);
-std::optional<MemoryMap> map_of(uint32_t pid);
+// Of a process that runs. No map, though there is an answer: there is none, or it may not be looked at.
+struct MapLook {
+    ForeignFiles::What what = ForeignFiles::What::Nothing;
+    std::optional<MemoryMap> map{};
+};
+MapLook map_of(ForeignFiles& files, uint32_t pid);
+
+// Addresses that a process's map lacks. It is read again for them, for the same one ever more seldom.
+class Lacking {
+  public:
+    using Clock = std::chrono::steady_clock;
+    Lacking() = default;
+    explicit Lacking(Clock::time_point looked_at) : looked_at_(looked_at) {}
+    bool wants_look(uint64_t address, Clock::time_point now) const;
+    // It was read: because of `address`, which it may have now as others.
+    void looked(uint64_t address, const MemoryMap& map, Clock::time_point now);
+
+  private:
+    std::optional<Clock::time_point> looked_at_;
+    std::unordered_map<uint64_t, unsigned> in_vain_;  // addresses, and how often
+};
 
 std::string read_file(const std::string& path, size_t limit);
 

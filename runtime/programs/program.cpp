@@ -19,6 +19,9 @@
 namespace kpl {
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
+constexpr auto debug_rest = std::chrono::seconds(1);
 constexpr size_t most_uses = 4;  // of a byte of names, on average
 constexpr size_t most_symbols = 1 << 21;
 constexpr size_t most_foreign_names = 128 << 20;  // bytes, of what a process led to
@@ -87,19 +90,6 @@ bool frames_fit(const ElfView& view) {
         if (view.name(header) == ".eh_frame") fit = view.data(section) != nullptr;
     });
     return fit;
-}
-
-// What begins in the same place is one function: its first name, of a function rather than of a label, counts.
-void tidy(std::vector<ProgramSymbol>& symbols) {
-    std::stable_sort(symbols.begin(), symbols.end(), [](const ProgramSymbol& a, const ProgramSymbol& b) {
-        if (a.address != b.address) return a.address < b.address;
-        if (a.is_function != b.is_function) return a.is_function;
-        return a.name < b.name;
-    });
-    const auto same = [](const ProgramSymbol& a, const ProgramSymbol& b) {
-        return a.address == b.address && a.name == b.name;
-    };
-    symbols.erase(std::unique(symbols.begin(), symbols.end(), same), symbols.end());
 }
 
 }  // namespace
@@ -176,15 +166,38 @@ Result<void> Program::add_symbols(int fd, bool only_full) {
 }
 
 Result<const std::vector<ProgramSymbol>*> Program::symbols() {
+    if (symbols_ && wants_debug_file() && Clock::now() >= next_debug_look_) {
+        add_debug_file();
+        tidy();
+    }
     if (symbols_) return &*symbols_;
     symbols_.emplace();
     TRY(add_symbols(fd_.get(), false));
-    if (stripped_) TRY(add_debug_file());
-    std::erase_if(*symbols_, [this](const ProgramSymbol& symbol) { return !file_offset(symbol.address); });
-    tidy(*symbols_);
-    for (const ProgramSymbol& symbol : *symbols_) bytes_ += sizeof symbol + symbol.name.size();
+    if (stripped_) {
+        debug_id_ = build_id();
+        for (std::string& name : debug_file_names(debug_id_)) debug_doors_.push_back({std::move(name)});
+        add_debug_file();
+    }
+    tidy();
     if (std::exchange(copy_bytes_, 0)) fd_.reset();  // nothing else is read of a copy
     return &*symbols_;
+}
+
+// What begins in the same place is one function: its first name, of a function rather than of a label, counts.
+void Program::tidy() {
+    std::vector<ProgramSymbol>& all = *symbols_;
+    std::erase_if(all, [this](const ProgramSymbol& symbol) { return !file_offset(symbol.address); });
+    std::stable_sort(all.begin(), all.end(), [](const ProgramSymbol& a, const ProgramSymbol& b) {
+        if (a.address != b.address) return a.address < b.address;
+        if (a.is_function != b.is_function) return a.is_function;
+        return a.name < b.name;
+    });
+    const auto same = [](const ProgramSymbol& a, const ProgramSymbol& b) {
+        return a.address == b.address && a.name == b.name;
+    };
+    all.erase(std::unique(all.begin(), all.end(), same), all.end());
+    bytes_ = 0;
+    for (const ProgramSymbol& symbol : all) bytes_ += sizeof symbol + symbol.name.size();
 }
 
 // Where a separate debug file is looked for: by the build id, and by the name that the file has for it.
@@ -203,28 +216,36 @@ std::vector<std::string> Program::debug_file_names(const std::string& id) const 
 }
 
 // That of another build has other addresses: without an id on both sides, nothing tells.
-bool Program::belongs(int debug_fd, const std::string& id) const {
+bool Program::belongs(int debug_fd) const {
     const auto view = ElfView::open(debug_fd, path_, files_ != nullptr);
-    return view && !id.empty() && build_id_of(*view) == id;
+    return view && !debug_id_.empty() && build_id_of(*view) == debug_id_;
 }
 
-UniqueFd Program::debug_file(const std::string& id) const {
-    std::vector<ForeignFiles::Door> doors;
-    for (std::string& name : debug_file_names(id)) doors.push_back({std::move(name)});
+// What is too large, or silent, is none.
+UniqueFd Program::debug_file() {
+    using What = ForeignFiles::What;
+    std::vector<ForeignFiles::Door>& doors = debug_doors_;
     while (!doors.empty()) {
         auto found = files_ ? files_->find(doors, ForeignFiles::Wants::Elf)
-                            : ForeignFiles::Found{0, open_regular(doors[0].path), false};
-        if (!found) break;
-        if (found->file && belongs(found->file.get(), id)) return std::move(found->file);
-        doors.erase(doors.begin(), doors.begin() + static_cast<std::ptrdiff_t>(found->door) + 1);
+                            : ForeignFiles::Found{0, open_regular(doors[0].path)};
+        if (found.what == What::Unasked) {
+            next_debug_look_ = Clock::now() + debug_rest;
+            return {};
+        }
+        if (found.what == What::Nothing || found.what == What::Silent) break;
+        if (found.file && belongs(found.file.get())) {
+            doors.clear();
+            return std::move(found.file);
+        }
+        doors.erase(doors.begin(), doors.begin() + static_cast<std::ptrdiff_t>(found.door) + 1);
     }
+    doors.clear();
     return {};
 }
 
-Result<void> Program::add_debug_file() {
-    const UniqueFd fd = debug_file(build_id());
-    if (fd) TRY(add_symbols(fd.get(), true));
-    return {};
+void Program::add_debug_file() {
+    const UniqueFd fd = debug_file();
+    if (fd) (void)add_symbols(fd.get(), true);
 }
 
 Result<std::vector<ProgramSymbol>> Program::find(std::string_view name) {

@@ -2,6 +2,7 @@
 // Program: an ELF file that processes run or map: its functions, and where they lie in the file.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -44,8 +45,9 @@ class Program {
     bool is_replaced() const;
 
     // Of .symtab, also that of the separate debug file (by build id or .gnu_debuglink), and .dynsym; ascending by
-    // address, none twice.
+    // address, none twice. Where nobody was asked for the debug file, somebody is after a second at the earliest.
     Result<const std::vector<ProgramSymbol>*> symbols();
+    bool wants_debug_file() const { return !debug_doors_.empty(); }
     size_t bytes() const { return bytes_ + copy_bytes_; }  // that they take, and a copy of the file
     bool stripped() const { return stripped_; }  // known after symbols(): it has names for what it exports alone
 
@@ -76,17 +78,21 @@ class Program {
     Result<void> read_head(std::optional<uint16_t> machine);
     Result<void> read_file(std::optional<uint16_t> machine);
     Result<void> add_symbols(int fd, bool only_full);
-    Result<void> add_debug_file();
-    UniqueFd debug_file(const std::string& id) const;
+    void add_debug_file();
+    UniqueFd debug_file();
     std::vector<std::string> debug_file_names(const std::string& id) const;
+    void tidy();
     std::optional<uint64_t> offset_in(bool Segment::*kind, uint64_t address) const;
-    bool belongs(int debug_fd, const std::string& id) const;
+    bool belongs(int debug_fd) const;
 
     std::string path_, root_;
     UniqueFd fd_;
     uint64_t device_ = 0, inode_ = 0;
     std::vector<Segment> segments_;
     std::optional<std::vector<ProgramSymbol>> symbols_;
+    std::vector<ForeignFiles::Door> debug_doors_;  // that nobody has looked behind yet
+    std::string debug_id_;                         // what the file behind them is to be
+    std::chrono::steady_clock::time_point next_debug_look_;
     size_t bytes_ = 0, copy_bytes_ = 0;
     std::optional<std::vector<ProgramMark>> marks_;
     bool stripped_ = true;

@@ -8,7 +8,6 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -36,19 +35,12 @@ constexpr int most_ancestors = 8;
 constexpr auto jit_burst = std::chrono::milliseconds(2500);
 constexpr int jit_rest = 40;
 constexpr auto missing_age = std::chrono::seconds(1);
-constexpr uint64_t read_again = 1000000000;  // ns between looks into /proc for addresses that a map lacks
 
 constexpr uint64_t pid_mask = (uint64_t{1} << KPL_SPACE_PID_BITS) - 1;
 
 uint32_t pid_of(uint64_t space) { return static_cast<uint32_t>(space & pid_mask); }
 uint64_t of_process(uint64_t space, uint32_t pid) { return (space & ~pid_mask) | pid; }
 uint64_t page_of(uint64_t space) { return space >> KPL_SPACE_PID_BITS & ((uint64_t{1} << KPL_SPACE_CODE_BITS) - 1); }
-
-uint64_t clock_ns() {
-    timespec ts{};
-    ::clock_gettime(CLOCK_MONOTONIC, &ts);
-    return static_cast<uint64_t>(ts.tv_sec) * 1000000000u + static_cast<uint64_t>(ts.tv_nsec);
-}
 
 std::string file_name(const std::string& path) { return plain(path.substr(path.rfind('/') + 1)); }
 
@@ -131,6 +123,7 @@ void UserSymbols::apply(const MapEvent& event) {
     Process& process = processes_[event.pid];
     std::erase(ended_, event.pid);
     if (process.maps.size() == most_maps) process.maps.pop_front();
+    process.lacking = {};
     if (event.what == What::Exec) {
         process.maps.emplace_back();
         return;
@@ -164,12 +157,22 @@ MemoryMap* UserSymbols::known(uint64_t space) {
     return found;
 }
 
+// Nothing: it has ended, or runs another program; or, where that isn't sure, it was not looked at.
+std::optional<MemoryMap> UserSymbols::read_map(uint64_t space) {
+    if (::access(fmt::format("/proc/{}", pid_of(space)).c_str(), F_OK) != 0) return std::nullopt;
+    MapLook look = map_of(*files_, pid_of(space));
+    sure_ &= ForeignFiles::is_answer(look.what);
+    if (look.map && look.map->space != space) look.map.reset();
+    return std::move(look.map);
+}
+
 // The child of a process that is known has its memory, until it runs another program.
 MemoryMap* UserSymbols::find(uint64_t space, int ancestors) {
     if (MemoryMap* map = known(space)) return map;
     const uint32_t pid = pid_of(space);
-    std::optional<MemoryMap> map = map_of(pid);
-    if (map && map->space != space) map.reset();
+    std::optional<MemoryMap> map = read_map(space);
+    const bool runs = map.has_value();
+    if (!sure_) return nullptr;  // another program may be there than the parent's
     if (!map && ancestors) {
         const auto process = processes_.find(pid);
         if (process != processes_.end() && process->second.parent)
@@ -179,65 +182,49 @@ MemoryMap* UserSymbols::find(uint64_t space, int ancestors) {
     if (!map) return nullptr;
     more_bytes_ += map->bytes();
     Process& process = processes_[pid];
-    process.read_at = clock_ns();
+    if (runs) process.lacking = Lacking(Clock::now());
     if (process.maps.size() == most_maps) process.maps.pop_front();
-    process.maps.push_back(std::move(*map));
-    return &process.maps.back();
+    // Of what it does not run any more, before what it runs.
+    const auto place = runs || process.maps.empty() ? process.maps.end() : std::prev(process.maps.end());
+    return &*process.maps.insert(place, std::move(*map));
 }
 
 const CodeMapping* UserSymbols::mapping_at(uint64_t space, MemoryMap& map, uint64_t address) {
     if (const CodeMapping* mapping = map.at(address)) return mapping;
-    Process& process = processes_[pid_of(space)];
-    const uint64_t now = clock_ns();
-    if (process.read_at && now - process.read_at < read_again) return nullptr;
-    process.read_at = now;
-    auto fresh = map_of(pid_of(space));
-    if (!fresh || fresh->space != space) return nullptr;
-    map = std::move(*fresh);
-    more_bytes_ += map.bytes();
+    Lacking& lacking = processes_[pid_of(space)].lacking;
+    if (!lacking.wants_look(address, Clock::now())) return nullptr;
+    auto fresh = read_map(space);
+    if (!sure_) return nullptr;
+    if (fresh) {
+        map = std::move(*fresh);
+        more_bytes_ += map.bytes();
+    }
+    lacking.looked(address, map, Clock::now());
     return map.at(address);
 }
 
 // ---- files
-
-// Who was silent once, and what was too large, is not asked for again.
-std::optional<ForeignFiles::Found> UserSymbols::ask(const File& file, const std::vector<ForeignFiles::Door>& doors,
-                                                    ForeignFiles::Wants wants) {
-    const auto now = Clock::now();
-    if (const auto it = missing_.find(file); it != missing_.end() && now - it->second < missing_age) {
-        sure_ = false;
-        return std::nullopt;
-    }
-    const uint64_t silent_before = files_.silent(), unasked_before = files_.unasked();
-    auto found = files_.find(doors, wants);
-    if (files_.silent() != silent_before || (found && !found->file && wants != ForeignFiles::Wants::Presence)) {
-        programs_[file] = nullptr;
-        return std::nullopt;
-    }
-    if (found) return found;
-    sure_ = false;
-    if (missing_.size() > most_files) missing_.clear();
-    if (files_.unasked() == unasked_before) missing_[file] = now;
-    return std::nullopt;
-}
 
 // What cannot be had by its path here is opened as long as somebody runs whose root has it.
 void UserSymbols::keep_file(uint32_t pid, const CodeMapping& mapping) {
     const File file{mapping.device, mapping.inode};
     if (reachable_.size() > most_files) reachable_.clear();
     if (!mapping.inode || programs_.contains(file) || !reachable_.insert(file).second) return;
-    const uint64_t unasked_before = files_.unasked();
-    if (ask(file, {{.path = mapping.path, .device = mapping.device, .inode = mapping.inode}},
-            ForeignFiles::Wants::Presence))
-        return;
-    missing_.erase(file);
-    if (!programs_.contains(file)) (void)program(pid, mapping);
-    if (files_.unasked() != unasked_before) reachable_.erase(file);
+    const auto found = files_->find({{.path = mapping.path, .device = mapping.device, .inode = mapping.inode}},
+                                    ForeignFiles::Wants::Presence);
+    if (!found && ForeignFiles::is_answer(found.what)) (void)program(pid, mapping);
+    if (!found && !programs_.contains(file) && !nameless_.contains(file)) reachable_.erase(file);
 }
 
 std::shared_ptr<Program> UserSymbols::program(uint32_t pid, const CodeMapping& mapping) {
     const File file{mapping.device, mapping.inode};
     if (const auto it = programs_.find(file); it != programs_.end()) return it->second;
+    constexpr auto for_good = Clock::time_point::max();
+    const auto now = Clock::now();
+    if (const auto it = nameless_.find(file); it != nameless_.end() && now < it->second) {
+        sure_ &= it->second == for_good;
+        return nullptr;
+    }
     std::vector<std::string> roots;
     std::vector<ForeignFiles::Door> doors;
     const auto add = [&](std::string root, std::string path) {
@@ -253,12 +240,22 @@ std::shared_ptr<Program> UserSymbols::program(uint32_t pid, const CodeMapping& m
         pid = process == processes_.end() ? 0 : process->second.parent;
     }
     add("", mapping.path);
-    auto found = ask(file, doors, ForeignFiles::Wants::Elf);
-    if (!found) return nullptr;
-    const size_t door = found->door;
-    auto program = Program::open(files_, std::move(*found), mapping.path, roots[door]);
+    auto found = files_->find(doors, ForeignFiles::Wants::Elf);
+    const bool nothing = found.what == ForeignFiles::What::Nothing;
+    if (nothing || !ForeignFiles::is_answer(found.what)) sure_ = false;
+    if (!ForeignFiles::is_answer(found.what)) return nullptr;
+    std::shared_ptr<Program> program;
+    if (const size_t door = found.door; found)
+        if (auto opened = Program::open(*files_, std::move(found), mapping.path, roots[door]))
+            program = std::move(*opened);
+    if (!program) {
+        if (nameless_.size() >= most_files) nameless_.clear();
+        nameless_[file] = nothing ? now + missing_age : for_good;
+        return nullptr;
+    }
+    nameless_.erase(file);
     if (programs_.size() >= most_programs || symbol_bytes() > most_symbol_bytes) programs_.clear();
-    return programs_[file] = program ? std::move(*program) : nullptr;
+    return programs_[file] = std::move(program);
 }
 
 // All processes have the same one: the size is that of its sections' table, which is its last part.
@@ -270,7 +267,7 @@ std::shared_ptr<Program> UserSymbols::vdso() {
         const auto size = static_cast<size_t>(mapping.end - mapping.start);
         if (!fd || ::write(fd.get(), reinterpret_cast<const void*>(mapping.start), size) != static_cast<ssize_t>(size))
             break;
-        if (auto program = Program::open(files_, {0, std::move(fd), false}, "[vdso]", "")) vdso_ = std::move(*program);
+        if (auto program = Program::open(*files_, {0, std::move(fd)}, "[vdso]", "")) vdso_ = std::move(*program);
     }
     return vdso_;
 }
@@ -289,7 +286,7 @@ std::string UserSymbols::jit_name(uint32_t pid, uint64_t address) {
     see_owner(pid, process);
     jit_bytes_ -= jit.bytes();
     const auto now = Clock::now();
-    if (jit_time_ < jit_burst + (now - from_) / jit_rest && jit.look(files_, pid, process.owner))
+    if (jit_time_ < jit_burst + (now - from_) / jit_rest && jit.look(*files_, pid, process.owner))
         jit_time_ += Clock::now() - now;
     jit_bytes_ += jit.bytes();
     std::string name = jit.at(address);
@@ -302,7 +299,7 @@ std::string UserSymbols::jit_name(uint32_t pid, uint64_t address) {
 
 size_t UserSymbols::symbol_bytes() const {
     size_t sum = 0;
-    for (const auto& [file, program] : programs_) sum += program ? program->bytes() : 0;
+    for (const auto& [file, program] : programs_) sum += program->bytes();
     return sum;
 }
 
@@ -316,12 +313,8 @@ std::string UserSymbols::text_in(uint32_t pid, const CodeMapping& mapping, uint6
     const std::shared_ptr<Program> of = is_vdso ? vdso() : program(pid, mapping);
     const auto place = of ? of->address_of(address - mapping.start + mapping.offset) : std::nullopt;
     if (!place) return fmt::format("{:#x} [{}]", address, file);
-    const uint64_t unasked_before = files_.unasked();
     const auto symbol = of->covering(*place);
-    if (files_.unasked() != unasked_before) {  // its debug file was not looked for
-        sure_ = false;
-        programs_.erase({mapping.device, mapping.inode});
-    }
+    sure_ &= !of->wants_debug_file();
     if (symbol_bytes() > most_symbol_bytes) programs_.clear();
     if (!symbol || !*symbol) return fmt::format("{:#x} [{}]", *place, file);
     std::string text = plain((*symbol)->name);
@@ -331,8 +324,9 @@ std::string UserSymbols::text_in(uint32_t pid, const CodeMapping& mapping, uint6
 
 std::string UserSymbols::text(uint64_t space, uint64_t address) {
     look();
+    sure_ = true;
     MemoryMap* const map = space ? find(space, most_ancestors) : nullptr;
-    if (!map && space && unknown_.size() < most_unknown) unknown_.insert(space);
+    if (!map && space && sure_ && unknown_.size() < most_unknown) unknown_.insert(space);
     const CodeMapping* const mapping = map ? mapping_at(space, *map, address) : nullptr;
     return mapping ? text_in(pid_of(space), *mapping, address) : fmt::format("{:#x}", address);
 }
@@ -344,7 +338,6 @@ std::string UserSymbols::name(uint64_t space, uint64_t address) {
     std::copy_n(reinterpret_cast<const char*>(&space), 8, key.begin());
     std::copy_n(reinterpret_cast<const char*>(&address), 8, key.begin() + 8);
     if (const auto it = names_.find(key); it != names_.end()) return it->second;
-    sure_ = true;
     std::string made = text(space, address);
     if (made.ends_with(']') && !made.ends_with("[jit]") && sure_) {
         if (name_bytes_ > most_names) forget_names();

@@ -30,6 +30,8 @@ std::string plain(const std::string& name);
 
 class UserSymbols {
   public:
+    explicit UserSymbols(std::unique_ptr<ForeignFiles> files = std::make_unique<ForeignFiles>())
+        : files_(std::move(files)) {}
     // From now on, maps of processes are kept as they come about, and stay when the processes end.
     void follow() { stream_.open(); }
     // Takes what has come about; from time to time, before there is too much of it.
@@ -39,17 +41,22 @@ class UserSymbols {
     std::string name(uint64_t space, uint64_t address);
     // How many processes had ended before anything was known of them; no more than 65536 are counted.
     size_t unknown() const { return unknown_.size(); }
-    // How many files did not answer; how often one was not looked at, for want of time, processes or memory.
-    uint64_t silent() const { return files_.silent(); }
-    uint64_t unasked() const { return files_.unasked(); }
+    // How many files did not answer; how often one was not looked at, for want of time, processes or memory, or was too
+    // large.
+    uint64_t silent() const { return files_->silent(); }
+    uint64_t unasked() const { return files_->unasked(); }
+    uint64_t too_large() const { return files_->too_large(); }
     // How much of what was mapped went by unseen: names may be missing, or those of what was there before.
     uint64_t lost() const { return stream_.lost(); }
+
+    // What came about. For tests.
+    void apply(const MapEvent& event);
 
   private:
     struct Process {
         uint32_t parent = 0;
         std::deque<MemoryMap> maps;    // of the programs that it has run, the last one last
-        uint64_t read_at = 0;          // when /proc was asked last: ns
+        Lacking lacking{};             // of the last one
         std::optional<uid_t> owner{};  // as long as it was seen to run
         JitMap jit{};
     };
@@ -57,7 +64,6 @@ class UserSymbols {
 
     using Clock = std::chrono::steady_clock;
 
-    void apply(const MapEvent& event);
     void see_owner(uint32_t pid, Process& process);
     void drop(uint32_t pid);
     size_t map_bytes() const;
@@ -65,9 +71,8 @@ class UserSymbols {
     void forget_names();
     size_t symbol_bytes() const;
     std::string jit_name(uint32_t pid, uint64_t address);
-    std::optional<ForeignFiles::Found> ask(const File& file, const std::vector<ForeignFiles::Door>& doors,
-                                           ForeignFiles::Wants wants);
     void keep_file(uint32_t pid, const CodeMapping& mapping);
+    std::optional<MemoryMap> read_map(uint64_t space);
     MemoryMap* known(uint64_t space);
     MemoryMap* find(uint64_t space, int ancestors);
     const CodeMapping* mapping_at(uint64_t space, MemoryMap& map, uint64_t address);
@@ -76,7 +81,7 @@ class UserSymbols {
     std::shared_ptr<Program> program(uint32_t pid, const CodeMapping& mapping);
     std::shared_ptr<Program> vdso();
 
-    ForeignFiles files_;
+    std::unique_ptr<ForeignFiles> files_;
     MapStream stream_;
     std::unordered_map<uint32_t, Process> processes_;
     std::deque<uint32_t> ended_;
@@ -85,9 +90,9 @@ class UserSymbols {
     Clock::time_point from_ = Clock::now();
     Clock::duration jit_time_{};  // that was spent on JITs' files since
     std::map<File, std::shared_ptr<Program>> programs_;
-    std::set<File> reachable_;                   // that were looked for by their paths
-    std::map<File, Clock::time_point> missing_;  // that were not found then
-    bool sure_ = true;                           // the name that is being made is not for want of a look
+    std::set<File> reachable_;                    // that were looked for by their paths
+    std::map<File, Clock::time_point> nameless_;  // no programs, until then; max(): for good
+    bool sure_ = true;                            // the name that is being made is not for want of a look
     std::shared_ptr<Program> vdso_;
     std::unordered_map<std::string, std::string> names_;  // by both words
     size_t name_bytes_ = 0;

@@ -33,8 +33,9 @@ struct Account {
     std::vector<Map> maps;
     uint64_t hits_about = 0, hits_own = 0;  // estimated: at which handlers ran; those of this process itself
     uint64_t lost_mappings = 0;             // that went by unseen: addresses may lack their names, or have older ones
-    // Files of processes that did not answer, and looks that were not made: what is in them has no names.
-    uint64_t silent_files = 0, unasked_files = 0;
+    // Files of processes that did not answer, looks that were not made, files that are too large: what is in them has
+    // no names.
+    uint64_t silent_files = 0, unasked_files = 0, large_files = 0;
     uint64_t unknown_processes = 0;  // whose addresses have no names: they had ended before anything was known of them
 };
 

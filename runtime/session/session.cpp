@@ -442,6 +442,7 @@ Result<Account> Session::account() {
     account.unknown_processes = kernel_.users.unknown();
     account.lost_mappings = kernel_.users.lost();
     account.silent_files = kernel_.users.silent(), account.unasked_files = kernel_.users.unasked();
+    account.large_files = kernel_.users.too_large();
     for (uint32_t i = 0; i < declared_.unit().maps.size(); i++) {
         if (!has(i)) continue;
         const ArmedMaps::Losses losses = TRY(armed_->maps().losses(i));

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -15,6 +16,7 @@
 #include "arch/arch.hpp"
 #include "base/regular_file.hpp"
 #include "programs/find_program.hpp"
+#include "programs/memory_map.hpp"
 #include "temp_dir.hpp"
 
 using namespace kpl;
@@ -213,4 +215,42 @@ TEST_CASE("what is no file is not opened") {
     CHECK_FALSE(open_regular(dir / "file", 0, [](const struct stat& file) { return file.st_size != 1; }));
     CHECK(errno == EINVAL);
     CHECK(open_regular(dir / "file", 0, [](const struct stat& file) { return file.st_size == 1; }));
+}
+
+TEST_CASE("a debug file that was not looked at is looked for later, and only then") {
+    using What = ForeignFiles::What;
+    struct Told : ForeignFiles {
+        What what;
+        int looks = 0;
+        explicit Told(What what) : what(what) {}
+        Found find(const std::vector<Door>&, Wants) override { return looks++, Found{.what = what}; }
+    };
+    // A library of this process that has no names but those that it exports, and a build id.
+    std::string path;
+    for (const CodeMapping& mapping : parse_maps(read_file("/proc/self/maps", 1 << 20)))
+        if (mapping.path.find("/libc.so") != std::string::npos) path = mapping.path;
+    for (const What what : {What::TooLarge, What::Nothing, What::Silent, What::Unasked}) {
+        Told files(what);
+        auto opened = Program::open(files, {0, open_regular(path)}, path, "");
+        REQUIRE(opened);
+        Program& program = **opened;
+        const size_t names = program.symbols().value()->size();
+        CHECK(names > 1000);
+        REQUIRE(program.stripped());
+        REQUIRE(files.looks > 0);
+        const int first = files.looks;
+        CHECK(program.wants_debug_file() == (what == What::Unasked));
+        const auto from = std::chrono::steady_clock::now();
+        for (int i = 0; i < 1000; i++) REQUIRE(program.symbols().value()->size() == names);
+        const auto seconds =
+            std::chrono::floor<std::chrono::seconds>(std::chrono::steady_clock::now() - from).count() + 1;
+        CHECK(files.looks - first <= (what == What::Unasked ? seconds : 0));
+        files.what = What::Nothing;
+        for (int tries = 0; tries < 60000 && program.wants_debug_file(); tries++) {
+            ::usleep(1000);
+            REQUIRE(program.symbols());
+        }
+        CHECK_FALSE(program.wants_debug_file());
+        CHECK(program.symbols().value()->size() == names);
+    }
 }

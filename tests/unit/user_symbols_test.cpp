@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Addresses of processes to names: of this one, of its children, of texts that /proc and JITs write.
+#include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -10,14 +14,18 @@
 #include <fmt/format.h>
 #include <catch2/catch.hpp>
 #include <cerrno>
+#include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
+#include <memory>
 #include <optional>
 #include <set>
 
 #include "base/printable.hpp"
 #include "programs/user_symbols.hpp"
 #include "temp_dir.hpp"
+#include "uapi/kprobe_lua.h"
 
 using namespace kpl;
 
@@ -33,10 +41,76 @@ namespace {
 
 uint64_t address_of(auto* function) { return reinterpret_cast<uint64_t>(function); }
 
+using What = ForeignFiles::What;
+using Wants = ForeignFiles::Wants;
+
 uint64_t own_space() {
-    const auto space = space_of(static_cast<uint32_t>(::getpid()));
-    REQUIRE(space);
-    return *space;
+    ForeignFiles files;
+    const auto look = map_of(files, static_cast<uint32_t>(::getpid()));
+    REQUIRE(look.map);
+    return look.map->space;
+}
+
+uint64_t of_process(uint64_t space, pid_t pid) {
+    constexpr uint64_t mask = (uint64_t{1} << KPL_SPACE_PID_BITS) - 1;
+    return (space & ~mask) | static_cast<uint32_t>(pid);
+}
+
+// Some looks have the answer that the test wants.
+struct ToldFiles : ForeignFiles {
+    using Tells = std::function<std::optional<What>(const std::vector<Door>&, Wants)>;
+    Tells tells;
+
+    explicit ToldFiles(Tells tells) : tells(std::move(tells)) {}
+    Found find(const std::vector<Door>& doors, Wants wants) override {
+        if (const auto what = tells(doors, wants)) return {.what = *what};
+        return ForeignFiles::find(doors, wants);
+    }
+};
+
+// A process that waits until it is killed.
+struct Waiting {
+    pid_t pid = ::fork();
+    Waiting() {
+        while (pid == 0) ::pause();
+    }
+    void end() {
+        if (pid <= 0) return;
+        ::kill(pid, SIGKILL);
+        ::waitpid(pid, nullptr, 0);
+        pid = 0;
+    }
+    ~Waiting() { end(); }
+};
+
+uint32_t ended_process() {
+    Waiting process;
+    const pid_t pid = process.pid;
+    process.end();
+    return static_cast<uint32_t>(pid);
+}
+
+MapEvent event_of(MapEvent::What what, uint32_t pid, uint32_t parent = 0) {
+    MapEvent event;
+    event.what = what, event.pid = pid, event.parent = parent;
+    return event;
+}
+
+MapEvent mapped(uint32_t pid, uint64_t start, const std::string& path) {
+    MapEvent event = event_of(MapEvent::What::Map, pid);
+    event.mapping.start = start, event.mapping.end = start + (1 << 24), event.mapping.path = path;
+    struct stat file {};
+    if (::stat(path.c_str(), &file) == 0) event.mapping.device = file.st_dev;
+    event.mapping.inode = file.st_ino ? file.st_ino : 1;
+    return event;
+}
+
+// A library of this process: a file with names.
+std::string some_library() {
+    for (const CodeMapping& mapping : parse_maps(read_file("/proc/self/maps", 1 << 20)))
+        if (mapping.path.find("/libc.so") != std::string::npos) return mapping.path;
+    FAIL("no library");
+    return "";
 }
 
 std::string of_this(const char* name) { return std::string(name) + " [" + ::program_invocation_short_name + "]"; }
@@ -100,6 +174,35 @@ TEST_CASE("maps: what somebody else maps takes no more than so much") {
     CHECK(map.add(last));
     CHECK(map.mappings.size() == 1);
     CHECK(map.bytes() < 1000);
+}
+
+TEST_CASE("maps: what one lacks is looked for ever more seldom, and for what is new at once") {
+    using std::chrono::seconds;
+    const Lacking::Clock::time_point from{};
+    Lacking lacking;
+    MemoryMap map;
+    const auto rest = [&](uint64_t address, int at) {
+        int rest = 0;
+        while (!lacking.wants_look(address, from + seconds(at + rest))) rest++;
+        return rest;
+    };
+    CHECK(lacking.wants_look(16, from));
+    std::vector<int> rests;
+    for (int i = 0, now = 0; i < 40; i++) {
+        lacking.looked(16, map, from + seconds(now));
+        rests.push_back(rest(16, now));
+        CHECK(rest(32, now) == 1);
+        now += rests.back();
+    }
+    std::vector<int> expected{2, 4, 8, 16, 32};
+    expected.resize(rests.size(), 60);
+    CHECK(rests == expected);
+    CodeMapping code;
+    code.start = 0, code.end = 4096;
+    map.add(code);
+    lacking.looked(8192, map, from + seconds(10000));
+    CHECK(rest(16, 10000) == 1);
+    CHECK(rest(8192, 10000) == 2);
 }
 
 TEST_CASE("JIT maps: the later line counts, and no line that is none") {
@@ -207,6 +310,138 @@ TEST_CASE("another program of that process's number has no names") {
     CHECK(symbols.unknown() == 1);
 }
 
+TEST_CASE("who was not looked at has no names for now, least of all its parent's") {
+    What told = What::There;
+    std::string of;
+    auto symbols = UserSymbols(std::make_unique<ToldFiles>([&](const auto& doors, Wants) {
+        return told != What::There && doors[0].path.starts_with(of) ? std::optional(told) : std::nullopt;
+    }));
+    const uint64_t own = own_space(), at = address_of(&user_symbols_named);
+    Waiting child;
+    symbols.apply(event_of(MapEvent::What::Fork, static_cast<uint32_t>(child.pid), static_cast<uint32_t>(::getpid())));
+    const uint64_t space = of_process(own, child.pid);
+    for (const What what : {What::Silent, What::Unasked}) {
+        told = what, of = fmt::format("/proc/{}/", ::getpid());
+        CHECK(symbols.name(own, at) == fmt::format("{:#x}", at));
+    }
+    told = What::There;
+    const std::string name = symbols.name(own, at);
+    CHECK(name.starts_with("user_symbols_named ["));
+    for (const What what : {What::Silent, What::Unasked}) {
+        told = what, of = fmt::format("/proc/{}/", child.pid);
+        CHECK(symbols.name(space, at) == fmt::format("{:#x}", at));
+    }
+    CHECK(symbols.unknown() == 0);
+    child.end();  // it had its parent's memory, then
+    CHECK(symbols.name(space, at) == name);
+    CHECK(symbols.unknown() == 0);
+}
+
+TEST_CASE("a program that a process ran before does not stand in the place of the one that it runs") {
+    UserSymbols symbols;
+    const uint32_t pid = ended_process();
+    const uint64_t own = own_space(), at = address_of(&user_symbols_named);
+    symbols.apply(event_of(MapEvent::What::Fork, pid, static_cast<uint32_t>(::getpid())));
+    symbols.apply(event_of(MapEvent::What::Exec, pid));
+    symbols.apply(mapped(pid, 0x40000000, "/none/now"));
+    CHECK(symbols.name(of_process(own, static_cast<pid_t>(pid)), at) == symbols.name(own, at));
+    symbols.apply(mapped(pid, 0x60000000, "/none/late"));
+    CHECK(symbols.name(kpl_space(pid, 0x40000000, 0), 0x60000010) == "0x60000010 [late]");
+}
+
+TEST_CASE("files without names do not drive out programs, whose files may be gone") {
+    const test::TempDir dir;
+    UserSymbols symbols;
+    const uint32_t pid = ended_process();
+    const uint64_t space = kpl_space(pid, 0x10000000, 0);
+    std::filesystem::copy_file(some_library(), dir / "program");
+    symbols.apply(event_of(MapEvent::What::Exec, pid));
+    symbols.apply(mapped(pid, 0x10000000, dir / "program"));
+    CHECK(symbols.name(space, 0x10030000) != "0x10030000 [program]");
+    std::filesystem::remove(dir / "program");
+    for (uint64_t i = 0; i < 300; i++) {
+        const std::string name = fmt::format("words{}", i);
+        const uint64_t start = 0x20000000 + (i << 24);
+        dir.write(name, "words");
+        symbols.apply(mapped(pid, start, dir / name));
+        CHECK(symbols.name(space, start) == fmt::format("{:#x} [{}]", start, name));
+    }
+    CHECK(symbols.name(space, 0x10030100) != "0x10030100 [program]");
+}
+
+TEST_CASE("what is too large is not looked at again; what was not looked at is") {
+    const test::TempDir dir;
+    int looks = 0;
+    What what = What::TooLarge;
+    auto symbols = UserSymbols(std::make_unique<ToldFiles>([&](const auto&, Wants wants) {
+        looks += wants == Wants::Elf;
+        return wants == Wants::Elf ? std::optional(what) : std::nullopt;
+    }));
+    const uint32_t pid = ended_process();
+    const uint64_t space = kpl_space(pid, 0x10000000, 0);
+    symbols.apply(event_of(MapEvent::What::Exec, pid));
+    uint64_t start = 0x10000000;
+    for (const auto& [told, most] : {std::pair(What::TooLarge, 1), {What::Unasked, 3}, {What::Silent, 3}}) {
+        dir.write(std::to_string(start), "words");
+        symbols.apply(mapped(pid, start, dir / std::to_string(start)));
+        what = told, looks = 0;
+        for (uint64_t i = 0; i < 3; i++) symbols.name(space, start + i);
+        CHECK(looks == most);
+        start += 1 << 24;
+    }
+}
+
+TEST_CASE("a CPU whose events can't be had at first is asked for them again") {
+    const auto fork_event = [](MapStream& stream) {
+        stream.open();
+        const uint32_t pid = ended_process();
+        for (const MapEvent& event : stream.take())
+            if (event.pid == pid) return true;
+        return false;
+    };
+    MapStream whole;
+    cpu_set_t mine, last;
+    REQUIRE(::sched_getaffinity(0, sizeof mine, &mine) == 0);
+    int cpu = CPU_SETSIZE - 1;
+    while (!CPU_ISSET(cpu, &mine)) cpu--;
+    if (!fork_event(whole) || cpu == 0) {
+        WARN("skipped: no perf events of two CPUs here");
+        return;
+    }
+    // Room for one more file.
+    rlimit files{}, few{};
+    REQUIRE(::getrlimit(RLIMIT_NOFILE, &files) == 0);
+    const int next = ::open("/dev/null", O_RDONLY);
+    REQUIRE(next >= 0);
+    ::close(next);
+    few.rlim_cur = static_cast<rlim_t>(next) + 1, few.rlim_max = files.rlim_max;
+    MapStream stream;
+    REQUIRE(::setrlimit(RLIMIT_NOFILE, &few) == 0);
+    stream.open();
+    REQUIRE(::setrlimit(RLIMIT_NOFILE, &files) == 0);
+    CPU_ZERO(&last);
+    CPU_SET(cpu, &last);
+    const pid_t child = ::fork();
+    if (child == 0) {
+        for (;;) {
+            ::sched_setaffinity(0, sizeof last, &last);
+            void* const code = ::mmap(nullptr, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+            ::munmap(code, 4096);
+            ::usleep(1000);
+        }
+    }
+    bool seen = false;
+    for (int tries = 0; tries < 12000 && !seen; tries++) {
+        ::usleep(10000);
+        for (const MapEvent& event : stream.take())
+            seen |= event.what == MapEvent::What::Map && event.pid == static_cast<uint32_t>(child);
+    }
+    ::kill(child, SIGKILL);
+    ::waitpid(child, nullptr, 0);
+    CHECK(seen);
+    CHECK(stream.lost() > 0);
+}
+
 TEST_CASE("code that a process makes, by the map of its JIT") {
     void* code = ::mmap(nullptr, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     REQUIRE(code != MAP_FAILED);
@@ -229,7 +464,6 @@ TEST_CASE("code that a process makes, by the map of its JIT") {
 TEST_CASE("files of others: what never answers is left behind, and nobody else waits for it") {
     const test::TempDir dir;
     dir.write("file", "words");
-    using Wants = ForeignFiles::Wants;
     const auto at = [&](const char* name) { return ForeignFiles::Door{.path = dir / name}; };
     const auto other = [&](const char* name) { return ForeignFiles::Door{.path = dir / name, .inode = 1}; };
     std::optional<ForeignFiles> ended(std::in_place);
@@ -237,16 +471,15 @@ TEST_CASE("files of others: what never answers is left behind, and nobody else w
     for (int again = 0; again < 3; again++) {
         auto found = files.find({at("none"), other("file"), {.path = dir.path()}, at("file")}, Wants::Contents);
         REQUIRE(found);
-        CHECK(found->door == 3);
-        CHECK_FALSE(found->is_copy);
+        CHECK(found.door == 3);
         char words[8]{};
-        CHECK(::read(found->file.get(), words, sizeof words) == 5);
+        CHECK(::read(found.file.get(), words, sizeof words) == 5);
         CHECK(words == std::string("words"));
     }
     CHECK_FALSE(files.find({at("none"), {.path = "/proc/self/maps"}}, Wants::Contents));
     CHECK_FALSE(files.find({}, Wants::Contents));
     CHECK(files.unasked() == 0);
-    CHECK_FALSE(files.find({{.path = std::string(200000, 'x')}}, Wants::Contents));
+    CHECK(files.find({{.path = std::string(200000, 'x')}}, Wants::Contents).what == What::Unasked);
     CHECK(files.unasked() == 1);
     CHECK(files.silent() == 0);
     // Another one that waits for ever, and its successor.
@@ -261,7 +494,15 @@ TEST_CASE("files of others: what never answers is left behind, and nobody else w
     };
     CHECK(files.find({at("file")}, Wants::Presence));
     REQUIRE(::kill(only_child(), SIGSTOP) == 0);
-    CHECK_FALSE(files.find({at("file")}, Wants::Contents));
+    CHECK(files.find({at("file")}, Wants::Contents).what == What::Silent);
+    CHECK(files.silent() == 1);
+    // It is not asked for again, by whatever way to it; others are.
+    CHECK(files.find({at("file"), at("none")}, Wants::Presence).what == What::Silent);
+    dir.write("other", "words");
+    bool asked = false;
+    for (int tries = 0; tries < 12000 && !asked; tries++, ::usleep(10000))  // all looks share their time
+        asked = bool(files.find({at("other")}, Wants::Presence));
+    CHECK(asked);
     CHECK(files.silent() == 1);
     // One that is gone has a successor at once. (Another's: a look that takes 3 s takes most of what all may take.)
     ended.emplace();
@@ -279,4 +520,29 @@ TEST_CASE("files of others: what never answers is left behind, and nobody else w
     CHECK(::waitpid(-1, nullptr, WNOHANG) == -1);
     ended.reset();
     CHECK(::waitpid(-1, nullptr, WNOHANG | __WALL) == -1);
+}
+
+TEST_CASE("files of others: what the kernel tells of processes is read by who looks") {
+    const test::TempDir dir;
+    dir.write("one", "words");
+    dir.write("empty", "");
+    ForeignFiles files;
+    const auto texts = files.read({dir / "one", dir / "none", dir / "empty", fmt::format("/proc/{}/stat", ::getpid())});
+    CHECK(texts.what == What::There);
+    REQUIRE(texts.of.size() == 4);
+    CHECK(texts.of[0] == "words");
+    CHECK(texts.of[1].empty());
+    CHECK(texts.of[2].empty());
+    CHECK(texts.of[3].starts_with(fmt::format("{} (", ::getpid())));
+    CHECK(files.read({"/proc/self/stat"}).of[0] != read_file("/proc/self/stat", 4096));
+    CHECK(files.read({dir / "none"}).of == std::vector<std::string>{""});
+    dir.write("one", std::string(20 << 20, 'x'));
+    CHECK(files.read({dir / "one", dir / "one"}).of[1].size() == 16 << 20);
+    CHECK(files.unasked() == 0);
+}
+
+TEST_CASE("files of others: a long run goes on, however many are left behind in time") {
+    using std::chrono::minutes;
+    for (const auto& [ran, most] : {std::pair(0, 4u), {59, 4u}, {60, 5u}, {12 * 60, 16u}, {13 * 60, 16u}})
+        CHECK(ForeignFiles::most_left(minutes(ran)) == most);
 }
