@@ -45,6 +45,7 @@ struct KernelRules {
     bool optprobes = true;      // CONFIG_OPTPROBES
     bool preemption = true;     // CONFIG_PREEMPTION: what can be boosted is not
     bool jump_tables = false;   // an indirect jump is believed to lead anywhere in its function
+    bool has_tables = false;    // and the compiler may have made tables for such jumps
     AddressRange thunks;        // a jump to one of these is indirect, too; empty: such jumps are not looked at
     bool boosts_groups = true;  // since 6.10 shifts, and what opcodes f6, f7, fe and ff hold but calls
     bool refuses_traps = true;  // since 6.9 int and ud, wherever they are

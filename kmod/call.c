@@ -30,19 +30,24 @@ void kpl_hook_return_set(kprobe_pre_handler_t hook)
  * ftrace's call do not.
  */
 #if defined(KPL_HAVE_RETHOOK_OBJPOOL) && defined(CONFIG_X86)
-static noinline bool kpl_is_in_nmi(struct kprobe *kp)
+/*
+ * The registers tell: a jump has them saved right below what lies on the stack there,
+ * a breakpoint's entry leaves room between, for calls that it may emulate.  What
+ * stands at the place may be another CPU's change of a moment ago.
+ */
+static noinline bool kpl_is_in_nmi(struct kprobe *kp, const struct pt_regs *regs)
 {
-	bool by_trap = !kprobe_ftrace(kp) && *(u8 *)kp->addr != JMP32_INSN_OPCODE;
+	bool by_trap = !kprobe_ftrace(kp) && regs->sp > (unsigned long)(regs + 1);
 
 	return (preempt_count() & NMI_MASK) > (by_trap ? NMI_OFFSET : 0);
 }
 
-static __always_inline bool kpl_must_not_hook(struct kprobe *kp)
+static __always_inline bool kpl_must_not_hook(struct kprobe *kp, const struct pt_regs *regs)
 {
-	return unlikely(preempt_count() & NMI_MASK) && kpl_is_in_nmi(kp);
+	return unlikely(preempt_count() & NMI_MASK) && kpl_is_in_nmi(kp, regs);
 }
 #else
-static __always_inline bool kpl_must_not_hook(struct kprobe *kp)
+static __always_inline bool kpl_must_not_hook(struct kprobe *kp, const struct pt_regs *regs)
 {
 	return IS_ENABLED(KPL_HAVE_RETHOOK_OBJPOOL) && in_nmi();
 }
@@ -50,7 +55,7 @@ static __always_inline bool kpl_must_not_hook(struct kprobe *kp)
 
 static __always_inline void kpl_hook(struct kprobe *kp, struct pt_regs *regs)
 {
-	if (!kpl_must_not_hook(kp))
+	if (!kpl_must_not_hook(kp, regs))
 		static_call(kpl_hook_return)(kp, regs);
 }
 

@@ -125,9 +125,11 @@ static __always_inline unsigned long kpl_kprobe_ip(unsigned long site)
 /*
  * Calls of a function by way of a stub of ours, for all functions of an
  * ftrace_ops.  An ops that was taken away is used no more: its filter is freed.
+ * Not where the kernel walks stacks by frame pointers: a stub of many has none that
+ * leads to its caller, which would be missing.
  */
 #if defined(KPL_TRACES) && defined(CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS) && \
-	defined(CONFIG_HAVE_STATIC_CALL_INLINE) && \
+	defined(CONFIG_HAVE_STATIC_CALL_INLINE) && !defined(CONFIG_UNWINDER_FRAME_POINTER) && \
 	(defined(KPL_HAVE_FTRACE_DIRECT_OPS) || defined(KPL_HAVE_FTRACE_DIRECT_MULTI))
 #define KPL_DIRECT_CALLS
 

@@ -51,6 +51,26 @@ static bool kpl_leads_behind(const struct kpl_span *from, u64 target, u64 addr)
 	return kpl_is_behind(target, addr);
 }
 
+/*
+ * Whether a jump there may go by a table: then nobody knows where to.  The kernel looks
+ * for these in the function itself.  Any two bytes may be such a jump; there is none
+ * where the compiler avoids what goes by a register.
+ */
+static bool kpl_any_table(const struct kpl_span *from)
+{
+	u8 text[2];
+	u64 at, end = from->begin + from->size;
+
+	if (IS_ENABLED(CONFIG_RETPOLINE) || IS_ENABLED(CONFIG_MITIGATION_RETPOLINE) ||
+	    IS_ENABLED(CONFIG_X86_KERNEL_IBT))
+		return false;
+	for (at = from->begin; at + sizeof(text) <= end; at++)
+		if (!kpl_peek(text, at, sizeof(text)) ||
+		    (text[0] == 0xff && (text[1] & 0x38) == 0x20))	/* jmp *(...) */
+			return true;
+	return false;
+}
+
 /* Into a part that was moved away, which jumps back to behind `addr`. */
 static bool kpl_leads_back(const struct kpl_span *from, u64 target, u64 addr)
 {
@@ -59,7 +79,8 @@ static bool kpl_leads_back(const struct kpl_span *from, u64 target, u64 addr)
 	if (target - from->begin < from->size ||
 	    target - from->begin + KPL_NEAR >= 2 * KPL_NEAR || !kpl_is_cold_at(target))
 		return false;
-	return !kpl_span_of(target, &part) || kpl_any_jump(&part, kpl_leads_behind, addr);
+	return !kpl_span_of(target, &part) || kpl_any_table(&part) ||
+	       kpl_any_jump(&part, kpl_leads_behind, addr);
 }
 
 /* ------------------------------------------------------------------ static keys */

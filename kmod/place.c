@@ -252,8 +252,7 @@ noinline_for_stack bool kpl_may_be_label(u64 addr)
 	char name[KSYM_SYMBOL_LEN];	/* "name [module]" */
 
 	sprint_symbol_no_offset(name, addr);
-	return IS_ENABLED(CONFIG_DYNAMIC_FTRACE) && strchr(name, '[') &&
-	       !within_module(addr, THIS_MODULE) && kpl_is_no_site(addr);
+	return strchr(name, '[') && !within_module(addr, THIS_MODULE) && kpl_is_no_site(addr);
 }
 
 /*

@@ -41,10 +41,10 @@ void kpl_kprobe_pass_on(struct kprobe *kp);
 /* Both. */
 void kpl_kprobe_unregister(struct kprobe *kp);
 /*
- * A module's code that ftrace does not call from may be a label within a function
- * that is written in assembler, where the stack holds anything.  To the kernel, a
- * function begins at each symbol.  Ours, of which the bench's may be probed, are
- * all in C.
+ * A module's code that ftrace does not call from (all of it, where ftrace does not
+ * tell) may be a label within a function that is written in assembler, where the
+ * stack holds anything.  To the kernel, a function begins at each symbol.  Ours, of
+ * which the bench's may be probed, are all in C.
  */
 bool kpl_may_be_label(u64 addr);
 /* For a call by ftrace, which does without most of those rules. */

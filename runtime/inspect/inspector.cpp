@@ -41,6 +41,13 @@ std::vector<uint64_t> distances(uint64_t begin, std::span<const uint8_t> code, u
     return out;
 }
 
+// Any two bytes may be a jump by way of memory or a register.
+bool may_jump_by_table(std::span<const uint8_t> code, uint64_t size) {
+    for (uint64_t at = 0; at + 2 <= std::min<uint64_t>(size, code.size()); at++)
+        if (code[at] == 0xff && (code[at + 1] & 0x38) == 0x20) return true;
+    return false;
+}
+
 bool is_text(const Symbol& symbol) { return std::string_view("tTwW").find(symbol.kind) != std::string_view::npos; }
 
 }  // namespace
@@ -150,6 +157,8 @@ Result<std::vector<uint64_t>> Inspector::part_jumps(const FunctionView& view, co
         const auto code = TRY(code_of(*part, size));
         for (const uint64_t target : distances(part->addr, code, size))
             if (target - begin < view.size) out.push_back(target);
+        if (rules_.has_tables && may_jump_by_table(code, size))
+            for (uint64_t at = begin; at < begin + view.size; at++) out.push_back(at);
     }
     return out;
 }

@@ -25,7 +25,8 @@ Result<KernelRules> kernel_rules(Kallsyms& symbols, std::string_view release) {
     // do not look where the compiler was told to make no jump tables.
     rules.thunks = {TRY(symbols.address("__indirect_thunk_start")), TRY(symbols.address("__indirect_thunk_end"))};
     const bool no_tables = TRY(symbols.address("__x86_indirect_thunk_rax")) || TRY(symbols.address("ibt_save"));
-    rules.jump_tables = rules.thunks.end || !no_tables;
+    rules.has_tables = !no_tables;
+    rules.jump_tables = rules.thunks.end || rules.has_tables;
     rules.refuses_traps = version >= std::pair{6, 9};
     rules.boosts_groups = version >= std::pair{6, 10};
     return rules;

@@ -107,6 +107,22 @@ TEST_CASE("the kernel's configuration") {
                   "poor: kernel without CONFIG_KPROBES_ON_FTRACE: a kprobe on a function's entry costs a "
                   "breakpoint -> " +
                       std::string(boot)});
+    machine.put("/boot/config-6.1.0-1-test",
+                "CONFIG_KPROBES=y\nCONFIG_OPTPROBES=y\nCONFIG_KPROBES_ON_FTRACE=y\nCONFIG_FUNCTION_TRACER=y\n"
+                "# CONFIG_KALLSYMS_ALL is not set\n# CONFIG_DYNAMIC_FTRACE is not set\n");
+    machine.put("/proc/kallsyms",
+                "ffffffff81000000 T register_kretprobe\nffffffff81000000 T ftrace_regs_caller\nffffffff81000000 T "
+                "tracepoint_probe_register\n"
+                "ffffffff81000000 T __bpf_call_base\nffffffff81000000 T bpf_get_raw_tracepoint\n"
+                "ffffffff81000000 T uprobe_register\nffffffff81000000 T register_wide_hw_breakpoint\n");
+    CHECK(machine.faults() ==
+          Strings{"poor: kernel without CONFIG_KALLSYMS_ALL: no tracepoint is found, list does not know whose probes "
+                  "are, a probe within a function costs a breakpoint, and returns are caught only of functions that "
+                  "ftrace calls -> " +
+                      std::string(boot),
+                  "poor: kernel without CONFIG_DYNAMIC_FTRACE: a probe on a function costs a breakpoint, and no return "
+                  "of a module's function is caught -> " +
+                      std::string(boot)});
     machine.drop("/boot/config-6.1.0-1-test");
     const auto faults = machine.faults();
     REQUIRE_FALSE(faults.empty());

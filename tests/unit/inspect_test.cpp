@@ -143,6 +143,7 @@ TEST_CASE("the kernel's rules, by its symbols and release") {
         "__indirect_thunk_start\nffffffff81000100 T __indirect_thunk_end\n",
         "6.1.0-56-cloud-amd64");
     CHECK(old.jump_tables);
+    CHECK_FALSE(old.has_tables);
     CHECK(old.thunks.begin == 0xffffffff81000020);
     CHECK(old.thunks.end == 0xffffffff81000100);
     CHECK_FALSE(old.boosts_groups);
@@ -159,6 +160,7 @@ TEST_CASE("the kernel's rules, by its symbols and release") {
     CHECK(now.optprobes);
     CHECK(now.preemption);
     CHECK(rules("", "6.9.1").jump_tables);
+    CHECK(rules("", "6.9.1").has_tables);
     CHECK_FALSE(rules("ffffffff81000020 T ibt_save\n", "6.9.1").jump_tables);
     CHECK(rules("", "6.9.1").refuses_traps);
     CHECK_FALSE(rules("", "6.9.1").boosts_groups);

@@ -25,6 +25,7 @@
 #   target_lua         writes target.lua: target.call(COMMAND) the same from a script, target.value(), and
 #                      target.steps{ fn, … }, which calls one function after the other once probes are armed, then exits;
 #                      one that returns target.wait is called again
+#   refused_to_others  prints what others were refused since the module was loaded, because sessions had it
 #   left_nothing       no probe of ours in the kernel, the module is not in use
 #   skip WHY · fail WHY · lacks WHY   the last: skips where the kernel is not Debian's, fails on those that all of it is for
 # $KPL_ROOT is the source tree (examples/ is there), $KPL_MODULE the module's file for this kernel,
@@ -193,6 +194,8 @@ refuses() {
     one_error
     err "^wrong.lua:1: $1"
 }
+
+refused_to_others() { kprobe-lua --info | awk '/^  refused to others / { print $4 }'; }
 
 # The probes of all kinds that are in the kernel; not what the stubs' module keeps there (kmod/kept.c).
 probes() {

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Direct calls beside others on the same function: tracers on and off in either order, a kretprobe, a post handler that comes
 # after or before.
+[ -d /sys/module/kprobe_lua_stubs ] || lacks 'a kernel without direct calls'
 tracing=/sys/kernel/tracing
 target_lua
 script counts.lua <<'LUA'
@@ -75,10 +76,9 @@ line '4	direct	300	300	0'
 rm -f go*
 start kprobe-lua counts.lua 3
 armed
-refused() { kprobe-lua --info | awk '/^  refused to others / { print $4 }'; }
-before=$(refused)
+before=$(refused_to_others)
 ! echo 'foreign 1' 2> /dev/null > /sys/module/kpl_target/parameters/run || fail "a post handler beside a direct call"
-[ "$(refused)" = $((before + 1)) ] || fail "it is not counted: $(refused), $before before"
+[ "$(refused_to_others)" = $((before + 1)) ] || fail "it is not counted: $(refused_to_others), $before before"
 step 3
 touch go4
 finish
@@ -110,9 +110,9 @@ line '4	direct	200	200	0'
 start kprobe-lua counts.lua 4
 rm -f go*
 armed
-before=$(refused)
+before=$(refused_to_others)
 ! echo 0 > /proc/sys/kernel/ftrace_enabled 2> /dev/null || fail "ftrace was switched off under a direct call"
-[ "$(refused)" = $((before + 1)) ] || fail "that is not counted: $(refused), $before before"
+[ "$(refused_to_others)" = $((before + 1)) ] || fail "that is not counted: $(refused_to_others), $before before"
 step 4
 finish
 line '4	direct	100	100	0'

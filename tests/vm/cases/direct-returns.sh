@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Return probes by direct calls: exact counts and values that stay as they are, for functions of each signature; what can't
 # go that way becomes a kretprobe, and -v says why.
+[ -d /sys/module/kprobe_lua_stubs ] || lacks 'a kernel without direct calls'
 target_lua
 script signatures.lua <<'LUA'
 local target = require "target"

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Calls that sleep: none is missed however many there are; a session's end and the module's removal don't wait for them;
 # the stubs' module stays until the last one has returned, and names them.
+[ -d /sys/module/kprobe_lua_stubs ] || lacks 'a kernel without direct calls'
 calls=/sys/module/kprobe_lua_stubs/parameters/calls
 target_lua
 script sleepers.lua <<'LUA'

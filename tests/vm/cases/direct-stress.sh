@@ -2,6 +2,7 @@
 # limit: 900
 # Direct calls while everything moves: sessions come, are killed at any moment and go, a processor goes off and on, calls
 # recurse and sleep, the module is exchanged; what each call has kept is its own to the end.
+[ -d /sys/module/kprobe_lua_stubs ] || lacks 'a kernel without direct calls'
 target_lua
 calls() { # until it is killed
     while :; do

@@ -59,7 +59,7 @@ for row in 'xrstor __fpu_restore_sig fpu__restore_sig' 'hlt native_halt sev_es_t
     err "^-e:1: can't probe $function\\$at: the kernel allows no probe there"
 done
 # what all returns go through, what runs without an IDT, what is copied; and who sleeps in a function and wakes up elsewhere
-names='__x86_return_thunk|srso_return_thunk|native_write_msr|restore_processor_state|relocate_kernel|identity_mapped'
+names='__fentry__|__x86_return_thunk|srso_return_thunk|native_write_msr|restore_processor_state|relocate_kernel|identity_mapped'
 for place in $(sed -nE "s/^([0-9a-f]+) [tT] ($names)\$/0x\1/p" /proc/kallsyms); do
     run kprobe-lua -c true -e "kprobe('$place', function() end)"
     status 1

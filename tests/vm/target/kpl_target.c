@@ -16,6 +16,8 @@
  *	timer N			kpl_t_timer(i), from a timer's soft interrupt
  *	irq N US		kpl_t_irq(i), from its hard one, each so many microseconds (1000)
  *	outer N			kpl_t_outer(i), which calls kpl_t_inner(i)
+ *	nmi N			kpl_t_plain() and __sw_hweight32(), which ftrace does not know, N
+ *				times as here and N times as if in an NMI, with interrupts off
  *	twelve N		the tracepoint kpl_t_twelve with i, 2, 3, … 11 and "twelfth"
  *	watched N		kpl_t_watch(i) stores i in kpl_t_watched, and reads kpl_t_neighbour
  *	bare N			the tracepoint kpl_t_bare with i
@@ -381,6 +383,25 @@ static int run_ticks(long n, bool hard, long us)
 	return 0;
 }
 
+/* The count that tells NMIs from the rest is all that differs: no real one comes as often. */
+static long run_nmi(long n)
+{
+	int in_nmi[] = { 0, NMI_OFFSET + HARDIRQ_OFFSET };
+	unsigned long flags;
+	long i, sum = 0;
+	u32 k;
+
+	local_irq_save(flags);
+	for (k = 0; k < ARRAY_SIZE(in_nmi); k++) {
+		__preempt_count_add(in_nmi[k]);
+		for (i = 0; i < n; i++)
+			sum += kpl_t_plain(i, 0, "nmi") + __sw_hweight32(i);
+		__preempt_count_sub(in_nmi[k]);
+	}
+	local_irq_restore(flags);
+	return sum;
+}
+
 /* -------------------------------------------------------------- registration */
 
 #define DECLARE(n) long kpl_t_f##n(long a);
@@ -575,7 +596,9 @@ static int run_set(const char *text, const struct kernel_param *kp)
 				foreign_on(&foreign[1], kpl_t_outer);
 	if (!strcmp(what, "bug"))
 		hrtimer_start(&bug_timer, ms_to_ktime(100), HRTIMER_MODE_REL_HARD);
-	if (!strcmp(what, "many"))
+	if (!strcmp(what, "nmi"))
+		sum = run_nmi(a);
+	else if (!strcmp(what, "many"))
 		sum = kpl_t_many(101, -102, 103, 104, 105, 106, 107, -108, 109);
 	else if (!strcmp(what, "recurse"))
 		sum = kpl_t_recurse(a);
