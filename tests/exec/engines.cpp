@@ -54,8 +54,8 @@ SimLoad load_of(const Handler& handler) {
 
 uint32_t origin_of(const Handler& handler, uint32_t pc) { return pc < handler.origin.size() ? handler.origin[pc] : pc; }
 
-// A program's own result may look the same; then a jump back is no place to stop at.
-bool out_of_fuel(const Handler& handler, uint64_t r0) {
+// At some jump back; a program's own result may look the same.
+bool looks_out_of_fuel(const Handler& handler, uint64_t r0) {
     for (uint32_t pc = 0; pc < handler.insns.size(); pc++)
         if (handler.insns[pc].code == (BPF_JMP | BPF_JA) && handler.insns[pc].off < 0 &&
             r0 == KPL_RET_STOP(KPL_STOP_BUDGET, pc))
@@ -63,10 +63,30 @@ bool out_of_fuel(const Handler& handler, uint64_t r0) {
     return false;
 }
 
-Result<Ran> ended(const Handler& handler, const Ran& ran) {
-    if (out_of_fuel(handler, ran.r0))
-        return Error{Errc::script, fmt::format("stopped: cost bound of {} reached", budget)};
-    return ran;
+// The same with all of the program one slot further on: what the first constant is loaded with takes two slots, and
+// costs as much as the move did. So the fuel lasts as long, and a stop names another place.
+Handler moved_on(Handler handler) {
+    const uint32_t at = handler.first_constant;
+    handler.insns[at].code = BPF_LD | BPF_IMM | BPF_DW;
+    handler.insns.insert(handler.insns.begin() + at + 1, bpf_insn{});
+    handler.origin.insert(handler.origin.begin() + at + 1, handler.origin[at]);
+    for (kpl_label& label : handler.labels) label.pc++;
+    return handler;
+}
+
+// run(handler, memory) to the end, or an error if its fuel does not last.
+template <class Run>
+Result<Ran> with_fuel(const Handler& handler, std::vector<uint8_t>& memory, const Run& run) {
+    std::vector<uint8_t> before = memory;
+    const Ran ran = TRY(run(handler, memory));
+    if (!looks_out_of_fuel(handler, ran.r0)) return ran;
+    if (handler.insns.size() == KPL_MAX_INSNS)
+        return Error{Errc::script, fmt::format("r0 is {:x}, or that stands for a stop: in a handler of {} slots, both "
+                                               "look the same",
+                                               ran.r0, KPL_MAX_INSNS)};
+    const Ran again = TRY(run(moved_on(handler), before));
+    if (again.r0 == ran.r0) return ran;
+    return Error{Errc::script, fmt::format("stopped: cost bound of {} reached", budget)};
 }
 
 class Host : public Engine {
@@ -74,6 +94,12 @@ class Host : public Engine {
     explicit Host(bool is_reference) : is_reference_(is_reference) {}
 
     Result<Ran> run(const Handler& handler, std::vector<uint8_t>& memory, uint32_t repeat) override {
+        const auto run = [&](const Handler& now, std::vector<uint8_t>& bytes) { return run_all(now, bytes, repeat); };
+        return is_reference_ ? run(handler, memory) : with_fuel(handler, memory, run);
+    }
+
+  private:
+    Result<Ran> run_all(const Handler& handler, std::vector<uint8_t>& memory, uint32_t repeat) const {
         Simulator sim;
         SimReject reject;
         const auto program = sim.load(load_of(handler), reject);
@@ -88,11 +114,9 @@ class Host : public Engine {
             ran.r0 = is_reference_ ? TRY(refer(handler, sim.data)) : sim.run(*program, engine).r0;
         ran.ns = std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - began).count() / repeat;
         handler.take_back(sim.data, memory);
-        if (is_reference_) return ran;  // it has no fuel
-        return ended(handler, ran);
+        return ran;
     }
 
-  private:
     // What was given, so that nothing that was made of it is taken at its word.
     static Result<uint64_t> refer(const Handler& handler, std::vector<uint8_t>& data) {
         if (handler.given.empty()) return run_reference(handler.insns, data, handler.regs, handler.origin);
@@ -112,6 +136,12 @@ class Module : public Engine {
     Module(UniqueFd session, bool native) : session_(std::move(session)), native_(native) {}
 
     Result<Ran> run(const Handler& handler, std::vector<uint8_t>& memory, uint32_t repeat) override {
+        return with_fuel(handler, memory,
+                         [&](const Handler& now, std::vector<uint8_t>& bytes) { return run_all(now, bytes, repeat); });
+    }
+
+  private:
+    Result<Ran> run_all(const Handler& handler, std::vector<uint8_t>& memory, uint32_t repeat) {
         kpl_prog_load load{};
         load.insns = reinterpret_cast<uint64_t>(handler.insns.data());
         load.labels = reinterpret_cast<uint64_t>(handler.labels.data());
@@ -132,10 +162,9 @@ class Module : public Engine {
         if (::ioctl(session_.get(), KPL_IOC_FREE, &program) < 0) return system_error("freeing the program");
         if (!ran) return ran.error();
         if (native_ && !load.jited) return Error{Errc::system, "this kernel made no native code of it"};
-        return ended(handler, *ran);
+        return ran;
     }
 
-  private:
     static Error system_error(const char* what) {
         return {Errc::system, fmt::format("{}: {}", what, std::strerror(errno))};
     }

@@ -20,6 +20,7 @@ struct Handler {
     uint32_t data_size = 0;        // a multiple of 8
     uint32_t offset = 0;           // of the memory in it
     uint32_t memory = 0;           // its size
+    uint32_t first_constant = 0;   // the move in front of the program that needs but one slot
     std::vector<uint64_t> regs;    // struct pt_regs, or the beginning of it
     std::vector<bpf_insn> given;   // the program that it was made of; none: it was loaded as it is
     bool context = false;          // which gets `regs` before its memory

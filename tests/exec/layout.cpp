@@ -39,6 +39,7 @@ class Layout {
         else
             add(make(BPF_ALU64 | BPF_MOV | BPF_K, at, 0, 0, 0), 0);
         if (offset) add(make(BPF_ALU64 | BPF_ADD | BPF_K, at, 0, 0, static_cast<int32_t>(offset)), 0);
+        out_.first_constant = static_cast<uint32_t>(out_.insns.size());
         add(make(BPF_ALU64 | BPF_MOV | BPF_K, length, 0, 0, static_cast<int32_t>(given.memory)), 0);
         if (given.context) add(make(BPF_LDX | BPF_MEM | BPF_DW, 1, 1, offsetof(kpl_hit, regs), 0), 0);
     }

@@ -22,6 +22,7 @@
 #include "foreign.hpp"
 #include "guest/guest.hpp"
 #include "random.hpp"
+#include "wire.hpp"
 
 using namespace kpl;
 using namespace kpl::exec;
@@ -39,7 +40,7 @@ struct Options {
     std::string memory, context, kernel, release;
     bool batch = false, show_memory = false, reference = false;
     bool as_is = false;
-    bool inside = false;  // of the VM
+    bool inside = false, jobs = false;  // of the VM; jobs come in
     uint32_t repeat = 0, random = 0;
     uint64_t seed = 1;
 };
@@ -74,18 +75,17 @@ Result<Handler> handler_of(const Options& options, std::string_view program, siz
     return handler;
 }
 
-Result<std::string> result_of(Engine& engine, const Options& options, std::string_view program,
-                              std::string_view memory) {
-    std::vector<uint8_t> data = TRY(bytes_from_hex(memory));
-    const Handler handler = TRY(handler_of(options, program, data.size()));
-    const Ran ran = TRY(engine.run(handler, data, options.repeat ? options.repeat : 1));
-    std::string text = fmt::format("{:x}", ran.r0);
-    if (options.show_memory) text += " " + (data.empty() ? "-" : hex(data));
-    if (options.repeat)
-        text += fmt::format(" {:.1f} ns", ran.ns);
-    else if (options.inside && !options.batch)  // standard output has r0 alone
-        fmt::print(stderr, "{:.1f} ns\n", ran.ns);
-    return text;
+Result<Job> job_of(const Options& options, std::string_view program, std::string_view memory) {
+    Job job;
+    job.memory = TRY(bytes_from_hex(memory));
+    job.handler = TRY(handler_of(options, program, job.memory.size()));
+    return job;
+}
+
+Outcome outcome_of(Engine& engine, const Options& options, Job job) {
+    const auto ran = engine.run(job.handler, job.memory, options.repeat ? options.repeat : 1);
+    if (!ran) return {{}, {}, ran.error().message()};
+    return {*ran, std::move(job.memory), ""};
 }
 
 int failed(const Error& error) {
@@ -93,52 +93,142 @@ int failed(const Error& error) {
     return 1;
 }
 
-int run_here(const Options& options, const std::string& input) {
-    const auto engine = engine_for(options);
-    if (!engine) return failed(engine.error());
-    if (!options.batch) {
-        const auto result = result_of(**engine, options, input, options.memory);
-        if (!result) return failed(result.error());
-        fmt::print("{}\n", *result);
-        return 0;
+// What became of the programs, in their order.
+class Printer {
+  public:
+    explicit Printer(const Options& options) : options_(options) {}
+
+    void print(const Outcome& outcome) {
+        bad_ = bad_ || !outcome.error.empty();
+        if (options_.batch)
+            fmt::print("{}\n", outcome.error.empty() ? text(outcome) : "error " + outcome.error);
+        else if (outcome.error.empty())
+            fmt::print("{}\n", text(outcome));
+        else
+            fmt::print(stderr, "kprobe-lua-exec: {}\n", outcome.error);
     }
-    bool all = true;
+    int status() const { return bad_ ? 1 : 0; }
+
+  private:
+    std::string text(const Outcome& outcome) const {
+        std::string text = fmt::format("{:x}", outcome.ran.r0);
+        if (options_.show_memory) text += " " + (outcome.memory.empty() ? "-" : hex(outcome.memory));
+        if (options_.repeat)
+            text += fmt::format(" {:.1f} ns", outcome.ran.ns);
+        else if (!options_.kernel.empty() && !options_.batch)  // standard output has r0 alone
+            fmt::print(stderr, "{:.1f} ns\n", outcome.ran.ns);
+        return text;
+    }
+
+    const Options& options_;
+    bool bad_ = false;
+};
+
+// fn(job, or why there is none) for each program.
+template <class Fn>
+void for_jobs(const Options& options, const std::string& input, const Fn& fn) {
+    if (!options.batch) return fn(job_of(options, input, options.memory));
     std::istringstream lines(input);
     for (std::string line; std::getline(lines, line);) {
         const size_t colon = std::min(line.find(':'), line.size());
         const std::string memory = colon < line.size() ? line.substr(colon + 1) : options.memory;
-        const auto result = result_of(**engine, options, line.substr(0, colon), memory);
-        fmt::print("{}\n", result ? *result : "error " + result.error().message());
-        all = all && result;
+        fn(job_of(options, line.substr(0, colon), memory));
     }
-    return all ? 0 : 1;
 }
 
-// What is wrong without a kernel is said before one boots.
-Result<void> check(const Options& options, const std::string& input) {
-    const std::vector<uint8_t> memory = TRY(bytes_from_hex(options.memory));
-    TRY(regs_from(options.context));
-    if (!options.batch) TRY(handler_of(options, input, memory.size()));
-    return {};
+int run_here(const Options& options, const std::string& input) {
+    const auto engine = engine_for(options);
+    if (!engine) return failed(engine.error());
+    Printer printer(options);
+    for_jobs(options, input, [&](Result<Job> job) {
+        printer.print(job ? outcome_of(**engine, options, std::move(*job)) : Outcome{{}, {}, job.error().message()});
+    });
+    return printer.status();
 }
+
+// Inside a VM: jobs come in, outcomes go out.
+int run_jobs(const Options& options, const std::string& input) {
+    const auto engine = engine_for(options);
+    if (!engine) return failed(engine.error());
+    ByteReader jobs(std::span(reinterpret_cast<const uint8_t*>(input.data()), input.size()));
+    std::string bytes;
+    while (auto job = next_job(jobs)) {
+        put(bytes, outcome_of(**engine, options, *std::move(job)));
+        if (bytes.size() < 1 << 16 && !jobs.at_end()) continue;
+        std::fwrite(bytes.data(), 1, bytes.size(), stdout);
+        bytes.clear();
+    }
+    return jobs.ok() ? 0 : 1;
+}
+
+// Programs of one boot. What is no handler is known before, and does not go there.
+class Boot {
+  public:
+    Boot(const Options& options, Printer& printer) : options_(options), printer_(printer) {}
+
+    bool is_full() const { return jobs_.size() >= most; }
+
+    void add(const Result<Job>& job) {
+        if (job) put(jobs_, *job);
+        errors_.push_back(job ? "" : job.error().message());
+    }
+
+    Result<void> run() {
+        std::string results;
+        if (!jobs_.empty()) results = TRY(results_of_vm());
+        ByteReader outcomes(std::span(reinterpret_cast<const uint8_t*>(results.data()), results.size()));
+        for (const std::string& error : errors_) {
+            const auto outcome = error.empty() ? next_outcome(outcomes) : Outcome{{}, {}, error};
+            if (!outcome) return Error{Errc::system, "the VM ended before the programs did"};
+            printer_.print(*outcome);
+        }
+        jobs_.clear();
+        errors_.clear();
+        return {};
+    }
+
+  private:
+    static constexpr size_t most = 32 << 20;  // bytes; the VM's memory holds them several times
+
+    Result<std::string> results_of_vm() const {
+        GuestSpec spec;
+        spec.kernel = options_.release;
+        spec.program = self();
+        spec.argv = {"--inside", "--jobs", "--kernel=" + options_.kernel};
+        if (options_.repeat) spec.argv.push_back(fmt::format("--repeat={}", options_.repeat));
+        spec.input = jobs_;
+        spec.cpus = 1;  // one program after another
+        spec.cwd = "/";
+        spec.module_dir = self().parent_path() / "kmod";
+        std::string results;
+        spec.on_output = [&results](int stream, std::string_view bytes) {
+            if (stream == 1)
+                results += bytes;
+            else
+                fmt::print(stderr, "{}", bytes);
+        };
+        const int status = TRY(run_guest(spec));
+        if (status) return Error{Errc::system, fmt::format("in the VM, the exit status is {}", status)};
+        return results;
+    }
+
+    const Options& options_;
+    Printer& printer_;
+    std::string jobs_;
+    std::vector<std::string> errors_;  // of each program: ""
+};
 
 int run_in_vm(const Options& options, const std::string& input) {
-    if (const auto good = check(options, input); !good) return failed(good.error());
-    GuestSpec spec;
-    spec.kernel = options.release;
-    spec.program = self();
-    spec.argv = {"--inside", "--kernel=" + options.kernel};
-    if (options.batch) spec.argv.push_back("--batch");
-    if (options.show_memory) spec.argv.push_back("--show-memory");
-    if (options.as_is) spec.argv.push_back("--as-is");
-    if (options.repeat) spec.argv.push_back(fmt::format("--repeat={}", options.repeat));
-    if (!options.context.empty()) spec.argv.push_back("--context=" + options.context);
-    if (!options.memory.empty()) spec.argv.push_back(options.memory);
-    spec.input = input;
-    spec.cwd = "/";
-    spec.module_dir = self().parent_path() / "kmod";
-    const auto status = run_guest(spec);
-    return status ? *status : failed(status.error());
+    Printer printer(options);
+    Boot boot(options, printer);
+    Result<void> good;
+    for_jobs(options, input, [&](const Result<Job>& job) {
+        if (!good) return;
+        boot.add(job);
+        if (boot.is_full()) good = boot.run();
+    });
+    if (good) good = boot.run();
+    return good ? printer.status() : failed(good.error());
 }
 
 // CLI11 takes what strtoull() makes of any number.
@@ -183,6 +273,7 @@ int run(int argc, char** argv) {
         app.add_option("--random", options.random, "print so many random programs that are accepted, for --batch");
     app.add_option("--seed", options.seed, "of the first of them (1)")->check(fits_64_bits);
     app.add_flag("--inside", options.inside)->group("");
+    app.add_flag("--jobs", options.jobs)->group("");
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& e) {
@@ -198,6 +289,7 @@ int run(int argc, char** argv) {
         fmt::print(stderr, "kprobe-lua-exec: standard input: {}\n", std::strerror(errno));
         return 1;
     }
+    if (options.jobs) return run_jobs(options, input);
     return *in_kernel && !options.inside ? run_in_vm(options, input) : run_here(options, input);
 }
 

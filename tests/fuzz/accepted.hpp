@@ -16,14 +16,17 @@ class Accepted {
     explicit Accepted(const std::string& file) {
         if (!file.empty()) out_.open(file);
     }
-    // Of an accepted program what it does in this process; not one that was there already, nor one that need not do
-    // the same in the kernel: it has maps, looks at scratch memory or at its CPU, or calls more than plain functions.
+    // An accepted program that was not there already: with what it does in this process, if it is to do that in the
+    // kernel, too; else to be the same on both engines of a kernel. Not one whose two runs may differ by themselves: it
+    // asks for the time, a stack, the task or a register of the process, or goes to another place.
     void add(const rows::Row& row);
-    size_t size() const { return known_.size(); }
+    size_t size() const { return size_; }
+    size_t different() const { return known_.size(); }
 
   private:
     static constexpr size_t most = 20'000;
     std::ofstream out_;
+    size_t size_ = 0;
     std::set<std::string> known_;
 };
 

@@ -35,7 +35,7 @@ int main(int argc, char** argv) {
     }
     fmt::print("{} programs, {} accepted and run, {} of them with loops, {} compared with the reference\n", runs,
                accepted, loops, compared);
-    if (argc > 3) fmt::print("{} of them are in {}\n", kept.size(), argv[3]);
+    if (argc > 3) fmt::print("{} of {} different ones are in {}\n", kept.size(), kept.different(), argv[3]);
     for (uint32_t i = 1; i < KPL_REJECT_END_; i++) fmt::print("{:8}  {}\n", reasons[i], kpl_reject_text(i));
     return accepted > 0 && compared > 0 ? 0 : 1;
 }

@@ -154,6 +154,7 @@ bool read_end(Stream& in, Row& row) {
     std::string verb, word;
     in >> word >> verb;
     if (verb == "accept") return read_accept(in, row);
+    if (verb == "alike") return row.alike = true;
     in >> word;
     if (verb == "reject") {
         auto reason = value_of(rejects, word);

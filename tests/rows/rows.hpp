@@ -18,6 +18,7 @@
 //   => reject STACK_UNINIT 3       ; reason and pc
 //   => r0 0x10 words 0=7           ; accepted, and the result of a run; words of the instance data afterwards
 //   => stop BUDGET 4               ; accepted, and the run stops for that reason at that pc
+//   => alike                       ; accepted, and a kernel's engines do the same, whatever that is
 //
 // and of one-line cases: an instruction on r1 and r2, their values before, and r1 afterwards (for a branch: 1
 // if taken)
@@ -56,7 +57,7 @@ struct Row {
     // What is expected.
     uint32_t reject = KPL_REJECT_NONE, reject_pc = 0;
     std::optional<uint32_t> cost, depth;
-    bool runs = false;
+    bool runs = false, alike = false;
     uint64_t r0 = 0;
     Words words_after;
 
