@@ -91,8 +91,8 @@ mutate: packages
 	@ninja -C $(BUILD) verdict_samples verifier_test core_test
 	@luajit tests/mutation/mutate.lua $(BUILD)
 
-# Hours: probes of each kind on every function of both kernels, or of KERNELS; at each instruction of 200 functions.
-SWEEP ?= ftrace kprobe kretprobe direct
+# Hours: probes of each kind on every function and tracepoint of both kernels, or of KERNELS; at each instruction of 200 functions.
+SWEEP ?= tracepoint ftrace kprobe kretprobe direct
 
 sweep: packages all
 	@for kernel in $(or $(KERNELS),6.1 6.12); do \

@@ -1,78 +1,106 @@
 # SPDX-License-Identifier: MIT
-# The cases of a sweep: batches of functions with our probes, one function by hand, and instructions of functions.
+# The cases of a sweep: batches of functions with our probes, one function by hand, and instructions of functions; under load.
 control=${KPL_MODULES%/kmod}/tests/sweep/control/$(uname -r)/kpl_control.ko
-work='ls -lR /sys/kernel/mm /proc/self; for i in 1 2 3; do (cat /proc/stat | wc); done; sleep 0.2'
+sweep=$KPL_ROOT/tests/sweep
 
-functions=/tmp/sweep-functions # addresses and names, by address; made once in a boot
-list() { # PATTERN, or @FUNCTIONS:SEED: the instructions of so many
-    case $1 in
-        @*)
-            at=${1#@}
-            [ -e "$functions$1" ] || points_agree --list "${at%:*}" "${at#*:}" > "$functions$1"
-            cat "$functions$1"
-            return
-            ;;
-    esac
-    [ -e $functions ] || {
-        # of the kernel's image, without what is gone since it started
-        edges=$(sed -n 's/ . __init_begin$//p; s/ . __init_end$//p' /proc/kallsyms | sort | tr '\n' ' ')
-        awk '$2 ~ /[tTwW]/ && NF == 3 && !seen[$1]++ { print $1, $3 }' /proc/kallsyms | sort | grep -Ev ' __[pc]fi?x?_' |
-            awk -v begin="${edges% * }" -v end="${edges#* }" '("x" $1) < ("x" begin) || ("x" $1) >= ("x" end)' > $functions
-    }
-    awk -v pattern="$1" 'pattern == "" || $2 ~ pattern' $functions
+chosen=/tmp/sweep-chosen # with a pattern's or a kind's name; each is made once in a boot
+chosen() { # [PATTERN], or @FUNCTIONS:SEED: the instructions of so many, or tracepoints: as left.lua prints them
+    [ -e "$chosen$1" ] || case $1 in
+        @*) at=${1#@} && points_agree --list "${at%:*}" "${at#*:}" ;;
+        tracepoints) sed -n 's/ [a-zA-Z] __tracepoint_\([^[:space:]]*\)$/ \1 -/p' /proc/kallsyms ;;
+        *) kprobe-lua -q "$sweep/left.lua" "$KPL_ROOT/kmod/uapi/places.def" "$KPL_ROOT/runtime/session/direct.cpp" "$1" ;;
+    esac > "$chosen$1" || fail "can't say which functions there are"
+    cat "$chosen$1"
 }
 
-armed() { # KIND: how many are, by the kernel's own lists
-    case $1 in
-        ftrace | direct) grep -c '^[^[:space:]]' /sys/kernel/tracing/enabled_functions ;;
-        *) grep -c . /sys/kernel/debug/kprobes/list ;;
-    esac || true
+list() { # addresses and names of the kernel's functions, without what is gone since it started
+    chosen "" | awk '$3 != "freed" { print $1, $2 }'
+}
+
+load=
+load_begins() { # once in a case; load_ends is its last line
+    [ -z "$load" ] || return 0
+    sweep_load --reached > reached
+    echo 0 0 > rounds
+    sweep_load rounds 2> load.err &
+    load=$!
+    until_true "the load's first round" has_been 1
+}
+
+load_ends() {
+    kill "$load"
+    wait "$load" || fail "the load ended: $(cat load.err)"
+}
+
+has_been() { # ROUNDS
+    read -r first second < rounds || fail "the load ended: $(cat load.err)"
+    [ "$first" -ge "$1" ] && [ "$second" -ge "$1" ]
+}
+
+whole_round() { # of the one who has made more, and what was under way does not count
+    read -r first second < rounds
+    until_true "a whole round of the load" has_been $((first > second ? first + 2 : second + 2))
+}
+
+refused_by_hand() { # KIND ADDRESS: what has no reason of ours, by the kernel's own interface
+    if echo "$1 $2" > /sys/module/kpl_control/parameters/on; then
+        echo off > /sys/module/kpl_control/parameters/on
+        return 1
+    fi 2> /dev/null
 }
 
 batch() { # KIND all|one FROM TO PATTERN
-    list "$5" | sed -n "$3,$4p" > chosen
-    echo "$3 to $4: $(sed -n '1s/.* //p' chosen) to $(sed -n '$s/.* //p' chosen)"
-    if [ "$2" = all ]; then
-        before=$(armed "$1")
-        run kprobe-lua --max-probes=65536 -q -c "($work) > /dev/null 2>&1; . $KPL_ROOT/tests/sweep/batch.sh; armed $1 > armed" \
-            "$KPL_ROOT/tests/sweep/functions.lua" "$1" all chosen
-        status 0
-        sed -i "s/^[0-9]* hits,/$(wc -l < chosen) tried, $(($(cat armed) - before)) armed, &/" out
-    else
-        one_by_one "$1"
+    pattern=$5
+    [ "$1" != tracepoint ] || pattern=tracepoints
+    chosen "$pattern" | sed -n "$3,$4p" > places
+    echo "$3 to $4: $(awk 'NR == 1 { first = $2 } END { print first, "to", $2 }' places)"
+    if [ "$2" = one ]; then
+        echo 0 > /sys/kernel/rcu_normal # most of the time is spent waiting for grace periods, on PREEMPT_RT above all
+        echo 1 > /sys/kernel/rcu_expedited
     fi
-    grep '^[0-9]' out
+    load_begins
+    run kprobe-lua --max-probes=65536 -q "$sweep/functions.lua" "$1" "$2" places rounds reached
+    status 0
+    no_out '^wrong'
+    insmod "$control" || fail "can't load the control"
+    sed -n 's/^no reason\t//p' out > unreasoned
+    while read -r at name; do
+        refused_by_hand "$1" "$at" || fail "$name is left out, and the kernel takes it"
+    done < unreasoned
+    rmmod kpl_control
+    grep -E '^([0-9]+ chosen|left out: )' out
     left_nothing
 }
 
-one_by_one() { # KIND
-    echo 0 > /sys/kernel/rcu_normal # most of the time is spent waiting for grace periods, on PREEMPT_RT above all
-    echo 1 > /sys/kernel/rcu_expedited
-    (while :; do eval "$work"; done) > /dev/null 2>&1 &
-    worker=$!
-    run kprobe-lua -q "$KPL_ROOT/tests/sweep/functions.lua" "$1" one chosen
-    kill $worker
-    status 0
-}
-
-by_hand() { # KIND FUNCTION'S NUMBER PATTERN
+by_hand() { # KIND FUNCTION'S NUMBER PATTERN; tracepoints by the kernel's own events
+    load_begins
+    if [ "$1" = tracepoint ]; then
+        at=$(chosen tracepoints | awk -v nr="$2" 'NR == nr { print $2 }')
+        for event in /sys/kernel/tracing/events/*/"$at"/enable; do echo 1 > "$event" && whole_round && echo 0 > "$event"; done
+            return
+    fi
     insmod "$control" || fail "can't load the control"
-    at=$(list "$3" | sed -n "$2s/ .*//p")
+    at=$(chosen "$3" | awk -v nr="$2" 'NR == nr { print $1 }')
     echo "$1 $at" > /sys/module/kpl_control/parameters/on || { echo "refused" && return; }
-    eval "$work" > /dev/null 2>&1
+    whole_round
     echo "$(cat /sys/module/kpl_control/parameters/hits) hits by hand"
     echo off > /sys/module/kpl_control/parameters/on
     rmmod kpl_control
 }
 
 offsets() { # FUNCTIONS SEED
-    (while :; do eval "$work"; done) > /dev/null 2>&1 &
-    worker=$!
+    load_begins
     run points_agree "$1" "$2"
-    kill "$worker"
     cat out
     status 0
     out '^([0-9]+) of \1 instructions: 100.00 %$'
+}
+
+nr_armed() { # KIND: how many are, by the kernel's own lists
+    case $1 in
+        ftrace | direct) grep -c '^[^[:space:]]' /sys/kernel/tracing/enabled_functions ;;
+        *) grep -c . /sys/kernel/debug/kprobes/list ;;
+    esac || true
 }
 
 # Each in a process of its own, which ends at what fails.
@@ -98,7 +126,7 @@ modules() { # KIND FOLDER MODULE…: all of their functions, while they are used
         back="$module $back"
     done
     awk '$2 ~ /[tTwW]/ && NF == 4 && !seen[$1]++ { print $1, $3, $4 }' /proc/kallsyms | grep -Ev ' __[pc]fi?x?_|\[(kprobe_lua|__)' > chosen
-    run kprobe-lua --max-probes=65536 -q -c ". $KPL_ROOT/tests/sweep/batch.sh; before=$(armed "$kind"); echo \$((\$(armed $kind) - before)) > armed
+    run kprobe-lua --max-probes=65536 -q -c ". $KPL_ROOT/tests/sweep/batch.sh; before=$(nr_armed "$kind"); echo \$((\$(nr_armed $kind) - before)) > armed
         (use_modules) > used 2>&1; for module in $back; do rmmod \$module; done" "$KPL_ROOT/tests/sweep/together.lua" "$kind" chosen
     status 0
     grep ' was used$' used || true

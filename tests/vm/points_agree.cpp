@@ -216,11 +216,13 @@ void compare_between(const FunctionView& view, const Module& module, Score& scor
             fmt::print("{}+{:#x}: within an instruction, but taken\n", view.symbol.name, addr - view.symbol.addr);
 }
 
-// The address and name of each, for those who probe them otherwise.
+// Each as tests/sweep/left.lua has functions, for those who probe them otherwise.
 int list_points(const std::vector<FunctionView>& functions) {
     for (const FunctionView& view : functions)
         for (const ProbePoint& point : view.points)
-            fmt::print("{:x} {}+{:#x}\n", point.addr, view.symbol.name, point.addr - view.symbol.addr);
+            fmt::print(
+                "{:x} {}+{:#x} - {}\n", point.addr, view.symbol.name, point.addr - view.symbol.addr,
+                point.probe.yes() && !(point.ftrace && takes_ftrace_alone(view.symbol.name)) ? "-" : "predicted");
     return 0;
 }
 
