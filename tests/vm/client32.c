@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A process of 32 bits with a session of its own, without a C library:
- * `client32 ADDRESS` counts 10 calls of its system call getpriority by a kprobe
- * at the address, in hexadecimal, in a map that it reads, and exits with the
- * probe armed.  Exit status 0, or the line where a call went wrong, modulo 256.
+ * `client32 count ADDRESS` counts 10 calls of its system call getpriority by a
+ * kprobe at the address, in hexadecimal, in a map that it reads, and exits with
+ * the probe armed.  Exit status 0, or the line where a call went wrong, modulo
+ * 256.  `client32 WORD…` takes the steps of abi/steps.h: 0, or 1.
  */
 #include <linux/bpf.h>
 #include <linux/fcntl.h>
 #include <linux/mman.h>
 #include <linux/poll.h>
 
+#include "abi/steps.h"
 #include "kprobe_lua.h"
 
 #define SYS_exit	1
@@ -19,22 +21,18 @@
 #define SYS_poll	168
 #define SYS_mmap2	192
 
-/* The number and six arguments, as the kernel wants them. */
-long call(long nr, long a, long b, long c, long d, long e, long f);
-asm(".globl call, _start\n"
-    "call:	push %ebx; push %esi; push %edi; push %ebp\n"
-    "	mov 20(%esp), %eax; mov 24(%esp), %ebx; mov 28(%esp), %ecx; mov 32(%esp), %edx\n"
-    "	mov 36(%esp), %esi; mov 40(%esp), %edi; mov 44(%esp), %ebp\n"
-    "	int $0x80\n"
-    "	pop %ebp; pop %edi; pop %esi; pop %ebx; ret\n"
-    "_start: mov 8(%esp), %eax; sub $12, %esp; push %eax; call begin\n");
+/* The stack as the kernel leaves it: the number of arguments, and where they are. */
+void begin(long *stack);
+asm(".pushsection .text; .globl _start\n"
+    "_start: mov %esp, %eax; sub $12, %esp; push %eax; call begin\n"
+    ".popsection");
 
 #define OK(condition)							\
 	do {								\
 		if (!(condition))					\
-			call(SYS_exit, __LINE__, 0, 0, 0, 0, 0);	\
+			call_32(SYS_exit, __LINE__, 0, 0, 0, 0, 0);	\
 	} while (0)
-#define IOCTL(fd, nr, arg)	OK(!call(SYS_ioctl, fd, KPL_IOC_##nr, (long)(arg), 0, 0, 0))
+#define IOCTL(fd, nr, arg)	OK(!call_32(SYS_ioctl, fd, KPL_IOC_##nr, (long)(arg), 0, 0, 0))
 
 static __u64 number(const char *text)
 {
@@ -45,9 +43,9 @@ static __u64 number(const char *text)
 	return value;
 }
 
-void begin(const char *address)
+static void count(const char *address)
 {
-	long fd = call(SYS_open, (long)KPL_DEVICE, O_RDWR, 0, 0, 0, 0), i;
+	long fd = call_32(SYS_open, (long)KPL_DEVICE, O_RDWR, 0, 0, 0, 0), i;
 	struct kpl_info info;
 	struct kpl_map_create map = { .kind = KPL_MAP_COUNT };
 	struct bpf_insn insns[] = {
@@ -73,7 +71,7 @@ void begin(const char *address)
 	IOCTL(fd, INFO, &info);
 	OK(info.abi == KPL_ABI_VERSION && info.nr_cpus > 0);
 	IOCTL(fd, MAP_CREATE, &map);
-	area = (void *)call(SYS_mmap2, 0, map.mmap_size, PROT_READ, MAP_SHARED, fd, map.mmap_off >> 12);
+	area = (void *)call_32(SYS_mmap2, 0, map.mmap_size, PROT_READ, MAP_SHARED, fd, map.mmap_off >> 12);
 	OK((unsigned long)area < -4096ul);
 	insns[0].imm = map.id;
 	IOCTL(fd, PROG_LOAD, &load);
@@ -82,13 +80,22 @@ void begin(const char *address)
 	IOCTL(fd, ATTACH, &batch);
 	OK(!probe.error);
 	for (i = 0; i < 10; i++)
-		call(SYS_getpriority, 0, 0, 0, 0, 0, (long)frames);
+		call_32(SYS_getpriority, 0, 0, 0, 0, 0, (long)frames);
 	stats.id = probe.id;
 	IOCTL(fd, STATS, &all);
 	OK(stats.entry.hits == 10 && stats.entry.handled == 10);
 	for (at = 0; at < map.mmap_size; at += map.bank_size)
 		sum += *(const __u64 *)(area + at + sizeof(struct kpl_agg_bank) + sizeof(struct kpl_agg_cell));
 	OK(sum == 10);
-	OK(call(SYS_poll, (long)&polled, 1, 0, 0, 0, 0) == 0);
-	call(SYS_exit, 0, 0, 0, 0, 0, 0);
+	OK(call_32(SYS_poll, (long)&polled, 1, 0, 0, 0, 0) == 0);
+}
+
+void begin(long *stack)
+{
+	char **words = (char **)stack + 2;
+	int counts = stack[0] == 3 && words[0][0] == 'c' && words[0][1] == 'o';
+
+	if (counts)
+		count(words[1]);
+	call_32(SYS_exit, counts ? 0 : steps(words), 0, 0, 0, 0, 0);
 }

@@ -9,14 +9,18 @@
  *	./abi_test		runs all tests; a line for each that fails (V=1: for each, its time)
  *	./abi_test NAME		runs one
  *	./abi_test --hold N	arms N probes that fire on two CPUs, for others to kill it
+ *	./abi_test --sessions N [USER]	arms a probe in each of N sessions, then ends them one by one
+ *				(as that user, with CAP_PERFMON and CAP_BPF alone)
  *	./abi_test --idle	sleeps (what a test executes)
  *	./abi_test --lockdown	locks the kernel down, for good, and checks what still works
  *
+ * client32, for tests of rights, is found by PATH.
  * Exit status 0 when everything passed.  Whoever runs it scans the console.
  */
 #define _GNU_SOURCE
 #include "kit.h"
 
+#include <linux/capability.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -78,6 +82,23 @@ static int hold(int n)
 	return 0;
 }
 
+static int sessions(int n, int user)
+{
+	struct kpl_attach probe = probe_at(CALLED, KPL_PROBE_KPROBE, 0, KPL_NO_PROG);
+	int fds[KPL_MAX_SESSIONS], i;
+
+	if (user)
+		be_user(user, 1ull << CAP_PERFMON | 1ull << CAP_BPF);
+	for (i = 0; i < n && i < KPL_MAX_SESSIONS; i++) {
+		fds[i] = session();
+		probe.prog[0] = load(fds[i], KPL_PROG_PRE, PROG(RETURN(0)));
+		attach_one(fds[i], probe);
+	}
+	while (i--)
+		close(fds[i]);
+	return checks_failed > 0;
+}
+
 int main(int argc, char **argv)
 {
 	const char *only = argc > 1 ? argv[1] : NULL;
@@ -85,6 +106,8 @@ int main(int argc, char **argv)
 
 	if (only && !strcmp(only, "--hold"))
 		return hold(argc > 2 ? atoi(argv[2]) : 2);
+	if (only && !strcmp(only, "--sessions"))
+		return sessions(argc > 2 ? atoi(argv[2]) : 1, argc > 3 ? atoi(argv[3]) : 0);
 	if (only && !strcmp(only, "--idle"))
 		return pause();
 	if (only && !strcmp(only, "--lockdown"))

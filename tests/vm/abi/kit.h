@@ -13,6 +13,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/types.h>
 #include <time.h>
 
 #include "kprobe_lua.h"
@@ -118,6 +119,8 @@ uint64_t agg_total(int fd, const struct kpl_map_create *map, unsigned bank);
 
 /* The process has these capabilities from now on, and no others: bits by CAP_*. */
 void set_caps(uint64_t caps);
+/* It is this user's, with these capabilities alone. */
+void be_user(unsigned user, uint64_t caps);
 /* Runs in a child; its checks count through the exit status. */
 void in_child(void (*body)(int fd), int fd);
 
@@ -128,10 +131,26 @@ char of_target(const char *parameter, const char *set);
 
 int locked_down(void);
 
+/* One that all tests are for, in full: lib.sh's `lacks`. */
+int debians_kernel(void);
+
+/* --------------------------------------------------------------------- ways */
+
 /*
- * Every call of the device's, by the module's own table, and a mapping fail with this errno; those that go on when the
- * kernel is locked down only if `all`.
+ * A program of 64 bits, its calls by int 0x80, a program of 32 bits: each takes the words of steps.h, about a descriptor
+ * that is not -1, in a process of its own.
  */
+#ifdef __x86_64__
+#define CALL_WAYS	3
+#else
+#define CALL_WAYS	1
+#endif
+int has_32_bits(void);	/* the kernel takes such calls; Debian's must */
+void each_way(int fd, const char *words);
+pid_t by_way(int way, int fd, const char *words);	/* begins; 0: not on this kernel */
+void way_ended(int way, pid_t child, const char *words);
+
+/* Of this process: each call and a mapping fail with this errno; those that go on in a locked-down kernel only if `all`. */
 void calls_fail(int fd, int error, int all);
 
 /* -------------------------------------------------------------------- groups */

@@ -2,54 +2,34 @@
 /* Who may use the device: by capabilities, from other processes, by io_uring and by the calls of 32-bit programs. */
 #define _GNU_SOURCE
 #include "kit.h"
+#include "steps.h"
 
 #include <fcntl.h>
 #include <linux/capability.h>
-#include <linux/io_uring.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
-static void use_from_child(int fd)
-{
-	struct kpl_ring_setup ring = { .size = 4096 };
-
-	FAILS(EXDEV, ioctl(fd, KPL_IOC_RING_SETUP, &ring));
-	calls_fail(fd, EXDEV, 1);
-	EQ(info(fd).abi, KPL_ABI_VERSION);
-}
+/* Of another process, as far as its session is another's. */
+#define FOREIGN	"info refused=EXDEV"
 
 static void foreign_process(void)
 {
 	int fd = session();
 
 	map_simple(fd, KPL_MAP_COUNT, 0);
-	in_child(use_from_child, fd);
+	each_way(fd, FOREIGN);
 	close(fd);
 }
 
-static void without_rights(int kept)
-{
-	int fd = session();
-	struct kpl_ring_setup ring = { .size = 4096 };
-
-	set_caps(1ull << CAP_PERFMON | 1ull << CAP_BPF);
-	EQ(ioctl(fd, KPL_IOC_RING_SETUP, &ring), 0);
-	set_caps(1ull << kept);
-	FAILS(EPERM, ioctl(fd, KPL_IOC_RING_SETUP, &ring));
-	OK(mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, ring.data_off) == MAP_FAILED && errno == EPERM);
-	calls_fail(fd, EPERM, 1);
-	FAILS(EPERM, open(KPL_DEVICE, O_RDWR));
-	EQ(info(fd).abi, KPL_ABI_VERSION);
-}
-
+/* Both are enough, and each alone is not. */
 static void no_capability(void)
 {
-	in_child(without_rights, CAP_BPF);
-	in_child(without_rights, CAP_PERFMON);
+	each_way(-1, "caps=perfmon,bpf open ring works caps=bpf info refused=EPERM closed=EPERM");
+	each_way(-1, "caps=perfmon,bpf open ring works caps=perfmon info refused=EPERM closed=EPERM");
+	each_way(-1, "open ring works caps= info refused=EPERM closed=EPERM");
 }
 
 /* What is armed and mapped goes on, and ends with the process. */
@@ -107,44 +87,23 @@ static void lesser_capabilities(void)
 	in_child(with_less, -1);
 }
 
-/* The node may be opened by all: that gives nothing. */
-static void as_a_user(int unused)
-{
-	(void)unused;
-	EQ(chmod(KPL_DEVICE, 0666), 0);
-	EQ(setresuid(1000, 1000, 1000), 0);
-	FAILS(EPERM, open(KPL_DEVICE, O_RDWR));
-	FAILS(EPERM, open(KPL_DEVICE, O_RDONLY));
-	/* root there, with all capabilities */
-	EQ(unshare(CLONE_NEWUSER), 0);
-	FAILS(EPERM, open(KPL_DEVICE, O_RDWR));
-}
-
+/* The node may be opened by all: that gives nothing, nor does a descriptor; nor to root there, with all capabilities. */
 static void unprivileged(void)
 {
 	struct stat before;
-
-	EQ(stat(KPL_DEVICE, &before), 0);
-	in_child(as_a_user, -1);
-	EQ(chmod(KPL_DEVICE, before.st_mode), 0);
-}
-
-static void in_user_namespace(int unused)
-{
-	struct kpl_ring_setup ring = { .size = 4096 };
 	int fd = session();
 
-	(void)unused;
-	EQ(ioctl(fd, KPL_IOC_RING_SETUP, &ring), 0);
-	EQ(unshare(CLONE_NEWUSER), 0);
-	FAILS(EPERM, ioctl(fd, KPL_IOC_MAP_CREATE, &(struct kpl_map_create){ .kind = KPL_MAP_COUNT }));
-	OK(mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, ring.data_off) == MAP_FAILED && errno == EPERM);
-	EQ(info(fd).abi, KPL_ABI_VERSION);
+	EQ(stat(KPL_DEVICE, &before), 0);
+	EQ(chmod(KPL_DEVICE, 0666), 0);
+	each_way(fd, "user=1000 info refused=EPERM closed=EPERM namespace refused=EPERM closed=EPERM");
+	each_way(-1, "open ring works user=1000 info refused=EPERM closed=EPERM");
+	EQ(chmod(KPL_DEVICE, before.st_mode), 0);
+	close(fd);
 }
 
 static void user_namespace(void)
 {
-	in_child(in_user_namespace, -1);
+	each_way(-1, "open ring works namespace info refused=EPERM closed=EPERM");
 }
 
 /* ----------------------------------------------------------- other processes */
@@ -192,7 +151,8 @@ static void use_passed(int from)
 	int fd = receive(from);
 
 	OK(fd >= 0);
-	use_from_child(fd);
+	each_way(fd, FOREIGN);
+	each_way(fd, "user=1000 info refused=EPERM");
 }
 
 /* Who receives it can't use it, nor keep the session when its opener closes it. */
@@ -211,130 +171,173 @@ static void passed_descriptor(void)
 	close(fd); /* it is in the socket still */
 	EQ(kprobes_listed(), 0);
 	fd = receive(ends[1]);
-	FAILS(ESHUTDOWN, ioctl(fd, KPL_IOC_MAP_CREATE, &(struct kpl_map_create){ .kind = KPL_MAP_COUNT }));
+	calls_fail(fd, ESHUTDOWN, 1);
 	close(fd);
 	close(ends[0]);
 	close(ends[1]);
 }
 
-/* What has a number in one session has none in another. */
-static void other_session(void)
-{
-	int one = session(), other = session();
-	unsigned map = map_simple(one, KPL_MAP_COUNT, 0), probe;
-	int prog = load(one, KPL_PROG_PRE, PROG(RETURN(0)));
-	struct kpl_prog_load adding = { .kind = KPL_PROG_PRE };
-	struct kpl_attach foreign = probe_at(CALLED, KPL_PROBE_KPROBE, prog, KPL_NO_PROG);
+/* ------------------------------------------------------------- other sessions */
 
-	probe = attach_one(one, foreign);
-	FAILS(EINVAL, ioctl(other, KPL_IOC_MAP_INFO, &(struct kpl_map_info){ .id = map }));
-	FAILS(EACCES, load_with(other, &adding, PROG(MAP(2, map), MOVI(3, 0), MOVI(4, 1), CALL(agg_add), RETURN(0))));
-	OK(attach(other, &foreign, 1) < 0);
-	OK(control(other, KPL_CTL_ENABLE, probe) < 0);
-	OK(mmap(NULL, 4096, PROT_READ, MAP_SHARED, other, 3ll << 41) == MAP_FAILED);
-	close(other);
-	EQ(kprobes_listed(), 1);
-	close(one);
-}
-
-/* ------------------------------------------------------------------- io_uring */
-
-struct uring {
+/* A session with one of each; the numbers are the same in each such session. */
+struct one_of_each {
 	int fd;
-	unsigned *sq_tail, *sq_mask, *sq_array, *cq_head, *cq_mask;
-	struct io_uring_sqe *sqes;
-	struct io_uring_cqe *cqes;
+	struct kpl_map_create count, hash;
+	struct kpl_ring_setup ring;
+	struct kpl_attach attach;	/* the id is the probe's */
 };
 
-static void *uring_map(int fd, size_t size, off_t offset)
-{
-	void *area = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, offset);
+static struct one_of_each first;
 
-	OK(area != MAP_FAILED);
-	return area;
+static struct kpl_map_op hash_op(const struct one_of_each *of, unsigned op, uint64_t *key, uint64_t *value)
+{
+	return (struct kpl_map_op){ .id = of->hash.id, .op = op, .key = (uintptr_t)key, .value = (uintptr_t)value };
 }
 
-static struct uring uring_open(void)
+/* The place is looked up beforehand: not everybody sees addresses. */
+static void fill(struct one_of_each *s, uint64_t value, struct kpl_attach at)
 {
-	struct io_uring_params p = { 0 };
-	struct uring ring = { .fd = syscall(SYS_io_uring_setup, 4, &p) };
-	char *sq, *cq;
+	struct kpl_map_op set;
+	uint64_t key = 1;
 
-	OK(ring.fd >= 0);
-	sq = uring_map(ring.fd, p.sq_off.array + p.sq_entries * sizeof(unsigned), IORING_OFF_SQ_RING);
-	cq = uring_map(ring.fd, p.cq_off.cqes + p.cq_entries * sizeof(struct io_uring_cqe), IORING_OFF_CQ_RING);
-	ring.sqes = uring_map(ring.fd, p.sq_entries * sizeof(struct io_uring_sqe), IORING_OFF_SQES);
-	ring.sq_tail = (unsigned *)(sq + p.sq_off.tail);
-	ring.sq_mask = (unsigned *)(sq + p.sq_off.ring_mask);
-	ring.sq_array = (unsigned *)(sq + p.sq_off.array);
-	ring.cq_head = (unsigned *)(cq + p.cq_off.head);
-	ring.cq_mask = (unsigned *)(cq + p.cq_off.ring_mask);
-	ring.cqes = (struct io_uring_cqe *)(cq + p.cq_off.cqes);
-	return ring;
+	s->fd = session();
+	s->count = (struct kpl_map_create){ .kind = KPL_MAP_COUNT };
+	s->hash = (struct kpl_map_create){ .kind = KPL_MAP_HASH, .key_size = 8, .value_size = 8 };
+	s->ring = (struct kpl_ring_setup){ .size = 64 * 1024 };
+	map_create(s->fd, &s->count);
+	map_create(s->fd, &s->hash);
+	set = hash_op(s, KPL_MAP_SET, &key, &value);
+	EQ(ioctl(s->fd, KPL_IOC_MAP_OP, &set), 0);
+	EQ(ioctl(s->fd, KPL_IOC_RING_SETUP, &s->ring), 0);
+	s->attach = at;
+	s->attach.prog[0] =
+		load(s->fd, KPL_PROG_PRE, PROG(MAP(2, s->count.id), MOVI(3, 0), MOVI(4, 1), CALL(agg_add), RETURN(0)));
+	s->attach.id = attach_one(s->fd, s->attach);
 }
 
-/* One request, waited for; in a worker of the kernel's. */
-static int uring_do(struct uring *ring, struct io_uring_sqe request)
+static uint64_t kept_in(const struct one_of_each *s)
 {
-	unsigned at = *ring->sq_tail & *ring->sq_mask;
-	int result;
+	uint64_t key = 1, value = 0;
+	struct kpl_map_op get = hash_op(s, KPL_MAP_GET, &key, &value);
 
-	request.flags = IOSQE_ASYNC;
-	ring->sqes[at] = request;
-	ring->sq_array[at] = at;
-	__atomic_store_n(ring->sq_tail, *ring->sq_tail + 1, __ATOMIC_RELEASE);
-	EQ(syscall(SYS_io_uring_enter, ring->fd, 1, 1, IORING_ENTER_GETEVENTS, NULL, 0), 1);
-	result = ring->cqes[*ring->cq_head & *ring->cq_mask].res;
-	__atomic_store_n(ring->cq_head, *ring->cq_head + 1, __ATOMIC_RELEASE);
-	return result;
+	EQ(ioctl(s->fd, KPL_IOC_MAP_OP, &get), 0);
+	return value;
 }
 
-static int uring_opens(struct uring *ring)
+static int maps(int fd, uint64_t offset)
 {
-	return uring_do(ring, (struct io_uring_sqe){ .opcode = IORING_OP_OPENAT,
-						     .fd = AT_FDCWD,
-						     .open_flags = O_RDWR,
-						     .addr = (uintptr_t)KPL_DEVICE });
+	void *area = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, offset);
+
+	return area != MAP_FAILED && !munmap(area, 4096);
+}
+
+/* What has a number in the first session has none in one that is empty. */
+static void not_by_number(int fd)
+{
+	struct kpl_prog_load adding = { .kind = KPL_PROG_PRE };
+	struct kpl_probe_stats stats = { .id = first.attach.id };
+	struct kpl_site site;
+	uint64_t key = 1, value = 0;
+	struct kpl_map_op op;
+	unsigned i, map = first.count.id, prog = first.attach.prog[0];
+
+	FAILS(EINVAL, ioctl(fd, KPL_IOC_MAP_INFO, &(struct kpl_map_info){ .id = map }));
+	FAILS(EINVAL, ioctl(fd, KPL_IOC_MAP_CLEAR, &(struct kpl_map_clear){ .id = map }));
+	for (i = KPL_MAP_GET; i <= KPL_MAP_NEXT; i++) {
+		op = hash_op(&first, i, &key, &value);
+		FAILS(EINVAL, ioctl(fd, KPL_IOC_MAP_OP, &op));
+	}
+	FAILS(EACCES, load_with(fd, &adding, PROG(MAP(2, map), MOVI(3, 0), MOVI(4, 1), CALL(agg_add), RETURN(0))));
+	FAILS(EINVAL, ioctl(fd, KPL_IOC_PROG_RUN, &(struct kpl_prog_run){ .id = prog }));
+	FAILS(EINVAL, ioctl(fd, KPL_IOC_PROG_SITES, &(struct kpl_prog_sites){ .id = prog, .nr = 1, .sites = (uintptr_t)&site }));
+	EQ(attach_error(fd, first.attach), EINVAL);
+	for (i = KPL_CTL_DISABLE; i <= KPL_CTL_DETACH; i++)
+		FAILS(EINVAL, control(fd, i, first.attach.id));
+	FAILS(EINVAL, ioctl(fd, KPL_IOC_STATS, &(struct kpl_stats){ .stats = (uintptr_t)&stats, .nr = 1 }));
+	FAILS(EINVAL, ioctl(fd, KPL_IOC_FREE, &(struct kpl_free){ KPL_FREE_MAP, map }));
+	FAILS(EINVAL, ioctl(fd, KPL_IOC_FREE, &(struct kpl_free){ KPL_FREE_PROG, prog }));
+	OK(!maps(fd, first.count.mmap_off) && !maps(fd, first.ring.data_off) && !maps(fd, first.ring.ctl_off));
+	OK(info(fd).memory < info(first.fd).memory);
+	EQ(info(fd).hits_about, 0);
+}
+
+/* With the same numbers for its own, it reads, changes and ends those alone. */
+static void own_by_number(void)
+{
+	struct one_of_each own;
+	struct kpl_map_info of_hash;
+	uint64_t key = 1;
+	struct kpl_map_op erase;
+
+	fill(&own, 9, first.attach);
+	EQ(own.count.id, first.count.id);
+	EQ(own.hash.id, first.hash.id);
+	EQ(own.attach.prog[0], first.attach.prog[0]);
+	EQ(own.attach.id, first.attach.id);
+	EQ(kept_in(&own), 9);
+	call(2);
+	EQ(stats(own.fd, own.attach.id).entry.hits, 2);
+	EQ(agg_total(own.fd, &own.count, 0), 2);
+	erase = hash_op(&own, KPL_MAP_DELETE, &key, NULL);
+	EQ(ioctl(own.fd, KPL_IOC_MAP_OP, &erase), 0);
+	of_hash = (struct kpl_map_info){ .id = own.hash.id };
+	EQ(ioctl(own.fd, KPL_IOC_MAP_INFO, &of_hash), 0);
+	EQ(of_hash.entries, 0);
+	EQ(ioctl(own.fd, KPL_IOC_MAP_CLEAR, &(struct kpl_map_clear){ .id = own.count.id }), 0);
+	EQ(control(own.fd, KPL_CTL_DISABLE, own.attach.id), 0);
+	EQ(control(own.fd, KPL_CTL_DETACH, own.attach.id), 0);
+	EQ(ioctl(own.fd, KPL_IOC_FREE, &(struct kpl_free){ KPL_FREE_PROG, own.attach.prog[0] }), 0);
+	EQ(ioctl(own.fd, KPL_IOC_FREE, &(struct kpl_free){ KPL_FREE_MAP, own.count.id }), 0);
+	close(own.fd);
+}
+
+static void beside_the_first(int as_user)
+{
+	int fd;
+
+	if (as_user)
+		be_user(1000, 1ull << CAP_PERFMON | 1ull << CAP_BPF);
+	fd = session();
+	not_by_number(fd);
+	close(fd);
+	own_by_number();
+}
+
+static void other_session(void)
+{
+	struct stat before;
+	int as_user;
+
+	EQ(stat(KPL_DEVICE, &before), 0);
+	EQ(chmod(KPL_DEVICE, 0666), 0);
+	for (as_user = 0; as_user < 2; as_user++) {
+		fill(&first, 2, probe_at(CALLED, KPL_PROBE_KPROBE, 0, KPL_NO_PROG));
+		call(3);
+		in_child(beside_the_first, as_user);
+		call(3);
+		EQ(kprobes_listed(), 1);
+		OK(stats(first.fd, first.attach.id).state < KPL_STATE_DISABLED);
+		EQ(stats(first.fd, first.attach.id).entry.hits, 8); /* the child's two as well */
+		EQ(agg_total(first.fd, &first.count, 0), 8);
+		EQ(kept_in(&first), 2);
+		OK(maps(first.fd, first.ring.data_off));
+		close(first.fd);
+	}
+	EQ(chmod(KPL_DEVICE, before.st_mode), 0);
 }
 
 /* It opens by the rights of who asks, and makes no calls of the device. */
-static void by_io_uring(int unused)
-{
-	struct uring ring = uring_open();
-	struct io_uring_sqe request;
-	int fd = uring_opens(&ring);
-
-	(void)unused;
-	OK(fd >= 0);
-	map_simple(fd, KPL_MAP_COUNT, 0);
-	request = (struct io_uring_sqe){ .opcode = IORING_OP_URING_CMD, .fd = fd, .off = KPL_IOC_MAP_CREATE };
-	EQ(uring_do(&ring, request), -EOPNOTSUPP);
-	set_caps(1ull << CAP_SYS_PTRACE);
-	EQ(uring_opens(&ring), -EPERM);
-}
-
 static void io_uring(void)
 {
-	in_child(by_io_uring, -1);
+	each_way(-1, "uring uring-open works info uring-command=EOPNOTSUPP caps=ptrace uring-closed=EPERM refused=EPERM");
 }
 
 /* --------------------------------------------------------------------- 32 bits */
 
 #ifdef __x86_64__
-/* As a 32-bit program calls: the kernel takes its ioctls by another way. */
-static long call_32(long nr, long a, long b, long c)
-{
-	long result;
-
-	asm volatile("int $0x80"
-		     : "=a"(result)
-		     : "a"(nr), "b"(a), "c"(b), "d"(c)
-		     : "memory", "r8", "r9", "r10", "r11");
-	return result;
-}
-
 #define IOCTL_32	54
 #define OPEN_32		5
+#define CALL_32(nr, a, b, c)	call_32(nr, a, b, c, 0, 0, 0)
 
 static void calls_of_32_bits(void)
 {
@@ -349,20 +352,22 @@ static void calls_of_32_bits(void)
 	long at = (long)low;
 	int fd;
 
+	if (!has_32_bits())
+		return;
 	OK(low != MAP_FAILED);
 	strcpy(low->path, KPL_DEVICE);
-	fd = call_32(OPEN_32, at, O_RDWR, 0);
+	fd = CALL_32(OPEN_32, at, O_RDWR, 0);
 	OK(fd >= 0);
-	EQ(call_32(IOCTL_32, fd, KPL_IOC_INFO, (long)&low->info), 0);
+	EQ(CALL_32(IOCTL_32, fd, KPL_IOC_INFO, (long)&low->info), 0);
 	EQ(low->info.abi, KPL_ABI_VERSION);
 	low->map.kind = KPL_MAP_COUNT;
-	EQ(call_32(IOCTL_32, fd, KPL_IOC_MAP_CREATE, (long)&low->map), 0);
+	EQ(CALL_32(IOCTL_32, fd, KPL_IOC_MAP_CREATE, (long)&low->map), 0);
 	memcpy(low->insns, insns, sizeof(insns));
 	low->load = (struct kpl_prog_load){ .kind = KPL_PROG_PRE, .insns = (uintptr_t)low->insns, .nr_insns = 2 };
-	EQ(call_32(IOCTL_32, fd, KPL_IOC_PROG_LOAD, (long)&low->load), 0);
+	EQ(CALL_32(IOCTL_32, fd, KPL_IOC_PROG_LOAD, (long)&low->load), 0);
 	attach_one(fd, probe_at(CALLED, KPL_PROBE_KPROBE, low->load.id, KPL_NO_PROG));
-	EQ(call_32(IOCTL_32, fd, KPL_IOC_PROG_LOAD, 0), -EFAULT);
-	EQ(call_32(IOCTL_32, fd, 0x4bff, at), -ENOTTY);
+	EQ(CALL_32(IOCTL_32, fd, KPL_IOC_PROG_LOAD, 0), -EFAULT);
+	EQ(CALL_32(IOCTL_32, fd, 0x4bff, at), -ENOTTY);
 	close(fd);
 	EQ(kprobes_listed(), 0);
 	munmap(low, 4096);

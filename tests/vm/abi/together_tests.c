@@ -547,6 +547,48 @@ static void closed_by_another(void)
 
 /* --------------------------------------------------------------------- lockdown */
 
+/* Of processes that have a session when it is locked down. */
+#define OF_OTHERS	"open ring works wait info begins=EPERM closed=EPERM"
+
+struct others {
+	pid_t pids[CALL_WAYS];
+	int go_on;	/* written to, for all */
+};
+
+static void begin_others(struct others *o)
+{
+	int in = dup(0), out = dup(1), go_on[2], begun[2], i;
+	char byte;
+
+	EQ(pipe(go_on), 0);
+	o->go_on = go_on[1];
+	fflush(stdout);
+	for (i = 0; i < CALL_WAYS; i++) {
+		EQ(pipe(begun), 0);
+		dup2(go_on[0], 0);
+		dup2(begun[1], 1);
+		o->pids[i] = by_way(i, -1, OF_OTHERS);
+		dup2(in, 0);
+		dup2(out, 1);
+		close(begun[1]); /* one that fails does not write */
+		OK(!o->pids[i] || read(begun[0], &byte, 1) == 1);
+		close(begun[0]);
+	}
+	close(in);
+	close(out);
+	close(go_on[0]);
+}
+
+static void end_others(struct others *o)
+{
+	int i;
+
+	EQ(write(o->go_on, "go on", CALL_WAYS), CALL_WAYS);
+	for (i = 0; i < CALL_WAYS; i++)
+		way_ended(i, o->pids[i], OF_OTHERS);
+	close(o->go_on);
+}
+
 /*
  * What was begun before the kernel was locked down may be looked at and ended,
  * and nothing more is begun.  There is no way back: for a machine that ends.
@@ -563,9 +605,12 @@ int locked_down(void)
 	struct kpl_prog_sites sites = { .id = prog, .nr = 1, .sites = (uintptr_t)&site };
 	uint64_t key = 1, value = 2;
 	struct kpl_map_op get = { .id = map, .op = KPL_MAP_GET, .key = (uintptr_t)&key, .value = (uintptr_t)&value };
+	struct others others;
 
 	call(3);
+	begin_others(&others);
 	OK(write_file("/sys/kernel/security/lockdown", "confidentiality"));
+	end_others(&others);
 	call(3);
 	EQ(stats(fd, probe).entry.handled, 6);
 	FAILS(ENOENT, ioctl(fd, KPL_IOC_MAP_OP, &get));

@@ -2,12 +2,56 @@
 # The kernel's log tells who probes, from when to when; who does not read any more; and a dead man's session is detached.
 target_lua
 log() { dmesg | grep 'kprobe_lua: '; }
-# Ten lines in five seconds, and no more: others may have had them.
+# Ten lines of a kind in five seconds, and no more: others may have had them. The kernel counts by its ticks, which may come
+# late: a second more or less.
 are_over() {
     last=$(log | tail -n 1 | sed -n 's/^\[ *\([0-9]*\)\..*/\1/p')
-    [ $(($(cut -d . -f 1 /proc/uptime) - ${last:-0})) -gt 5 ]
+    [ $(($(cut -d . -f 1 /proc/uptime) - ${last:-0})) -gt 6 ]
 }
 until_true "the log's five seconds are over" are_over
+echo 'kpl-case: many sessions' > /dev/kmsg
+run abi_test --sessions 1 # five seconds begin, and what was dropped before is told
+status 0
+run abi_test --sessions 40
+status 0
+# Since then, of a kind: the lines, those that the kernel says were dropped, and what may come in the time from the first
+# line to the last.
+counts() {
+    dmesg | sed '1,/kpl-case: many sessions/d; s/^\[ *//; s/\]//' | awk -v line="abi_test: $1 " -v dropped="kpl_log_$1: " '
+        index($0, line) { if (!lines++) first = $1; last = $1 }
+        index($0, dropped) && lines { for (i = 2; i < NF; i++) if ($(i + 1) == "callbacks") rest += $i }
+        END { print lines + 0, rest + 0, 10 * (int((last - first) / 4) + 1) }'
+}
+made=41
+add_up() {
+    for kind in armed ended; do
+        counts "$kind" > counts
+        read -r lines rest _ < counts
+        [ $((lines + rest)) = "$made" ] || return 1
+    done
+}
+for kind in armed ended; do
+    counts "$kind" > counts
+    read -r lines _ allowed < counts
+    [ "$lines" -gt 0 ] && [ "$lines" -le "$allowed" ] || fail "$lines lines of those $kind, where $allowed may come"
+done
+for try in 1 2 3; do
+    until_true "the log's five seconds are over" are_over
+    run abi_test --sessions 1 # which tells how many were dropped
+    made=$((made + 1))
+    ! add_up || break
+done
+add_up || fail "$made sessions, and lines and dropped ones of those $kind: $(cat counts)"
+
+# Whoever it is.
+chmod 666 /dev/kprobe-lua
+run abi_test --sessions 1 1000
+chmod 600 /dev/kprobe-lua
+status 0
+log > out
+out 'kprobe_lua: process [0-9]+ \(abi_test\), user 1000, abi_test: armed 1 probes$'
+out 'kprobe_lua: process [0-9]+ \(abi_test\), user 1000, abi_test: ended with 1 probes, 0 hits, '
+
 script who.lua <<'LUA'
 local target = require "target"
 kprobe("kpl_t_plain", function(p) local x = 1 / (tid() - pid()) end)
