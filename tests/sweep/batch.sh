@@ -7,7 +7,7 @@ chosen=/tmp/sweep-chosen # with a pattern's or a kind's name; each is made once 
 chosen() { # [PATTERN], or @FUNCTIONS:SEED: the instructions of so many, or tracepoints: as left.lua prints them
     [ -e "$chosen$1" ] || case $1 in
         @*) at=${1#@} && points_agree --list "${at%:*}" "${at#*:}" ;;
-        tracepoints) sed -n 's/ [a-zA-Z] __tracepoint_\([^[:space:]]*\)$/ \1 -/p' /proc/kallsyms ;;
+        tracepoints) sed -n 's/ [bBdD] __tracepoint_\([^[:space:]]*\)$/ \1 -/p' /proc/kallsyms ;;
         *) kprobe-lua -q "$sweep/left.lua" "$KPL_ROOT/kmod/uapi/places.def" "$KPL_ROOT/runtime/session/direct.cpp" "$1" ;;
     esac > "$chosen$1" || fail "can't say which functions there are"
     cat "$chosen$1"
@@ -20,6 +20,8 @@ list() { # addresses and names of the kernel's functions, without what is gone s
 load=
 load_begins() { # once in a case; load_ends is its last line
     [ -z "$load" ] || return 0
+    echo 0 > /sys/kernel/rcu_normal # most of the time is spent waiting for grace periods, on PREEMPT_RT above all
+    echo 1 > /sys/kernel/rcu_expedited
     sweep_load --reached > reached
     echo 0 0 > rounds
     sweep_load rounds 2> load.err &
@@ -42,7 +44,10 @@ whole_round() { # of the one who has made more, and what was under way does not 
     until_true "a whole round of the load" has_been $((first > second ? first + 2 : second + 2))
 }
 
+load_control() { [ -d /sys/module/kpl_control ] || insmod "$control" || fail "can't load the control"; }
+
 refused_by_hand() { # KIND ADDRESS: what has no reason of ours, by the kernel's own interface
+    [ "$1" != tracepoint ] || return 1
     if echo "$1 $2" > /sys/module/kpl_control/parameters/on; then
         echo off > /sys/module/kpl_control/parameters/on
         return 1
@@ -54,20 +59,15 @@ batch() { # KIND all|one FROM TO PATTERN
     [ "$1" != tracepoint ] || pattern=tracepoints
     chosen "$pattern" | sed -n "$3,$4p" > places
     echo "$3 to $4: $(awk 'NR == 1 { first = $2 } END { print first, "to", $2 }' places)"
-    if [ "$2" = one ]; then
-        echo 0 > /sys/kernel/rcu_normal # most of the time is spent waiting for grace periods, on PREEMPT_RT above all
-        echo 1 > /sys/kernel/rcu_expedited
-    fi
     load_begins
     run kprobe-lua --max-probes=65536 -q "$sweep/functions.lua" "$1" "$2" places rounds reached
     status 0
     no_out '^wrong'
-    insmod "$control" || fail "can't load the control"
+    load_control
     sed -n 's/^no reason\t//p' out > unreasoned
     while read -r at name; do
-        refused_by_hand "$1" "$at" || fail "$name is left out, and the kernel takes it"
+        refused_by_hand "$1" "$at" || fail "$name is left out, and the kernel takes it: $(grep -E "probe (the return of )?$name: " err)"
     done < unreasoned
-    rmmod kpl_control
     grep -E '^([0-9]+ chosen|left out: )' out
     left_nothing
 }
@@ -79,13 +79,12 @@ by_hand() { # KIND FUNCTION'S NUMBER PATTERN; tracepoints by the kernel's own ev
         for event in /sys/kernel/tracing/events/*/"$at"/enable; do echo 1 > "$event" && whole_round && echo 0 > "$event"; done
             return
     fi
-    insmod "$control" || fail "can't load the control"
+    load_control
     at=$(chosen "$3" | awk -v nr="$2" 'NR == nr { print $1 }')
     echo "$1 $at" > /sys/module/kpl_control/parameters/on || { echo "refused" && return; }
     whole_round
     echo "$(cat /sys/module/kpl_control/parameters/hits) hits by hand"
     echo off > /sys/module/kpl_control/parameters/on
-    rmmod kpl_control
 }
 
 offsets() { # FUNCTIONS SEED

@@ -163,7 +163,7 @@ at_exit(function()
       if one.hits > 0 then say("hit, and not armed", one) end
     end
   end
-  for reason, n in pairs(reasons) do print(("left out: %d %s"):format(n, reason == "-" and "by none of our reasons" or reason)) end
+  for reason, n in pairs(reasons) do print(("left out: %d %s"):format(n, reason == "-" and "unreasoned" or reason)) end
   print(("%d chosen, %d armed, %d left out, %d hit, %d hits, %d stopped, %d events"):format(#chosen, armed, left, hit_once, hits,
     stopped, received))
 end)

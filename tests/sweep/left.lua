@@ -96,9 +96,12 @@ local function declarations()
   end
   local found = {}
   for id = 1, nr - 1 do
-    if kind(id) == 12 then found[ffi.string(bytes + texts + u32(types[id]))] = u32(types[id] + 8) end
+    if kind(id) == 12 then
+      local name, proto = ffi.string(bytes + texts + u32(types[id])), u32(types[id] + 8)
+      if found[name] == nil then found[name] = proto elseif found[name] ~= proto then found[name] = false end
+    end
   end
-  return function(name) return found[name] and why_not(found[name]) or "untyped" end
+  return function(name) return found[name] and why_not(found[name]) or found[name] == nil and "untyped" or "several?" end
 end
 
 -- ---- the module's own rules
@@ -128,10 +131,13 @@ local function named(one, least) -- by a rule that refuses so much
   return (refuses[which_of[one.rule]] or 0) >= refuses[least] and one.rule
 end
 local function is_part(name) return name:find "%.cold$" or name:find "%.cold%." end
+local listed_names = {}
+for _, one in ipairs(functions) do listed_names[one.name] = listed_names[one.name] or listed[one.address] end
 
 local function everywhere(one)
+  local whole_name = not is_part(one.name) and one.name:match "^([^.]+)%." -- what the compiler made of it
   return one.address >= init.__init_begin and one.address < init.__init_end and "freed"
-    or listed[one.address] and "blacklist"
+    or (listed[one.address] or listed_names[whole_name or ""]) and "blacklist"
 end
 local function at_entry(one) return not traceable[one.address] and "untraceable" or named(one, "ALL") end
 local function by_return(one) return named(one, "RETURNS") or is_part(one.name) and "part" end
