@@ -4,10 +4,10 @@ control=${KPL_MODULES%/kmod}/tests/sweep/control/$(uname -r)/kpl_control.ko
 sweep=$KPL_ROOT/tests/sweep
 
 chosen=/tmp/sweep-chosen # with a pattern's or a kind's name; each is made once in a boot
-chosen() { # [PATTERN], or @FUNCTIONS:SEED: the instructions of so many, or tracepoints: as left.lua prints them
+chosen() { # [PATTERN], or @FUNCTIONS:SEED: the instructions of so many, or t:PATTERN, tracepoints: as left.lua prints them
     [ -e "$chosen$1" ] || case $1 in
         @*) at=${1#@} && points_agree --list "${at%:*}" "${at#*:}" ;;
-        tracepoints) sed -n 's/ [bBdD] __tracepoint_\([^[:space:]]*\)$/ \1 -/p' /proc/kallsyms ;;
+        t:*) sed -n 's/ [bBdD] __tracepoint_\([^[:space:]]*\)$/ \1 -/p' /proc/kallsyms | awk -v pattern="${1#t:}" '$2 ~ pattern' ;;
         *) kprobe-lua -q "$sweep/left.lua" "$KPL_ROOT/kmod/uapi/places.def" "$KPL_ROOT/runtime/session/direct.cpp" "$1" ;;
     esac > "$chosen$1" || fail "can't say which functions there are"
     cat "$chosen$1"
@@ -56,7 +56,7 @@ refused_by_hand() { # KIND ADDRESS: what has no reason of ours, by the kernel's 
 
 batch() { # KIND all|one FROM TO PATTERN
     pattern=$5
-    [ "$1" != tracepoint ] || pattern=tracepoints
+    [ "$1" != tracepoint ] || pattern=t:$5
     chosen "$pattern" | sed -n "$3,$4p" > places
     echo "$3 to $4: $(awk 'NR == 1 { first = $2 } END { print first, "to", $2 }' places)"
     load_begins
@@ -66,7 +66,8 @@ batch() { # KIND all|one FROM TO PATTERN
     load_control
     sed -n 's/^no reason\t//p' out > unreasoned
     while read -r at name; do
-        refused_by_hand "$1" "$at" || fail "$name is left out, and the kernel takes it: $(grep -E "probe (the return of )?$name: " err)"
+        refused_by_hand "$1" "$at" ||
+            fail "$name is left out, and the kernel takes it: $(grep -E "probe (the return of )?$name: " err)"
     done < unreasoned
     grep -E '^([0-9]+ chosen|left out: )' out
     left_nothing
@@ -75,7 +76,7 @@ batch() { # KIND all|one FROM TO PATTERN
 by_hand() { # KIND FUNCTION'S NUMBER PATTERN; tracepoints by the kernel's own events
     load_begins
     if [ "$1" = tracepoint ]; then
-        at=$(chosen tracepoints | awk -v nr="$2" 'NR == nr { print $2 }')
+        at=$(chosen "t:$3" | awk -v nr="$2" 'NR == nr { print $2 }')
         for event in /sys/kernel/tracing/events/*/"$at"/enable; do echo 1 > "$event" && whole_round && echo 0 > "$event"; done
             return
     fi
