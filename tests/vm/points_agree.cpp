@@ -70,6 +70,7 @@ class Module {
 
     // Those that the kernel takes; `refused` gets the others' errors.
     std::vector<uint32_t> attach(const std::vector<uint64_t>& addresses, std::map<uint64_t, int>& refused) const {
+        if (addresses.empty()) return {};  // to the module, that is a mistake
         std::vector<kpl_attach> requests;
         for (const uint64_t addr : addresses) {
             kpl_attach one{};
