@@ -3,14 +3,19 @@
 control=${KPL_MODULES%/kmod}/tests/sweep/control/$(uname -r)/kpl_control.ko
 sweep=$KPL_ROOT/tests/sweep
 
-chosen=/tmp/sweep-chosen # with a pattern's or a kind's name; each is made once in a boot
-chosen() { # [PATTERN], or @FUNCTIONS:SEED: the instructions of so many, or t:PATTERN, tracepoints: as left.lua prints them
-    [ -e "$chosen$1" ] || case $1 in
+chosen=/tmp/sweep-chosen # with a kind's name; each is made once in a boot
+chosen() { # [PATTERN], or t:PATTERN, tracepoints, or @FUNCTIONS:SEED, the instructions of so many: as left.lua prints them
+    case $1 in
+        @*) made=$1 named= ;;
+        t:*) made=t named=${1#t:} ;;
+        *) made=all named=$1 ;;
+    esac
+    [ -e "$chosen-$made" ] || case $made in
         @*) at=${1#@} && points_agree --list "${at%:*}" "${at#*:}" ;;
-        t:*) sed -n 's/ [bBdD] __tracepoint_\([^[:space:]]*\)$/ \1 -/p' /proc/kallsyms | awk -v pattern="${1#t:}" '$2 ~ pattern' ;;
-        *) kprobe-lua -q "$sweep/left.lua" "$KPL_ROOT/kmod/uapi/places.def" "$KPL_ROOT/runtime/session/direct.cpp" "$1" ;;
-    esac > "$chosen$1" || fail "can't say which functions there are"
-    cat "$chosen$1"
+        t) sed -n 's/ [bBdD] __tracepoint_\([^[:space:]]*\)$/ \1 -/p' /proc/kallsyms ;;
+        all) kprobe-lua -q "$sweep/left.lua" "$KPL_ROOT/kmod/uapi/places.def" "$KPL_ROOT/runtime/session/direct.cpp" ;;
+    esac > "$chosen-$made" || fail "can't say which functions there are"
+    awk -v pattern="$named" '$2 ~ pattern' "$chosen-$made"
 }
 
 list() { # addresses and names of the kernel's functions, without what is gone since it started
@@ -78,7 +83,7 @@ by_hand() { # KIND FUNCTION'S NUMBER PATTERN; tracepoints by the kernel's own ev
     if [ "$1" = tracepoint ]; then
         at=$(chosen "t:$3" | awk -v nr="$2" 'NR == nr { print $2 }')
         for event in /sys/kernel/tracing/events/*/"$at"/enable; do echo 1 > "$event" && whole_round && echo 0 > "$event"; done
-            return
+        return
     fi
     load_control
     at=$(chosen "$3" | awk -v nr="$2" 'NR == nr { print $1 }')

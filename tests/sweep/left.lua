@@ -1,10 +1,10 @@
 -- SPDX-License-Identifier: MIT
 -- The functions of the kernel's image, and what keeps a probe of each kind out of each: by the kernel's own lists, its types, and the
 -- module's named rules.
---   left.lua PLACES_DEF DIRECT_CPP [PATTERN]
--- Prints, of those whose names match, "ADDRESS NAME FTRACE KPROBE KRETPROBE DIRECT" in the order of addresses, each of the last four a
--- reason, or - where there is none: such a probe must be armed. One with a reason must not, unless that ends in "?".
-local places_def, direct_cpp, pattern = arg[1], arg[2], arg[3] or ""
+--   left.lua PLACES_DEF DIRECT_CPP
+-- Prints "ADDRESS NAME FTRACE KPROBE KRETPROBE DIRECT" in the order of addresses, each of the last four a reason, or -
+-- where there is none: such a probe must be armed. One with a reason must not, unless that ends in "?".
+local places_def, direct_cpp = arg[1], arg[2]
 local tracing, ffi = "/sys/kernel/tracing/", require "ffi"
 
 -- ---- the kernel's lists
@@ -154,9 +154,7 @@ local kinds = {
   function(one) return everywhere(one) or at_entry(one) or by_return(one) or by_call(one) end, -- direct
 }
 for _, one in ipairs(functions) do
-  if one.name:find(pattern) then
-    local reasons = {}
-    for i, reason in ipairs(kinds) do reasons[i] = reason(one) or "-" end
-    print(one.address, one.name, unpack(reasons))
-  end
+  local reasons = {}
+  for i, reason in ipairs(kinds) do reasons[i] = reason(one) or "-" end
+  print(one.address, one.name, unpack(reasons))
 end

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Runs data rows (tests/rows/rows.hpp) in the kernel: programs with a result on the module's interpreter and
 // on the kernel's JIT, and programs to be refused through its verifier. Both engines must leave the same, also in maps
-// and rings and of the session.
+// and rings.
 //
 //   engine_rows FILE…                  ; and those that need no file
 //   engine_rows --vm=KERNEL FILE…      ; the same in a VM of that kernel
