@@ -192,12 +192,15 @@ static inline bool kpl_is_function_entry(const struct kprobe *kp)
 #if defined(CONFIG_UPROBES) && (defined(KPL_HAVE_UPROBE_HANDLE) || defined(KPL_HAVE_UPROBE_INODE))
 #define KPL_UPROBES
 
-/* What lies on the stack of a process when a function returns, beside what lay there at its entry. */
+/* Bytes that a function of a process takes off the stack when it returns: where to. */
+static inline unsigned int kpl_popped(struct pt_regs *regs)
+{
 #ifdef CONFIG_X86
-#define KPL_POPPED	sizeof(long)
+	return user_64bit_mode(regs) ? 8 : 4;
 #else
-#define KPL_POPPED	0
+	return 0;
 #endif
+}
 #endif
 
 /* An instance's return probe goes: where there is no rethook, it has none from then on. */

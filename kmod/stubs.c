@@ -395,8 +395,8 @@ static void kpl_drain(struct work_struct *work)
 	if (!kpl_stubs_still_unused(serial))
 		return;
 	if (!empty) {
-		schedule_delayed_work_on(0, &kpl_drain_work,
-					 msecs_to_jiffies(min(64u * kpl_polls, 4096u)));
+		schedule_delayed_work(&kpl_drain_work,
+				      msecs_to_jiffies(min(64u * kpl_polls, 4096u)));
 		return;
 	}
 	mutex_lock(&kpl_stubs_lock);
@@ -458,7 +458,7 @@ static void kpl_stub_give(struct kpl_stub *stub)
 	mutex_lock(&kpl_stubs_lock);
 	__clear_bit(stub - kpl_stub_all, kpl_stubs_taken);
 	kpl_polls = 0;
-	mod_delayed_work_on(0, system_wq, &kpl_drain_work, 0);
+	mod_delayed_work(system_wq, &kpl_drain_work, 0);
 	mutex_unlock(&kpl_stubs_lock);
 }
 

@@ -107,7 +107,7 @@ static void kpl_ucall_drop(struct kpl_ucalls *calls, struct kpl_ucall *call)
 	atomic_dec(kpl_ucalls_by(call->task));
 }
 
-/* Under the lock.  NULL: all are under way. */
+/* Under the lock.  NULL: all are under way.  A task's newest call comes first. */
 static struct kpl_ucall *kpl_ucall_take(struct kpl_ucalls *calls, const struct task_struct *task,
 					unsigned long sp)
 {
@@ -125,8 +125,8 @@ static struct kpl_ucall *kpl_ucall_take(struct kpl_ucalls *calls, const struct t
 	return call;
 }
 
-/* Under the lock: those of the task that lie no higher than `sp`.  How many it has left. */
-static u32 kpl_ucalls_leave_up_to(struct kpl_ucalls *calls, const struct task_struct *task,
+/* Under the lock: those of the task that lie lower than `sp`.  How many it has left. */
+static u32 kpl_ucalls_leave_below(struct kpl_ucalls *calls, const struct task_struct *task,
 				  unsigned long sp)
 {
 	struct hlist_node *next;
@@ -136,7 +136,7 @@ static u32 kpl_ucalls_leave_up_to(struct kpl_ucalls *calls, const struct task_st
 	hlist_for_each_entry_safe(call, next, kpl_ucall_bucket(calls, task), node) {
 		if (call->task != task)
 			continue;
-		if (call->sp <= sp)
+		if (call->sp < sp)
 			kpl_ucall_drop(calls, call);
 		else
 			left++;
@@ -144,12 +144,11 @@ static u32 kpl_ucalls_leave_up_to(struct kpl_ucalls *calls, const struct task_st
 	return left;
 }
 
-/* Whether the kernel waits for a return of the current task to that place. */
-static bool kpl_ucall_is_followed(const struct kpl_ucall *call)
+const struct return_instance *kpl_ucall_followed(unsigned long sp)
 {
 	const struct return_instance *ri = current->utask ? current->utask->return_instances : NULL;
 
-	while (ri && ri->stack != call->sp)
+	while (ri && ri->stack != sp)
 		ri = ri->next;
 	return ri;
 }
@@ -161,17 +160,17 @@ static void kpl_ucalls_leave_lost(struct kpl_ucalls *calls)
 	struct kpl_ucall *call;
 
 	hlist_for_each_entry_safe(call, next, kpl_ucall_bucket(calls, current), node)
-		if (call->task == current && !kpl_ucall_is_followed(call))
+		if (call->task == current && !kpl_ucall_followed(call->sp))
 			kpl_ucall_drop(calls, call);
 }
 
-struct kpl_ucall *kpl_ucall_enter(struct kpl_ucalls *calls, unsigned long sp)
+struct kpl_ucall *kpl_ucall_enter(struct kpl_ucalls *calls, unsigned long sp, bool chained)
 {
 	struct kpl_ucall *call;
 
 	raw_spin_lock(&calls->lock);
 	/* The kernel follows fewer at this moment: the search above stays short. */
-	if (kpl_ucalls_leave_up_to(calls, current, sp) >= MAX_URETPROBE_DEPTH)
+	if (kpl_ucalls_leave_below(calls, current, chained ? sp : sp + 1) >= MAX_URETPROBE_DEPTH)
 		kpl_ucalls_leave_lost(calls);
 	call = kpl_ucall_take(calls, current, sp);
 	raw_spin_unlock(&calls->lock);
@@ -180,16 +179,16 @@ struct kpl_ucall *kpl_ucall_enter(struct kpl_ucalls *calls, unsigned long sp)
 
 struct kpl_ucall *kpl_ucall_leave(struct kpl_ucalls *calls, unsigned long sp)
 {
-	struct kpl_ucall *call, *found = NULL;
+	struct kpl_ucall *call;
 
 	raw_spin_lock(&calls->lock);
 	hlist_for_each_entry(call, kpl_ucall_bucket(calls, current), node)
 		if (call->task == current && call->sp == sp)
-			found = call;
-	if (found)
-		hlist_del_init(&found->node);
+			break;
+	if (call)
+		hlist_del_init(&call->node);
 	raw_spin_unlock(&calls->lock);
-	return found;
+	return call;
 }
 
 void kpl_ucall_give(struct kpl_ucalls *calls, struct kpl_ucall *call)
@@ -207,32 +206,40 @@ void kpl_ucalls_forget(struct kpl_ucalls *calls)
 
 	raw_spin_lock(&calls->lock);
 	for (i = 0; i < ARRAY_SIZE(calls->buckets); i++)
-		hlist_for_each_entry_safe(call, next, &calls->buckets[i], node)
+		hlist_for_each_entry_safe(call, next, &calls->buckets[i], node) {
 			kpl_ucall_drop(calls, call);
+			kpl_count(calls->origin, KPL_SIDE_SECOND, KPL_C_MISSED);
+		}
 	raw_spin_unlock(&calls->lock);
 }
 
 static void kpl_ucalls_end(struct kpl_ucalls *calls, const struct task_struct *task,
 			   const struct task_struct *child)
 {
-	kpl_ucalls_leave_up_to(calls, task, ULONG_MAX);
+	kpl_ucalls_leave_below(calls, task, ULONG_MAX);
 }
 
 /* The child returns from the same calls.  It does not run yet. */
 static void kpl_ucalls_fork(struct kpl_ucalls *calls, const struct task_struct *parent,
 			    const struct task_struct *child)
 {
-	struct kpl_ucall *call, *copy;
+	struct kpl_ucall *call, *copy, *last = NULL;
 
 	hlist_for_each_entry(call, kpl_ucall_bucket(calls, parent), node) {
 		if (call->task != parent)
 			continue;
-		/* At the bucket's head: it is not come by. */
+		/* At the bucket's head: it is not come by.  The newest stays the first one. */
 		copy = kpl_ucall_take(calls, child, call->sp);
-		if (copy)
-			memcpy(copy->data, call->data, calls->data_size);
-		else
+		if (!copy) {
 			kpl_count(calls->origin, KPL_SIDE_SECOND, KPL_C_MISSED);
+			continue;
+		}
+		memcpy(copy->data, call->data, calls->data_size);
+		if (last) {
+			hlist_del(&copy->node);
+			hlist_add_behind(&copy->node, &last->node);
+		}
+		last = copy;
 	}
 }
 

@@ -13,6 +13,7 @@
 
 #include "guard.h"
 
+struct return_instance;
 struct task_struct;
 
 struct kpl_ucall {
@@ -46,14 +47,16 @@ void kpl_ucalls_free(struct kpl_ucalls *calls);
 
 /*
  * The current task enters: a call that has begun, or NULL if there is no room.
- * Its calls from the same place of the stack, or from deeper, have been left
- * otherwise than by a return.
+ * Its calls from deeper in the stack have been left otherwise than by a return;
+ * those from the same place, too, unless it is chained.
  */
-struct kpl_ucall *kpl_ucall_enter(struct kpl_ucalls *calls, unsigned long sp);
-/* The current task returns from the call that had `sp` at its entry: taken out, or NULL. */
+struct kpl_ucall *kpl_ucall_enter(struct kpl_ucalls *calls, unsigned long sp, bool chained);
+/* What the kernel knows of the current task's newest call from there whose return it waits for, or NULL. */
+const struct return_instance *kpl_ucall_followed(unsigned long sp);
+/* The current task returns from the newest call that had `sp` at its entry: taken out, or NULL. */
 struct kpl_ucall *kpl_ucall_leave(struct kpl_ucalls *calls, unsigned long sp);
 void kpl_ucall_give(struct kpl_ucalls *calls, struct kpl_ucall *call);	/* back, taken out before or not */
-void kpl_ucalls_forget(struct kpl_ucalls *calls);	/* all that are under way */
+void kpl_ucalls_forget(struct kpl_ucalls *calls);	/* all that are under way: their returns are missed */
 
 /* Of each task, with preemption off: it is exiting, or has a new program; it has a child, which does not run yet. */
 void kpl_user_calls_end(const struct task_struct *task);

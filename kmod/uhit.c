@@ -40,21 +40,43 @@ struct kpl_user_hit {
 	u64 missing;			/* where it has stopped */
 };
 
-/* Where the function that was just entered will return to; 0: that can't be told. */
-static u64 kpl_user_return_address(const struct kpl_user_hit *hit)
+/* What the function that was just entered finds as where it returns to; 0: that can't be told. */
+static u64 kpl_user_return_word(struct pt_regs *regs)
 {
 	u64 addr = 0;
 
-	if (hit->side == KPL_SIDE_SECOND)
-		return instruction_pointer(hit->regs);
 #ifdef CONFIG_X86
-	if (copy_from_user_nofault(&addr, (void __user *)user_stack_pointer(hit->regs),
-				   sizeof(addr)))
+	if (copy_from_user_nofault(&addr, (void __user *)user_stack_pointer(regs),
+				   kpl_popped(regs)))
 		return 0;
 #else
-	addr = procedure_link_pointer(hit->regs);
+	addr = procedure_link_pointer(regs);
 #endif
 	return addr;
+}
+
+/*
+ * The call whose function has jumped to the one that was just entered (a tail
+ * call), if the kernel waits for its return: both return at once, the newer one
+ * first.  The function finds the kernel's trampoline then, which begins a page;
+ * if it finds anything else, the older call was left without a return.
+ */
+static const struct return_instance *kpl_user_chained(struct pt_regs *regs)
+{
+	const struct return_instance *ri = kpl_ucall_followed(user_stack_pointer(regs));
+	u64 word = ri ? kpl_user_return_word(regs) : 0;
+
+	return word && !offset_in_page(word) ? ri : NULL;
+}
+
+static u64 kpl_user_return_address(const struct kpl_user_hit *hit)
+{
+	const struct return_instance *ri;
+
+	if (hit->side == KPL_SIDE_SECOND)
+		return instruction_pointer(hit->regs);
+	ri = kpl_user_chained(hit->regs);
+	return ri ? ri->orig_ret_vaddr : kpl_user_return_word(hit->regs);
 }
 
 static void kpl_user_look(struct kpl_ctx *ctx, const struct kpl_user_hit *hit)
@@ -376,7 +398,9 @@ int kpl_hit_user_call(struct uprobe_consumer *uc, struct pt_regs *regs)
 		return kpl_user_refused(u);
 	if (kpl_over(pr))
 		return 0;
-	hit.call = kpl_user_too_deep() ? NULL : kpl_ucall_enter(u->calls, user_stack_pointer(regs));
+	if (!kpl_user_too_deep())
+		hit.call = kpl_ucall_enter(u->calls, user_stack_pointer(regs),
+					   kpl_user_chained(regs));
 	if (!hit.call) {
 		kpl_count(&pr->origin, KPL_SIDE_FIRST, KPL_C_MISSED);
 		return 0;
@@ -396,7 +420,7 @@ int kpl_hit_user_return(struct uprobe_consumer *uc, unsigned long func, struct p
 	const struct kpl_uprobe *u = kpl_uprobe_of(uc);
 	struct kpl_user_hit hit = {
 		.pr = u->pr, .side = KPL_SIDE_SECOND, .regs = regs, .addr = func,
-		.call = kpl_ucall_leave(u->calls, user_stack_pointer(regs) - KPL_POPPED),
+		.call = kpl_ucall_leave(u->calls, user_stack_pointer(regs) - kpl_popped(regs)),
 	};
 
 	if (!hit.call)

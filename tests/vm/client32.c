@@ -3,7 +3,8 @@
  * A process of 32 bits with a session of its own, without a C library:
  * `client32 count ADDRESS` counts 10 calls of its system call getpriority by a
  * kprobe at the address, in hexadecimal, in a map that it reads, and exits with
- * the probe armed.  Exit status 0, or the line where a call went wrong, modulo
+ * the probe armed; `client32 returns` follows 10 calls of a function of its own
+ * to their return.  Exit status 0, or the line where a call went wrong, modulo
  * 256.  `client32 WORD…` takes the steps of abi/steps.h: 0, or 1.
  */
 #include <linux/bpf.h>
@@ -90,12 +91,58 @@ static void count(const char *address)
 	OK(call_32(SYS_poll, (long)&polled, 1, 0, 0, 0, 0) == 0);
 }
 
+extern const char __executable_start[];
+
+__attribute__((noipa)) static void followed(void)
+{
+}
+
+static void returns(void)
+{
+	long fd = call_32(SYS_open, (long)KPL_DEVICE, O_RDWR, 0, 0, 0, 0), i;
+	struct bpf_insn insns[] = {
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+	struct kpl_prog_load load = { .kind = KPL_PROG_RET, .insns = (unsigned long)insns, .nr_insns = 2 };
+	struct kpl_attach probe = {
+		.addr = (unsigned long)followed - (unsigned long)__executable_start, .kind = KPL_PROBE_URETPROBE,
+		.fd = call_32(SYS_open, (long)"/proc/self/exe", O_RDONLY, 0, 0, 0, 0),
+		.prog = { KPL_NO_PROG, KPL_NO_PROG, KPL_NO_PROG },
+	};
+	struct kpl_attach_batch batch = { .probes = (unsigned long)&probe, .nr = 1 };
+	struct kpl_probe_stats stats = {};
+	struct kpl_stats all = { .stats = (unsigned long)&stats, .nr = 1 };
+
+	OK(fd >= 0);
+	IOCTL(fd, PROG_LOAD, &load);
+	probe.prog[1] = load.id;
+	IOCTL(fd, ATTACH, &batch);
+	OK(!probe.error);
+	for (i = 0; i < 10; i++)
+		followed();
+	stats.id = probe.id;
+	IOCTL(fd, STATS, &all);
+	OK(stats.entry.handled == 10 && stats.ret.handled == 10 && stats.outstanding == 0);
+}
+
+static int begins(const char *word, const char *beginning)
+{
+	while (*beginning && *word == *beginning)
+		word++, beginning++;
+	return !*beginning;
+}
+
 void begin(long *stack)
 {
 	char **words = (char **)stack + 2;
-	int counts = stack[0] == 3 && words[0][0] == 'c' && words[0][1] == 'o';
+	int failed = 0;
 
-	if (counts)
+	if (stack[0] == 3 && begins(words[0], "count"))
 		count(words[1]);
-	call_32(SYS_exit, counts ? 0 : steps(words), 0, 0, 0, 0, 0);
+	else if (stack[0] == 2 && begins(words[0], "returns"))
+		returns();
+	else
+		failed = steps(words);
+	call_32(SYS_exit, failed, 0, 0, 0, 0, 0);
 }

@@ -7,6 +7,8 @@
  *	threads	4 threads, each fact(3) N times
  *	fork	inside forks(), N times; the child returns from it, too, and then calls add(1, 2)
  *	jump	jumps(i) leaves by longjmp, N times; then add(1, 2)
+ *	tail	ping(N) jumps to pong(N - 1), which jumps to ping(N - 2), and so on: all return 7, when the last one does
+ *	tails	the same with a fork() in the last one: the child's return 8
  *	exec	execs() runs `uprobed add N`
  *	pages	text(s) with a string that is in no page of the process, over the end of one, N times; then a bad address
  *	served	text(s) with a string in a page that another process is to bring, which does not
@@ -62,6 +64,15 @@ CALLED void jumps(long n)
 	sink = n;
 	longjmp(back, 1);
 }
+
+/* Tail calls. */
+static long (*last)(void);
+#define JUMPS __attribute__((optimize("O2")))
+JUMPS CALLED long pong(long n);
+JUMPS CALLED long ping(long n) { return n ? pong(n - 1) : last(); }
+JUMPS CALLED long pong(long n) { return n ? ping(n - 1) : last(); }
+static long seven(void) { return 7; }
+static long fork_off(void) { return fork() ? 7 : 8; }
 
 CALLED void execs(const char *n)
 {
@@ -162,6 +173,11 @@ int main(int argc, char **argv)
 			if (!setjmp(back))
 				jumps(i);
 		add(1, 2);
+	} else if (!strcmp(name, "tail") || !strcmp(name, "tails")) {
+		last = name[4] ? fork_off : seven;
+		ping(n);
+		while (wait(NULL) > 0)
+			continue;
 	} else if (!strcmp(name, "exec")) {
 		execs(argv[2]);
 	} else if (!strcmp(name, "pages")) {

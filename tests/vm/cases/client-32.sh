@@ -3,6 +3,8 @@
 # innermost function.
 at=$(awk '$3 == "__ia32_sys_getpriority" { print $1 }' /proc/kallsyms)
 [ -n "$at" ] || lacks 'the kernel runs no programs of 32 bits'
+run client32 returns
+status 0
 run client32 count "$at"
 status 0
 left_nothing

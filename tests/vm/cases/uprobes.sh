@@ -61,6 +61,37 @@ line 'uprobed:execs	1	0	0	0	0'
 line 'uprobed:add	18	0	18	0	0'
 line 'adds	18'
 
+# tail calls: all return at once, the newest first; also in the child of a fork in the last one
+script tail.lua <<'LUA'
+local pings, all = event(), sum()
+local ping = uretprobe { "uprobed:ping", entry = function(p, n) p.data.n = n p.data.to = p.ret_addr end,
+  ret = function(p, value) pings { n = p.data.n, value = value, same = p.data.to == p.ret_addr } end }
+local pong = uretprobe { "uprobed:pong", entry = function(p, n) p.data.n = n end, ret = function(p) all:add(p.data.n) end }
+pings:each(function(e) print("ping", e.n, e.value, e.same) end)
+at_exit(function()
+  for _, probe in ipairs { ping, pong } do
+    local s = probe:stats()
+    print(probe.targets[1], s.hits, s.handled, s.missed, s.returns.hits, s.returns.missed, s.returns.outstanding)
+  end
+  print("pongs", all:value())
+end)
+LUA
+run kprobe-lua -c 'uprobed tail 40' tail.lua
+status 0
+quiet_err
+lines 21 '^ping	[0-9]+	7	true$'
+[ "$(sed -n 's/^ping	\([0-9]*\).*/\1/p' out | tr '\n' ' ')" = "$(seq 0 2 40 | tr '\n' ' ')" ] || fail "not the newest first: $(cat out)"
+line 'uprobed:ping	21	21	0	21	0	0'
+line 'uprobed:pong	20	20	0	20	0	0'
+line 'pongs	400'
+run kprobe-lua -c 'uprobed tails 4' tail.lua
+status 0
+quiet_err
+for value in 7 8; do for n in 0 2 4; do line "ping	$n	$value	true"; done; done
+line 'uprobed:ping	3	3	0	6	0	0'
+line 'uprobed:pong	2	2	0	4	0	0'
+line 'pongs	8'
+
 # what the process has not in memory is brought in, before anything was done; a bad address stays one
 script pages.lua <<'LUA'
 local texts, done = count(), count()
@@ -105,6 +136,24 @@ kill -9 $waiter
 finish
 status 0
 line 'gone	1	0	0'
+
+# switched off in the middle: the return is missed, also if it is on again by then
+script off.lua <<'LUA'
+local one = uretprobe { "uprobed:waits", entry = function(p) p.data.x = 1 end, ret = function(p) end }
+every(0.05, function()
+  local s = one:stats()
+  if s.returns.outstanding ~= 1 then return end
+  one:disable()
+  one:enable()
+  s = one:stats()
+  print("off", s.hits, s.returns.hits, s.returns.missed, s.returns.outstanding)
+  exit()
+end)
+LUA
+run kprobe-lua -q -c 'uprobed wait 1' off.lua
+line 'off	1	1	1	0'
+
+# kprobe-lua is killed while a call is under way
 : > waits
 uprobed wait 1 > waits &
 waiter=$!
