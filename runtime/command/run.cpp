@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -18,9 +19,20 @@
 namespace kpl {
 
 Result<int> Run::script(const RunOptions& options) {
-    Sink sink = TRY(Sink::open(options.output, options.buffering));
+    Sink sink = TRY(open_output(options));
     Run run(options, std::move(sink));
     return run.main();
+}
+
+Result<Sink> Run::open_output(const RunOptions& options, Stdout usual) {
+    const std::string& script = options.script;
+    struct stat to {};
+    struct stat from {};
+    if (!options.output.empty() && !script.empty() && ::stat(options.output.c_str(), &to) == 0 &&
+        (script == "-" ? ::fstat(STDIN_FILENO, &from) : ::stat(script.c_str(), &from)) == 0 && S_ISREG(to.st_mode) &&
+        to.st_dev == from.st_dev && to.st_ino == from.st_ino)
+        return Error{Errc::usage, fmt::format("-o {}: that is the script itself: name another file", options.output)};
+    return Sink::open(options.output, options.buffering, usual);
 }
 
 Result<int> Run::main() {
@@ -34,6 +46,7 @@ Result<int> Run::main() {
         // Asked before anything is armed: a script that traces opens does not see it.
         const std::string silent = options_.check || options_.dry_run ? "" : silencing_knobs();
         TRY(session_->arm());
+        sink_.begin();
         sink_.flush();
         if (options_.check) {
             TRY(sink_.end());

@@ -26,7 +26,8 @@ class Run : public Client {
 
     bool print(std::string_view text) override;
     bool prints_directly() const override { return true; }
-    bool show(std::string_view text) override { return sink_.write(text); }
+    // Not the script's: also what -d shows of one that is refused.
+    bool show(std::string_view text) override { return sink_.begin() && sink_.write(text); }
     std::string map_output(const MapDecl& map, std::vector<KeyedValue> rows) override;
     std::optional<std::string> map_output(const MapDecl& map, std::vector<MapEntry> entries) override;
     Medium medium() const override;
@@ -41,6 +42,8 @@ class Run : public Client {
     Run(const RunOptions& options, Sink sink)
         : options_(options), color_(uses_color(options.color, STDERR_FILENO)), sink_(std::move(sink)) {}
 
+    // Where options.output leads, which must not be the script.
+    static Result<Sink> open_output(const RunOptions& options, Stdout usual = Stdout::Waits);
     Result<void> finish();
     void on_signal(int signal);
     std::string formatted(const MapDecl& map, std::vector<KeyedValue> rows) const;

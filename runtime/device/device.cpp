@@ -249,8 +249,9 @@ Result<bool> Device::map_op(kpl_map_op& request) const {
 Result<LoadedProgram> Device::load(kpl_prog_load request) const {
     if (!ask(fd(), KPL_IOC_PROG_LOAD, request)) {
         if (errno == E2BIG)
-            return Error{Errc::system, "more handlers than the module takes (" + std::to_string(KPL_MAX_PROGS) +
-                                           "): give one declaration several targets"};
+            return Error{Errc::system,
+                         "more handlers than the module takes (" + std::to_string(KPL_MAX_PROGS) +
+                             "): give one declaration several targets, or fewer whose arguments differ in type"};
         if (errno != EACCES) return call_error(fd(), "loading a handler", errno);
         if (request.reject == KPL_REJECT_TARGET)
             return Error{Errc::script, "p.ip: no instruction begins at that address, or no probe may stand there"};

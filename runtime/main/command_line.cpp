@@ -101,13 +101,14 @@ CLI::Option* add_choice(CLI::App& app, const char* name, T& into, const char* he
 
 // An option of the session's: its values are read by the table, in take_session_options().
 CLI::Option* add_row(CLI::App& app, const OptionRow& row) {
-    if (row.is_flag()) return app.add_flag(row.flags, row.help)->take_last();
+    const std::string range = row.range(), help = row.help + (range.empty() ? "" : "; " + range);
+    if (row.is_flag()) return app.add_flag(row.flags, help)->take_last();
     if (!row.is_list())
         return app.add_option_function<std::string>(
-            row.flags, [](const std::string&) {}, row.help);
+            row.flags, [](const std::string&) {}, help);
     return app
         .add_option_function<std::vector<std::string>>(
-            row.flags, [](const auto&) {}, row.help)
+            row.flags, [](const auto&) {}, help)
         ->allow_extra_args(false);
 }
 
@@ -135,7 +136,11 @@ void define(CLI::App& app, Parsed& p) {
     env(app.add_option("--timeout", p.timeout, "end after SECONDS"), "TIMEOUT")
         ->option_text("SECONDS")
         ->check(positive("a number of seconds"));
-    env(app.add_option("-o", p.options.output, "write the script's output to a file"), "OUTPUT")->option_text("FILE");
+    env(app.add_option("-o", p.options.output,
+                       "write the script's output to a file; a run that fails before its probes are armed leaves the "
+                       "file as it was"),
+        "OUTPUT")
+        ->option_text("FILE");
     std::vector<std::pair<std::string, decltype(p.options.format)>> formats;
     for (const FormatRow& row : kpl::formats()) formats.emplace_back(row.name, format_named(row.name));
     env(add_choice(app, "-f", p.options.format, "format of the output: text, json, or folded stacks", formats),
@@ -211,6 +216,19 @@ bool take_command(CommandLine& line, Parsed& p) {
     return true;
 }
 
+// What commands would pass over. The environment's twins are for scripts, and may always be set.
+std::string unused_option(const CLI::App& app, const CommandLine& line) {
+    const auto given = [&](const char* option) {
+        return app.count(option) && !std::getenv(app.get_option(option)->get_envname().c_str());
+    };
+    const std::string& command = line.inspect.front();
+    if (given("-o")) return fmt::format("-o takes what a script writes: kprobe-lua {} > FILE", command);
+    const bool json = has_json(line.inspect), text = line.options.format == &formats().front().format;
+    if (given("-f") && !text && !(json && line.options.format->lists_are_json()))
+        return fmt::format("{} prints text{}", command, json ? ", or JSON with -f json" : ": leave -f out");
+    return {};
+}
+
 void settle(const CLI::App& app, CommandLine& line, Parsed& p, int argc, char** argv) {
     RunOptions& o = p.options;
     if (p.version) {
@@ -226,6 +244,8 @@ void settle(const CLI::App& app, CommandLine& line, Parsed& p, int argc, char** 
     auto& rest = p.positionals;
     const bool command_alone = app.count("--vm") && o.command;
     const bool shows = take_command(line, p);
+    if (shows)
+        if (const std::string unused = unused_option(app, line); !unused.empty()) return fail(line, unused);
     if (!shows && !o.code && rest.empty() && !command_alone) {
         if (!o.prompt && !on_terminal()) return fail(line, "no script given");
         o.prompt = true;

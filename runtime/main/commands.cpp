@@ -201,20 +201,25 @@ Result<int> help(Context& c) {
 struct CommandRow {
     const char* name;
     size_t most_args;
+    bool json;  // -f json changes what it prints
     Result<int> (*run)(Context&);
 };
 constexpr CommandRow commands[] = {
-    {"bench", 0, bench},
-    {"disasm", 1000, disasm},
-    {"list", 2, list},
-    {"doctor", 0, doctor},
-    {"events", 2, events},
-    {"help", 1, help},
-    {"knobs", 2, knobs},
+    {"bench", 0, true, bench},
+    {"disasm", 1000, true, disasm},
+    {"list", 2, true, list},
+    {"doctor", 0, false, doctor},
+    {"events", 2, false, events},
+    {"help", 1, false, help},
+    {"knobs", 2, true, knobs},
     // Options, not words: parse_command_line() leads here.
-    {"-l", 1, list_functions},
-    {"--info", 0, info},
+    {"-l", 1, true, list_functions},
+    {"--info", 0, false, info},
 };
+
+const CommandRow* row_of(std::string_view name) {
+    return std::find_if(std::begin(commands), std::end(commands), [&](const auto& row) { return row.name == name; });
+}
 
 }  // namespace
 
@@ -230,15 +235,15 @@ bool is_listed(std::string_view word) {
                        [&](const ListedKind& kind) { return word.starts_with(kind.prefix); });
 }
 
-bool is_command(std::string_view word) {
-    return !word.starts_with('-') &&
-           std::any_of(std::begin(commands), std::end(commands), [&](const auto& row) { return row.name == word; });
+bool is_command(std::string_view word) { return !word.starts_with('-') && row_of(word) != std::end(commands); }
+
+bool has_json(const std::vector<std::string>& command) {
+    return row_of(command.front())->json && command != Words{"list", "--lua"};
 }
 
 Result<int> run_command(const CommandLine& line) {
     const std::string& name = line.inspect.front();
-    const auto row =
-        std::find_if(std::begin(commands), std::end(commands), [&](const auto& r) { return r.name == name; });
+    const CommandRow* const row = row_of(name);
     Context context{line, Words(line.inspect.begin() + 1, line.inspect.end()), TRY(Sink::open("", Buffering::Full))};
     for (const std::string& arg : context.args)
         if (arg.starts_with('-') && arg != "--install" && arg != "--remove" && arg != "--lua")

@@ -14,6 +14,8 @@ std::vector<std::string_view> command_names();
 // What may stand where a script's name stands.
 bool is_command(std::string_view word);
 bool is_listed(std::string_view word);  // "uprobe:…" and its like
+// Whether -f json changes what the command prints; of line.inspect.
+bool has_json(const std::vector<std::string>& command);
 // Runs line.inspect. The exit status.
 Result<int> run_command(const CommandLine& line);
 

@@ -36,6 +36,15 @@ void add(Findings& out, bool good, const std::string& what, Health otherwise, co
         out.push_back({wrong, otherwise, mend});
 }
 
+// Without them, nothing else is known.
+void kernel_files(const Machine& m, Findings& out) {
+    static constexpr const char* mounts[][3] = {{"/proc", "/proc/self/status", "mount -t proc proc /proc"},
+                                                {"/sys", "/sys/kernel", "mount -t sysfs sysfs /sys"}};
+    for (const auto& [at, file, mend] : mounts)
+        if (!m.exists(file))
+            out.push_back({fmt::format("{} can't be read: {} is not mounted", file, at), Health::bad, mend});
+}
+
 void rights(const Machine& m, Findings& out) {
     add(out, m.is_root(), "rights", Health::bad,
         "no right to probe: neither CAP_SYS_ADMIN, nor CAP_PERFMON with CAP_BPF", "sudo kprobe-lua …");
@@ -191,6 +200,8 @@ std::optional<bool> secure_boot(const Machine& machine) {
 
 Findings diagnose(const Machine& machine) {
     Findings out;
+    kernel_files(machine, out);
+    if (!out.empty()) return out;
     for (const auto check : {rights, configuration, locks, module_file, module_in_kernel, file_systems, settings})
         check(machine, out);
     return out;

@@ -55,9 +55,9 @@ int act(const kpl::CommandLine& line) {
 int main(int argc, char** argv) {
     // What is large and freed goes back to the kernel. Else glibc keeps it from the first time on.
     ::mallopt(M_MMAP_THRESHOLD, 128 << 10);
-    // A broken pipe is an error of write(), and ends the run quietly. Programs that scripts start have the default
-    // again.
-    std::signal(SIGPIPE, [](int) {});
+    // A broken pipe is an error of write(), and ends the run quietly; so is a file that reaches its limit (ulimit -f),
+    // which is told. Programs that scripts start have the default again.
+    for (const int signal : {SIGPIPE, SIGXFSZ}) std::signal(signal, [](int) {});
     // Who ignored it, as agents do, would leave nobody to ask how a command has ended.
     std::signal(SIGCHLD, SIG_DFL);
     kpl::wait_on_stderr();

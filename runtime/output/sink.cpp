@@ -3,11 +3,15 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <stdio_ext.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 #include <utility>
+
+#include "base/unique_fd.hpp"
 
 namespace kpl {
 namespace {
@@ -54,18 +58,61 @@ void wait_on_stderr() {
     stderr = stream;
 }
 
+// Whoever has it written, also libc where it flushes all streams, the file is emptied first.
+struct Sink::File {
+    UniqueFd fd;
+    std::string created{};  // its path, if it is new
+    bool held = false;
+
+    bool empty() {
+        if (!held || ::ftruncate(fd.get(), 0) != 0) return !held;
+        held = false;
+        return true;
+    }
+    FILE* stream() {
+        const auto write = [](void* file, const char* bytes, size_t size) {
+            auto* const self = static_cast<File*>(file);
+            return self->empty() ? write_waiting(self->fd.get(), bytes, size) : 0;
+        };
+        const auto close = [](void* file) {
+            delete static_cast<File*>(file);
+            return 0;
+        };
+        return ::fopencookie(this, "w", {nullptr, write, nullptr, close});
+    }
+};
+
+Result<Sink> Sink::open_file(const std::string& path, Buffering buffering) {
+    // Who cuts the file (logrotate's copytruncate) has what follows begin there.
+    constexpr int flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC;
+    constexpr mode_t mode = 0666;
+    auto file = std::make_unique<File>();
+    file->fd.reset(::open(path.c_str(), flags | O_EXCL, mode));
+    if (file->fd)
+        file->created = path;
+    else if (errno == EEXIST)
+        file->fd.reset(::open(path.c_str(), flags, mode));
+    struct stat st {};
+    if (!file->fd || ::fstat(file->fd.get(), &st) != 0) return Error{Errc::system, path + ": " + std::strerror(errno)};
+    file->held = S_ISREG(st.st_mode);
+    FILE* const stream = file->stream();
+    if (!stream) return Error{Errc::system, path + ": " + std::strerror(errno)};
+    Sink sink(stream, true, file->fd.get(), buffering);
+    sink.opened_ = file.release();
+    return sink;
+}
+
 Result<Sink> Sink::open(const std::string& path, Buffering buffering, Stdout usual) {
     const bool has_stdout = is_open(STDOUT_FILENO);
     fill_standard_streams();
     if (path.empty() && !has_stdout) return Error{Errc::system, "stdout is closed: -o FILE writes to a file"};
     if (path.empty() && usual == Stdout::Usual) return Sink(stdout, false, STDOUT_FILENO, buffering);
-    FILE* file = path.empty() ? waiting_stream<STDOUT_FILENO>() : std::fopen(path.c_str(), "we");
-    // Who cuts the file (logrotate's copytruncate) has what follows begin there.
-    if (file && !path.empty()) (void)::fcntl(::fileno(file), F_SETFL, ::fcntl(::fileno(file), F_GETFL) | O_APPEND);
-    if (!file) return Error{Errc::system, (path.empty() ? "stdout" : path) + ": " + std::strerror(errno)};
-    Sink sink(file, true, path.empty() ? STDOUT_FILENO : ::fileno(file), buffering);
+    if (!path.empty()) return open_file(path, buffering);
+    FILE* file = waiting_stream<STDOUT_FILENO>();
+    if (!file) return Error{Errc::system, std::string("stdout: ") + std::strerror(errno)};
+    Sink sink(file, true, STDOUT_FILENO, buffering);
     // Lua's io library and this keep their order in it.
-    if (path.empty()) sink.usual_ = std::exchange(stdout, file);
+    sink.usual_ = std::exchange(stdout, file);
     return sink;
 }
 
@@ -81,6 +128,7 @@ Sink::Sink(FILE* file, bool owned, int fd, Buffering buffering) : file_(file), o
 Sink::Sink(Sink&& other) noexcept
     : block_(std::move(other.block_)),
       file_(std::exchange(other.file_, nullptr)),
+      opened_(std::exchange(other.opened_, nullptr)),
       owned_(other.owned_),
       usual_(std::exchange(other.usual_, nullptr)),
       buffering_(other.buffering_),
@@ -89,6 +137,10 @@ Sink::Sink(Sink&& other) noexcept
 
 Sink::~Sink() {
     if (usual_) stdout = usual_;
+    if (held()) {
+        __fpurge(file_);
+        if (!opened_->created.empty()) ::unlink(opened_->created.c_str());
+    }
     if (file_ && owned_) std::fclose(file_);
     if (!file_ || owned_ || !block_) return;
     std::fflush(file_);
@@ -102,6 +154,13 @@ bool Sink::check(bool ok) {
     return false;
 }
 
+bool Sink::held() const { return opened_ && opened_->held; }
+
+bool Sink::begin() {
+    if (broken_ || !held()) return !broken_;
+    return check(opened_->empty()) && flush();
+}
+
 bool Sink::write(std::string_view text) {
     if (broken_) return false;
     if (!check(std::fwrite(text.data(), 1, text.size(), file_) == text.size())) return false;
@@ -112,11 +171,12 @@ bool Sink::write(std::string_view text) {
 bool Sink::flush() { return buffering_ == Buffering::Full ? !broken_ : flush_all(); }
 
 bool Sink::flush_all() {
-    if (broken_) return false;
+    if (broken_ || held()) return !broken_;
     return check(std::fflush(file_) == 0);
 }
 
 Result<void> Sink::end() {
+    begin();
     flush_all();
     if (failure_.empty()) return {};
     return Error{Errc::system, "writing output: " + failure_};

@@ -25,13 +25,17 @@ void wait_on_stderr();
 
 class Sink {
   public:
-    // An empty path: stdout.
+    // An empty path: stdout. What a regular file holds stays until begin().
     static Result<Sink> open(const std::string& path, Buffering buffering = Buffering::Batch,
                              Stdout usual = Stdout::Waits);
     Sink(Sink&& other) noexcept;
     Sink& operator=(Sink&&) = delete;
     Sink(const Sink&) = delete;
     ~Sink();
+
+    // From here on the file is this run's: what it held goes. Before, what is written only gathers, up to a block; of a
+    // Sink that has not begun, the file stays as it was. As write().
+    bool begin();
 
     // False once the reader has gone (a broken pipe): the
     // caller ends quietly.
@@ -41,12 +45,16 @@ class Sink {
     bool broken() const { return broken_; }
 
   private:
+    struct File;  // of -o
     Sink(FILE* file, bool owned, int fd, Buffering buffering);
+    static Result<Sink> open_file(const std::string& path, Buffering buffering);
+    bool held() const;  // the file holds what it held before
     bool flush_all();
     bool check(bool ok);
 
     std::unique_ptr<char[]> block_;  // what is gathered for a write; none: a terminal's lines
     FILE* file_;
+    File* opened_ = nullptr;  // file_'s
     bool owned_;
     FILE* usual_ = nullptr;  // what stdout was before it became file_
     Buffering buffering_;

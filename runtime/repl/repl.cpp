@@ -42,7 +42,7 @@ bool begins_with_local(std::string_view input) {
 Repl::Repl(const RunOptions& options, Sink sink) : Run(options, std::move(sink)), screen_(keeps(options)) {}
 
 Result<int> Repl::prompt(const RunOptions& options) {
-    Sink sink = TRY(Sink::open(options.output, options.buffering, Stdout::Usual));
+    Sink sink = TRY(open_output(options, Stdout::Usual));
     Repl repl(options, std::move(sink));
     return repl.main();
 }
@@ -67,6 +67,7 @@ Result<int> Repl::main() {
         say("note: " + entries.error().message());
     screen_.resize(editor_->rows(), editor_->columns());
     running_ = true;
+    sink_.begin();
     run_script();
     read_inputs();
     editor_.reset();

@@ -64,10 +64,9 @@ Result<uint32_t> option_number(const OptionRow& row, const std::string& text) {
         if (shift > 0 && number < 1u << 20) number <<= shift, at = end;
     }
     if (error != std::errc() || at != end || number < row.least || number > row.most) {
-        if (row.size) return Error{Errc::usage, fmt::format("takes {}K to {}M", row.least >> 10, row.most >> 20)};
-        return Error{Errc::usage, row.most == UINT32_MAX
-                                      ? fmt::format("takes a whole number from {}", row.least)
-                                      : fmt::format("takes a whole number from {} to {}", row.least, row.most)};
+        if (row.size) return Error{Errc::usage, "takes " + row.range()};
+        return Error{Errc::usage,
+                     "takes a whole number from " + (row.range().empty() ? std::to_string(row.least) : row.range())};
     }
     const auto value = static_cast<uint32_t>(number);
     return row.size ? std::bit_ceil(value) : value;
@@ -123,6 +122,11 @@ struct Setter {
 };
 
 }  // namespace
+
+std::string OptionRow::range() const {
+    if (most == UINT32_MAX) return {};
+    return size ? fmt::format("{}K to {}M", least >> 10, most >> 20) : fmt::format("{} to {}", least, most);
+}
 
 std::span<const OptionRow> option_table() { return rows; }
 

@@ -30,6 +30,8 @@ struct OptionRow {
     bool is_flag() const {
         return std::holds_alternative<bool Options::*>(member) || std::holds_alternative<Unsafe Options::*>(member);
     }
+    // Of numbers with a largest one: "1 to 50", "4K to 64M". Else empty.
+    std::string range() const;
     // May be given again, and adds to what was given.
     bool is_list() const {
         return std::holds_alternative<std::vector<std::string> Options::*>(member) ||

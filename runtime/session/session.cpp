@@ -320,7 +320,7 @@ Result<kpl_info> Session::device_info() {
 }
 
 Result<void> Session::look_for_exit() {
-    if (!armed_ || exit_code_ || stopped_) return {};
+    if (!armed_ || stopped_) return {};
     const kpl_info info = TRY(device_info());
     handler_exit_ = info.exiting ? std::optional<int>(info.exit_code) : std::nullopt;
     ended_ |= info.exiting != 0;

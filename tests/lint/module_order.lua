@@ -2,7 +2,8 @@
 -- usage: luajit tests/lint/module_order.lua [objects DIRECTORY…]
 -- The module's files in order: each knows only what stands above it, and calls what stands below only through pointers
 -- that it was given. Checks includes; or, in directories where kbuild has built the module, the symbols that objects
--- use. Says what is wrong and fails, or prints one line.
+-- use. docs/architecture.md has them in the same order, more to a row; these know each other. Says what is wrong and fails,
+-- or prints one line.
 
 -- Names of one line don't know each other. A name is X.c and X.h, or the one of them that there is; `core` is a folder.
 local order = {
@@ -45,6 +46,19 @@ for number, line in ipairs(order) do
   for name in line:gmatch "%S+" do rank[name] = number end
 end
 
+-- By the document's table: the number of a name's row.
+local row, rows = {}, 0
+for line in io.lines(arg[0]:gsub("tests/lint/[^/]*$", "") .. "docs/architecture.md") do
+  if rows == 0 and line == "| files | what they are |" then
+    rows = 1
+  elseif rows > 0 and line:sub(1, 1) ~= "|" then
+    break
+  elseif rows > 0 then
+    rows = rows + 1
+    for name in line:match("^|([^|]*)|"):gmatch "`([%w_]+)[^`]*`" do row[name] = rows end
+  end
+end
+
 local wrong, checked = 0, 0
 local function complain(...)
   wrong = wrong + 1
@@ -55,6 +69,9 @@ end
 local function check(user, used, ...)
   checked = checked + 1
   if user ~= used and rank[used] >= rank[user] then complain(...) end
+  if (row[used] or 0) > (row[user] or rows) then
+    complain("docs/architecture.md: %s stands above %s, which it uses", user, used)
+  end
 end
 
 local function lines(command)
@@ -90,6 +107,7 @@ local function check_includes()
     end
   end
   for name in pairs(rank) do
+    if not row[name] then complain("docs/architecture.md: %s is not among the module's files", name) end
     if not seen[name] then complain("%s: in the order of tests/lint/module_order.lua, but not in kmod/", name) end
   end
   if checked < 100 then complain("only %d includes were seen", checked) end

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
 
 #include "main/tools.hpp"
 #include "session/option_table.hpp"
@@ -140,6 +141,42 @@ TEST_CASE("costs, dry runs and colours") {
     CHECK(parse({"s.lua"}).options.color == Color::Auto);
     CHECK(parse({"--color", "never", "s.lua"}).options.color == Color::Never);
     CHECK(parse({"--color", "blue", "s.lua"}).bad_usage);
+}
+
+TEST_CASE("what a command would pass over is refused") {
+    const std::pair<Strings, const char*> rows[] = {
+        {{"-o", "f", "doctor"}, "-o takes what a script writes: kprobe-lua doctor > FILE"},
+        {{"-o", "f", "-l", "vfs_*"}, "-o takes what a script writes: kprobe-lua -l > FILE"},
+        {{"-f", "json", "doctor"}, "doctor prints text: leave -f out"},
+        {{"-f", "json", "--info"}, "--info prints text: leave -f out"},
+        {{"-f", "json", "help", "kprobe"}, "help prints text: leave -f out"},
+        {{"-f", "json", "--vm", "list", "--lua"}, "list prints text: leave -f out"},
+        {{"-f", "folded", "list"}, "list prints text, or JSON with -f json"},
+    };
+    for (const auto& [args, text] : rows) {
+        CAPTURE(text);
+        CHECK(parse(args).bad_usage);
+        CHECK(parse(args).text == text);
+    }
+    for (const Strings& args : {Strings{"-f", "json", "list"}, {"-f", "text", "doctor"}, {"-o", "f", "-l", "s.lua"}})
+        CHECK_FALSE(parse(args).bad_usage);
+    ::setenv("KPROBE_LUA_FORMAT", "json", 1);
+    ::setenv("KPROBE_LUA_OUTPUT", "f", 1);
+    CHECK_FALSE(parse({"doctor"}).bad_usage);
+    ::unsetenv("KPROBE_LUA_FORMAT");
+    ::unsetenv("KPROBE_LUA_OUTPUT");
+}
+
+TEST_CASE("help names what numbers may be") {
+    std::map<std::string, std::string> help;
+    for (const OptionHelp& row : options_help()) help[row.names.back()] = row.help;
+    for (const auto& [option, range] : std::map<std::string, std::string>{{"--dead-man", "; 2 to 86400"},
+                                                                          {"--wake-fill", "; 1 to 50"},
+                                                                          {"--wake-latency", "; 0 to 60000"},
+                                                                          {"--cpu-share", "; 1 to 100"},
+                                                                          {"--max-probes", "; 1 to 65536"},
+                                                                          {"--buffer", "; 4K to 64M"}})
+        CHECK(help[option].ends_with(range));
 }
 
 TEST_CASE("wrong usage says what is wrong") {

@@ -45,6 +45,10 @@ extern "C" int ioctl(int fd, unsigned long request, ...) noexcept {
         info->abi = KPL_ABI_VERSION, info->abi_hash = KPL_ABI_HASH;
         return 0;
     }
+    if (request == KPL_IOC_PROG_LOAD) {
+        errno = E2BIG;
+        return -1;
+    }
     errno = busy ? EBUSY : ENOENT;
     busy -= busy > 0;
     return -1;
@@ -62,5 +66,15 @@ TEST_CASE("a map whose entries are in use is asked again") {
     CHECK(busy == 0);
     busy = 1000000;
     CHECK(device->map_op(request).error().text == "map: Device or resource busy");
+    there = false;
+}
+
+TEST_CASE("more handlers than the module takes") {
+    there = true;
+    const auto device = Device::open();
+    REQUIRE(device);
+    CHECK(device->load({}).error().text ==
+          "more handlers than the module takes (1024): give one declaration several targets, or fewer whose arguments "
+          "differ in type");
     there = false;
 }

@@ -28,6 +28,8 @@ struct Fake : Machine {
         capabilities = sys_admin;
         modules = "/build/kmod";
         put("/proc/modules", "");
+        put("/proc/self/status", "CapEff:\t0000000000200000\n");
+        put("/sys/kernel/notes", "");
         put("/proc/kallsyms", "ffffffff81000000 T register_kprobe\n");
         put("/boot/config-6.1.0-1-test",
             "CONFIG_KPROBES=y\nCONFIG_MODULES=y\nCONFIG_KALLSYMS=y\nCONFIG_KRETPROBES=y\nCONFIG_DEBUG_INFO_"
@@ -73,6 +75,17 @@ TEST_CASE("a machine on which all is well") {
     Fake machine;
     CHECK(machine.faults().empty());
     CHECK(print_findings(diagnose(machine)).find("ok    module is loaded\n") != std::string::npos);
+}
+
+TEST_CASE("what can't be read is named, and nothing made of it") {
+    Fake machine;
+    machine.drop("/proc");
+    machine.capabilities = 0;  // as Machine::here() finds none there
+    const std::string proc = "bad: /proc/self/status can't be read: /proc is not mounted -> mount -t proc proc /proc";
+    CHECK(machine.faults() == Strings{proc});
+    machine.drop("/sys");
+    const std::string sys = "bad: /sys/kernel can't be read: /sys is not mounted -> mount -t sysfs sysfs /sys";
+    CHECK(machine.faults() == Strings{proc, sys});
 }
 
 TEST_CASE("rights") {

@@ -21,6 +21,11 @@ using namespace kpl;
 
 namespace {
 
+std::string bytes_of(const std::string& path) {
+    std::ifstream file(path);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+}
+
 // What `write` writes to a stdout that does not block, and whose reader is late.
 std::string slowly_read(const std::function<void(Sink&)>& write) {
     int ends[2];
@@ -61,11 +66,9 @@ TEST_CASE("a stdout that does not block loses nothing") {
 TEST_CASE("a file that is cut while it is written begins anew") {
     const test::TempDir dir;
     dir.write("out", "of an earlier run");
-    const auto text = [&] {
-        std::ifstream file(dir / "out");
-        return std::string(std::istreambuf_iterator<char>(file), {});
-    };
+    const auto text = [&] { return bytes_of(dir / "out"); };
     Sink sink = Sink::open(dir / "out", Buffering::Line).value();
+    CHECK(sink.begin());
     sink.write("one\n");
     sink.flush();
     CHECK(text() == "one\n");
@@ -73,6 +76,36 @@ TEST_CASE("a file that is cut while it is written begins anew") {
     sink.write("two\n");
     CHECK(sink.end());
     CHECK(text() == "two\n");
+}
+
+TEST_CASE("a file keeps what it holds until its run begins") {
+    const test::TempDir dir;
+    const std::string old = dir / "old", fresh = dir / "fresh";
+    dir.write("old", "of an earlier run");
+    for (const std::string& path : {old, fresh}) {
+        Sink sink = Sink::open(path, Buffering::Line).value();
+        CHECK(sink.write("one\n"));
+        CHECK(sink.flush());
+        CHECK(bytes_of(path) == (path == old ? "of an earlier run" : ""));
+    }
+    CHECK(bytes_of(old) == "of an earlier run");
+    CHECK_FALSE(std::filesystem::exists(fresh));
+
+    for (const bool begins : {true, false}) {  // or ends
+        dir.write("old", "of an earlier run");
+        Sink sink = Sink::open(old, Buffering::Line).value();
+        sink.write("one\n");
+        CHECK((begins ? sink.begin() : sink.end().ok()));
+        CHECK(bytes_of(old) == "one\n");
+    }
+    // libc flushes before popen(), and a block may be too small.
+    for (const size_t size : {size_t{1}, size_t{1} << 17}) {
+        dir.write("old", "of an earlier run");
+        Sink sink = Sink::open(old).value();
+        sink.write(std::string(size, 'x'));
+        std::fflush(nullptr);
+        CHECK((bytes_of(old) == std::string(size, 'x')));
+    }
 }
 
 TEST_CASE("what others write to stdout keeps its place") {

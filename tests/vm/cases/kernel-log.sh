@@ -135,6 +135,18 @@ err 'nothing was heard of this process for 5 seconds \(--dead-man\): everything 
 line 'the rings'
 left_nothing
 
+# One whose callback lasts, and that then exits as if all were well, learns of it, too.
+script lasting.lua <<'LUA'
+kprobe("kpl_t_plain", function() end)
+every(0.1, function()
+  os.execute "until dmesg | grep -q 'lasting.lua: no sign of life'; do sleep 0.2; done"
+  exit(0)
+end)
+LUA
+run kprobe-lua --dead-man=2 lasting.lua
+status 1
+err 'nothing was heard of this process for 2 seconds \(--dead-man\): everything is detached'
+
 # One that is alive is left alone, also where it has nothing to do.
 run kprobe-lua --dead-man=5 --timeout=8 -e 'kprobe("kpl_t_outer", function() end)'
 status 0
