@@ -63,36 +63,66 @@ bool may_help_to_unfold(uint32_t reason) {
     return reason == KPL_REJECT_POINTER || reason == KPL_REJECT_UNINIT || reason == KPL_REJECT_STATE;
 }
 
+struct Attempt {
+    Handler handler;
+    Verdict verdict;
+};
+
+Attempt attempt(const Graph& graph, const Given& with, uint32_t offset) {
+    Attempt now{handler_of(graph, with, offset), {}};
+    now.verdict = verdict(now.handler);
+    return now;
+}
+
+// The memory lies at another offset, or accesses are split.
+Attempt aligned(Graph graph, const Given& with) {
+    Attempt now = attempt(graph, with, 0);
+    if (now.verdict.reason != KPL_REJECT_ALIGN) return now;
+    if (may_be_moved(graph, with))
+        for (uint32_t offset = 1; offset < 8 && now.verdict.reason == KPL_REJECT_ALIGN; offset++)
+            now = attempt(graph, with, offset);
+    if (now.verdict.reason == KPL_REJECT_NONE) return now;
+    split_unaligned(graph, start_state(with, 0));
+    return attempt(graph, with, 0);
+}
+
 Result<Handler> fitting(const Graph& given, const Given& with) {
-    const Handler plain = handler_of(given, with, 0);
-    const Verdict first = verdict(plain);
-    Handler best = plain, tried = plain;
-    Verdict now = first;
+    Attempt best = aligned(given, with);
     Graph graph = given;
-    if (may_help_to_unfold(first.reason)) {
+    if (may_help_to_unfold(best.verdict.reason)) {
         auto steps = unfolded(given, start_state(with, 0));
         if (!steps) {
-            const Error plain = refused(first.reason, first.at);
-            if (first.reason == KPL_REJECT_UNINIT) return plain;
+            const Error plain = refused(best.verdict.reason, best.verdict.at);
+            if (best.verdict.reason == KPL_REJECT_UNINIT) return plain;
             return Error{Errc::script, fmt::format("{}; turn by turn, its loops take more than {} instructions",
                                                    plain.message(), KPL_MAX_INSNS)};
         }
         graph = std::move(*steps);
-        now = verdict(tried = handler_of(graph, with, 0));
-        if (now.at > first.at) best = tried;
+        Attempt now = aligned(graph, with);
+        if (now.verdict.reason == KPL_REJECT_NONE || now.verdict.at > best.verdict.at) best = std::move(now);
     }
-    if (now.reason == KPL_REJECT_ALIGN && may_be_moved(graph, with))
-        for (uint32_t offset = 1; offset < 8 && now.reason == KPL_REJECT_ALIGN; offset++)
-            now = verdict(tried = handler_of(graph, with, offset));
-    if (now.reason != KPL_REJECT_NONE) return best;
+    if (best.verdict.reason != KPL_REJECT_NONE) return best.handler;
     const auto reach = outside(graph, with);
-    if (!reach) return tried;
+    if (!reach) return best.handler;
     // It may be on a way that the program never goes.
     if (const auto steps = unfolded(given, start_state(with, 0))) {
-        tried = handler_of(*steps, with, 0);
-        if (verdict(tried).reason == KPL_REJECT_NONE && !outside(*steps, with)) return tried;
+        Attempt now = aligned(*steps, with);
+        if (now.verdict.reason == KPL_REJECT_NONE && !outside(*steps, with)) return now.handler;
     }
     return refused(KPL_REJECT_RANGE, reach->origin);
+}
+
+// With registers that only passes know for what functions keep, or else with as much of it as possible on the stack.
+Result<Handler> without_calls(const Graph& graph, const Given& with) {
+    static constexpr uint8_t made[] = {first_kept, 13, 14, last_kept, 6, 7, 8, 9}, saved[] = {6, 7, 8, 9};
+    const State start = start_state(with, 0);
+    const auto handler = [&](std::span<const uint8_t> names) -> Result<Handler> {
+        return fitting(TRY(without_calls(graph, start, names)), with);
+    };
+    Result<Handler> first = handler(made);
+    if (first && verdict(*first).reason == KPL_REJECT_NONE) return first;
+    Result<Handler> second = handler(saved);
+    return second && verdict(*second).reason == KPL_REJECT_NONE ? second : first;
 }
 
 // Passes have registers of their own that no program has.
@@ -161,9 +191,9 @@ Result<Handler> handler_from(std::span<const uint8_t> program, const Given& with
     if (with.as_is) return as_it_is(std::move(given), with);
     Graph graph = TRY(graph_from(given));
     TRY(check_registers(graph, with));
-    graph = inlined(graph);
-    lower(graph);
-    Handler handler = TRY(fitting(graph, with));
+    const bool calls = has_local_calls(graph);
+    if (!calls) lower(graph);
+    Handler handler = TRY(calls ? without_calls(graph, with) : fitting(graph, with));
     TRY(check_size(handler, given.size()));
     handler.given = std::move(given);
     handler.memory = static_cast<uint32_t>(with.memory);

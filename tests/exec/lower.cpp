@@ -26,6 +26,7 @@ class Lowering {
         if (kind != BPF_ALU && kind != BPF_ALU64) return std::nullopt;
         switch (BPF_OP(insn_.code)) {
             case BPF_MOV: return move();
+            case BPF_SUB: return subtraction();
             case BPF_END: return swap();
             case BPF_DIV:
             case BPF_MOD: return division();
@@ -70,6 +71,12 @@ class Lowering {
         bpf_insn plain = insn_;
         plain.off = 0;
         return sign_extended(plain, BPF_CLASS(insn_.code), bits);
+    }
+
+    std::optional<size_t> subtraction() {
+        if (insn_.code != (BPF_ALU64 | BPF_SUB | BPF_K) || src() || insn_.off || insn_.imm == INT32_MIN)
+            return std::nullopt;
+        return add(make(BPF_ALU64 | BPF_ADD | BPF_K, dst(), 0, 0, -insn_.imm), next_);
     }
 
     // Handlers run on little-endian machines.

@@ -17,12 +17,12 @@ namespace kpl::exec {
 namespace {
 
 constexpr uint64_t most_steps = 4'000'000;
-constexpr size_t most_calls = 8;  // of its own functions, one in another
 constexpr int sign_extending = 0x80;
 // Where things seem to lie: far from each other, so that no wrong sum of addresses meets another one.
 constexpr uint64_t hit_at = 0x1000'0000'0000, data_at = 0x2000'0000'0000, stack_top = 0x3000'0000'0000,
                    regs_at = 0x4000'0000'0000;
 constexpr uint64_t stack_size = 512;
+constexpr uint64_t stack_distance = 0x1'0000;     // from a caller's to that of what it calls
 constexpr uint64_t lost = 0xdead'dead'dead'dead;  // what a call leaves in r1 to r5
 
 class Machine {
@@ -85,8 +85,11 @@ class Machine {
 
     uint8_t* memory(uint64_t address, size_t size) {
         if (address >= data_at && address - data_at + size <= data_.size()) return data_.data() + (address - data_at);
-        const uint64_t bottom = stack_top - stack_size;
-        if (address >= bottom && address - bottom + size <= stack_size) return stack_.data() + (address - bottom);
+        for (size_t i = 0; i <= callers_.size(); i++) {
+            const uint64_t bottom = stack_top - i * stack_distance - stack_size;
+            if (address >= bottom && address - bottom + size <= stack_size)
+                return stacks_[i].data() + (address - bottom);
+        }
         return nullptr;
     }
 
@@ -284,6 +287,7 @@ class Machine {
         Caller& caller = callers_.emplace_back();
         std::copy_n(r_.begin() + 6, caller.kept.size(), caller.kept.begin());
         caller.pc = pc_;
+        r_[10] -= stack_distance;
         pc_ += static_cast<size_t>(int64_t{insn.imm});
         return true;
     }
@@ -291,6 +295,7 @@ class Machine {
     void back() {
         const Caller& caller = callers_.back();
         std::copy(caller.kept.begin(), caller.kept.end(), r_.begin() + 6);
+        r_[10] += stack_distance;
         pc_ = caller.pc;
         callers_.pop_back();
     }
@@ -336,7 +341,7 @@ class Machine {
     std::span<const uint32_t> origin_;
     std::array<uint64_t, 11> r_{};
     std::array<uint64_t, 21> regs_{};  // x86-64's
-    std::array<uint8_t, stack_size> stack_{};
+    std::array<std::array<uint8_t, stack_size>, most_calls + 1> stacks_{};
     size_t pc_ = 0;
 
     struct Caller {

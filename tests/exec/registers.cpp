@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
+#include <array>
 #include <optional>
 
 #include "passes.hpp"
@@ -119,7 +120,10 @@ void onto_the_stack(Graph& graph, const State& start, const Place& place) {
 void place_registers(Graph& graph, const State& start) {
     spare_pointer(graph, start);
     std::vector<Place> places;
-    for (const uint8_t reg : {uint8_t{9}, made_register, first_kept, uint8_t{13}, uint8_t{14}, last_kept}) {
+    std::array<uint8_t, 6> extra{9, made_register, first_kept, 13, 14, last_kept};
+    const auto states = states_of(graph, start);
+    std::stable_partition(extra.begin(), extra.end(), [&states](uint8_t reg) { return holds_pointer(states, reg); });
+    for (const uint8_t reg : extra) {
         if (!is_named(graph, reg)) continue;
         if (const auto other = unused_register(graph, start))
             for (Step& step : graph) rename(step.insn, reg, *other);

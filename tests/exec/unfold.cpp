@@ -20,9 +20,11 @@ bool is_condition_of_rfc(const bpf_insn& insn) {
 void fold(Step& step, const State& state) {
     bpf_insn& insn = step.insn;
     const Value &to = state.regs[insn.dst_reg], &from = state.regs[insn.src_reg];
-    if (insn.code == (BPF_ALU64 | BPF_ADD | BPF_X) && !insn.imm && to.type != KPL_T_NUM && from.type == KPL_T_NUM &&
-        from.known && from.number == static_cast<int32_t>(from.number)) {
-        insn = make(BPF_ALU64 | BPF_ADD | BPF_K, insn.dst_reg, 0, insn.off, static_cast<int32_t>(from.number));
+    const bool minus = insn.code == (BPF_ALU64 | BPF_SUB | BPF_X);
+    const int64_t sum = minus ? static_cast<int64_t>(0 - static_cast<uint64_t>(from.number)) : from.number;
+    if ((minus || insn.code == (BPF_ALU64 | BPF_ADD | BPF_X)) && !insn.imm && to.type != KPL_T_NUM &&
+        from.type == KPL_T_NUM && from.known && sum == static_cast<int32_t>(sum)) {
+        insn = make(BPF_ALU64 | BPF_ADD | BPF_K, insn.dst_reg, 0, insn.off, static_cast<int32_t>(sum));
     } else if (is_condition_of_rfc(insn)) {
         const auto taken = is_taken(state, insn);
         if (!taken) return;

@@ -706,8 +706,7 @@ static int told(unsigned seconds)
 int main(int argc, char **argv)
 {
 	const unsigned seconds = argc > 1 ? atoi(argv[1]) : 10, seed = argc > 2 ? atoi(argv[2]) : 1;
-	const uint64_t until = now_ms() + seconds * 1000ull;
-	uint64_t generation = 0;
+	uint64_t until, generation = 0;
 	struct { pid_t pid; uint64_t until; } workers[WORKERS] = { { 0 } };
 	unsigned kills = 0;
 
@@ -717,6 +716,7 @@ int main(int argc, char **argv)
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (shared == MAP_FAILED || self < 0)
 		return 1;
+	until = now_ms() + seconds * 1000ull;
 	while (now_ms() < until) {
 		for (unsigned i = 0; i < WORKERS; i++) {
 			if (workers[i].pid && now_ms() >= workers[i].until) {

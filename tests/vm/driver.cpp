@@ -3,7 +3,7 @@
 // hang or a case that left something in the kernel.
 //
 //   vm_tests --kernel 6.1 --title vm.6.1 --cases DIR --lib lib.sh --runner runner.sh [--program FILE]… [--modules DIR]
-//            [--icount] [--add loop.ko]… [--let-through TEXT]… [--let-race FUNCTION]… [NAME…]
+//            [--icount] [--slowness TIMES] [--add loop.ko]… [--let-through TEXT]… [--let-race FUNCTION]… [NAME…]
 //   vm_tests --host --cases DIR …           the cases run on this machine (and boot VMs of their own)
 //
 // A case passes when its script exits 0, the kernel's console shows no splat while it runs, and nothing of
@@ -49,6 +49,7 @@ struct Arguments {
     int boot_limit = 1800;   // minutes, on a busy machine
     int quiet_limit = 1000;  // above every case's own limit, which the runner enforces
     int silence_limit = 180;
+    int slowness = 1;  // how many times as long as on a usual kernel cases may take
 };
 
 enum class Verdict { pass, fail, skip };
@@ -159,10 +160,11 @@ GuestSpec spec_for(const Arguments& args, const Group& group, RunnerOutput& outp
     spec.module_dir = args.modules;
     spec.env.push_back("KPL_ROOT=" + args.root);
     spec.env.push_back("KPL_MODULES=" + args.modules);
+    spec.env.push_back(fmt::format("KPL_SLOWNESS={}", args.slowness));
     spec.env.push_back(group.parallel ? "KPL_PARALLEL=1" : "KPL_PARALLEL=");
     spec.limits.boot = args.boot_limit;
     spec.env.push_back("KPROBE_LUA_CPU_SHARE=100");  // an emulated CPU is slow: cases on overload ask for another
-    spec.limits.quiet = args.quiet_limit;
+    spec.limits.quiet = args.quiet_limit * args.slowness;
     spec.limits.silence = args.silence_limit;
     spec.on_output = [&output](int, std::string_view bytes) { output.append(bytes); };
     return spec;
@@ -276,8 +278,8 @@ bool parse(int argc, char** argv, Arguments& args) {
     const std::map<std::string_view, std::string*> texts{
         {"--kernel", &args.kernel}, {"--title", &args.title},     {"--cases", &args.cases}, {"--lib", &args.lib},
         {"--runner", &args.runner}, {"--modules", &args.modules}, {"--root", &args.root}};
-    const std::map<std::string_view, int*> numbers{{"--quiet-limit", &args.quiet_limit},
-                                                   {"--silence-limit", &args.silence_limit}};
+    const std::map<std::string_view, int*> numbers{
+        {"--quiet-limit", &args.quiet_limit}, {"--silence-limit", &args.silence_limit}, {"--slowness", &args.slowness}};
     const std::map<std::string_view, std::vector<std::string>*> lists{{"--program", &args.programs},
                                                                       {"--file", &args.files},
                                                                       {"--add", &args.add},

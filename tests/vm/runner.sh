@@ -21,7 +21,7 @@ taints() { [ "$where" != guest ] || echo $(($(cat /proc/sys/kernel/tainted) & (3
 run_case() {
     name=$(basename "$1" .sh)
     limit=$(sed -n 's/^# limit: //p' "$1")
-    limit=${limit:-300}
+    limit=$((${limit:-300} * ${KPL_SLOWNESS:-1}))
     echo "@start $name"
     if [ "$where" = guest ]; then
         echo "<3>kpl-case: $name" > /dev/kmsg # so that a splat on the console has a name
