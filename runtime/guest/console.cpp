@@ -101,7 +101,12 @@ void Console::follow_race(std::string_view line) {
         race_ = lines_.size();
         in_racy_ = std::any_of(racy_.begin(), racy_.end(),
                                [line](const std::string& function) { return line.find(function) != line.npos; });
-    } else if (race_ && names_our_module(line) && !in_racy_) {
+        interrupted_ = false;
+    } else if (line.empty()) {
+        interrupted_ = false;  // a stack has ended
+    } else if (line.find(" asm_sysvec_") != line.npos || line.find(" asm_common_interrupt") != line.npos) {
+        interrupted_ = true;
+    } else if (race_ && names_our_module(line) && !in_racy_ && !interrupted_) {
         race_.reset();
     } else if (race_ && line.starts_with(race_end)) {
         const auto at = std::find(splat_lines_.begin(), splat_lines_.end(), *race_);

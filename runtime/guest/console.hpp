@@ -12,8 +12,8 @@
 namespace kpl {
 
 // Collects console output and finds the kernel's reports of its own trouble ("splats"): BUG, WARNING, oops,
-// lockup, RCU stall, sanitizer, panic. A race in whose report no module of this project stands is the kernel's own and
-// no trouble.
+// lockup, RCU stall, sanitizer, panic. A race in whose report no module of this project stands, or only as what an
+// interrupt found under way, is the kernel's own and no trouble.
 class Console {
   public:
     void append(std::string_view bytes);
@@ -48,7 +48,7 @@ class Console {
     std::vector<std::string> racy_;
     // The race whose report goes on and has not shown to be ours: a splat until it has ended.
     std::optional<std::size_t> race_;
-    bool in_racy_ = false;
+    bool in_racy_ = false, interrupted_ = false;
     std::vector<std::size_t> kernel_races_;
 };
 

@@ -284,6 +284,21 @@ TEST_CASE("a race that KCSAN reports is the kernel's own where no module of ours
         CHECK(console.splat_lines() == std::vector<std::size_t>{1});
         CHECK(console.kernel_races().empty());
     }
+    SECTION("one does, and an interrupt came") {
+        const std::string entry = GENERATE("asm_sysvec_apic_timer_interrupt", "asm_common_interrupt");
+        console.append(report("f / wq_worker_tick",
+                              "f+0x1/0x2\n  " + entry + "+0x1a/0x20\n  kpl_verify+0x1/0x2 [kprobe_lua]\n  g"));
+        CHECK(console.clean());
+        console.append(report("f / wq_worker_tick", "kpl_hit+0x1/0x2 [kprobe_lua]\n  " + entry + "+0x1a/0x20\n  f"));
+        CHECK_FALSE(console.clean());
+    }
+    SECTION("of two stacks, an interrupt came in the other") {
+        std::string text = report("f / wq_worker_tick", "kpl_hit+0x1/0x2 [kprobe_lua]\n  f");
+        text.insert(text.find("[    1.0]  update_process_times"),
+                    "[    1.0]  asm_sysvec_apic_timer_interrupt+0x1a/0x20\n");
+        console.append(text);
+        CHECK_FALSE(console.clean());
+    }
     SECTION("its title does") {
         console.append(report("kpl_hit [kprobe_lua] / wq_worker_tick", "f"));
         CHECK_FALSE(console.clean());
