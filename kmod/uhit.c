@@ -35,6 +35,7 @@ struct kpl_user_hit {
 	enum kpl_side side;
 	struct pt_regs *regs;
 	struct kpl_ucall *call;		/* that it begins or ends; or NULL */
+	const struct return_instance *chained;	/* of one that begins: kpl_user_chained() */
 	unsigned long addr;		/* of the process's memory, where the probe stands */
 	u64 result;			/* of the handler's last run */
 	u64 missing;			/* where it has stopped */
@@ -71,12 +72,9 @@ static const struct return_instance *kpl_user_chained(struct pt_regs *regs)
 
 static u64 kpl_user_return_address(const struct kpl_user_hit *hit)
 {
-	const struct return_instance *ri;
-
 	if (hit->side == KPL_SIDE_SECOND)
 		return instruction_pointer(hit->regs);
-	ri = kpl_user_chained(hit->regs);
-	return ri ? ri->orig_ret_vaddr : kpl_user_return_word(hit->regs);
+	return hit->chained ? hit->chained->orig_ret_vaddr : kpl_user_return_word(hit->regs);
 }
 
 static void kpl_user_look(struct kpl_ctx *ctx, const struct kpl_user_hit *hit)
@@ -398,9 +396,9 @@ int kpl_hit_user_call(struct uprobe_consumer *uc, struct pt_regs *regs)
 		return kpl_user_refused(u);
 	if (kpl_over(pr))
 		return 0;
+	hit.chained = kpl_user_chained(regs);
 	if (!kpl_user_too_deep())
-		hit.call = kpl_ucall_enter(u->calls, user_stack_pointer(regs),
-					   kpl_user_chained(regs));
+		hit.call = kpl_ucall_enter(u->calls, user_stack_pointer(regs), hit.chained);
 	if (!hit.call) {
 		kpl_count(&pr->origin, KPL_SIDE_FIRST, KPL_C_MISSED);
 		return 0;

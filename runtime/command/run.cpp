@@ -3,12 +3,12 @@
 
 #include <fmt/format.h>
 #include <sys/ioctl.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <filesystem>
 #include <new>
 
 #include "command/account.hpp"
@@ -25,12 +25,10 @@ Result<int> Run::script(const RunOptions& options) {
 }
 
 Result<Sink> Run::open_output(const RunOptions& options, Stdout usual) {
-    const std::string& script = options.script;
-    struct stat to {};
-    struct stat from {};
-    if (!options.output.empty() && !script.empty() && ::stat(options.output.c_str(), &to) == 0 &&
-        (script == "-" ? ::fstat(STDIN_FILENO, &from) : ::stat(script.c_str(), &from)) == 0 && S_ISREG(to.st_mode) &&
-        to.st_dev == from.st_dev && to.st_ino == from.st_ino)
+    const std::string script = options.script == "-" ? "/dev/stdin" : options.script;
+    std::error_code ignored;
+    if (std::filesystem::is_regular_file(options.output, ignored) &&
+        std::filesystem::equivalent(options.output, script, ignored))
         return Error{Errc::usage, fmt::format("-o {}: that is the script itself: name another file", options.output)};
     return Sink::open(options.output, options.buffering, usual);
 }

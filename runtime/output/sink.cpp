@@ -105,9 +105,9 @@ Result<Sink> Sink::open_file(const std::string& path, Buffering buffering) {
 Result<Sink> Sink::open(const std::string& path, Buffering buffering, Stdout usual) {
     const bool has_stdout = is_open(STDOUT_FILENO);
     fill_standard_streams();
-    if (path.empty() && !has_stdout) return Error{Errc::system, "stdout is closed: -o FILE writes to a file"};
-    if (path.empty() && usual == Stdout::Usual) return Sink(stdout, false, STDOUT_FILENO, buffering);
     if (!path.empty()) return open_file(path, buffering);
+    if (!has_stdout) return Error{Errc::system, "stdout is closed: -o FILE writes to a file"};
+    if (usual == Stdout::Usual) return Sink(stdout, false, STDOUT_FILENO, buffering);
     FILE* file = waiting_stream<STDOUT_FILENO>();
     if (!file) return Error{Errc::system, std::string("stdout: ") + std::strerror(errno)};
     Sink sink(file, true, STDOUT_FILENO, buffering);

@@ -86,7 +86,7 @@ Attempt aligned(Graph graph, const Given& with) {
     return attempt(graph, with, 0);
 }
 
-Result<Handler> fitting(const Graph& given, const Given& with) {
+Result<Attempt> fitting(const Graph& given, const Given& with) {
     Attempt best = aligned(given, with);
     Graph graph = given;
     if (may_help_to_unfold(best.verdict.reason)) {
@@ -101,28 +101,32 @@ Result<Handler> fitting(const Graph& given, const Given& with) {
         Attempt now = aligned(graph, with);
         if (now.verdict.reason == KPL_REJECT_NONE || now.verdict.at > best.verdict.at) best = std::move(now);
     }
-    if (best.verdict.reason != KPL_REJECT_NONE) return best.handler;
+    if (best.verdict.reason != KPL_REJECT_NONE) return best;
     const auto reach = outside(graph, with);
-    if (!reach) return best.handler;
+    if (!reach) return best;
     // It may be on a way that the program never goes.
     if (const auto steps = unfolded(given, start_state(with, 0))) {
         Attempt now = aligned(*steps, with);
-        if (now.verdict.reason == KPL_REJECT_NONE && !outside(*steps, with)) return now.handler;
+        if (now.verdict.reason == KPL_REJECT_NONE && !outside(*steps, with)) return now;
     }
     return refused(KPL_REJECT_RANGE, reach->origin);
 }
 
 // With registers that only passes know for what functions keep, or else with as much of it as possible on the stack.
-Result<Handler> without_calls(const Graph& graph, const Given& with) {
+Result<Attempt> fitting_without_calls(Graph graph, const Given& with) {
+    if (!has_local_calls(graph)) {
+        lower(graph);
+        return fitting(graph, with);
+    }
     static constexpr uint8_t made[] = {first_kept, 13, 14, last_kept, 6, 7, 8, 9}, saved[] = {6, 7, 8, 9};
     const State start = start_state(with, 0);
-    const auto handler = [&](std::span<const uint8_t> names) -> Result<Handler> {
+    const auto kept_in = [&](std::span<const uint8_t> names) -> Result<Attempt> {
         return fitting(TRY(without_calls(graph, start, names)), with);
     };
-    Result<Handler> first = handler(made);
-    if (first && verdict(*first).reason == KPL_REJECT_NONE) return first;
-    Result<Handler> second = handler(saved);
-    return second && verdict(*second).reason == KPL_REJECT_NONE ? second : first;
+    Result<Attempt> first = kept_in(made);
+    if (first && first->verdict.reason == KPL_REJECT_NONE) return first;
+    Result<Attempt> second = kept_in(saved);
+    return second && second->verdict.reason == KPL_REJECT_NONE ? second : first;
 }
 
 // Passes have registers of their own that no program has.
@@ -191,9 +195,7 @@ Result<Handler> handler_from(std::span<const uint8_t> program, const Given& with
     if (with.as_is) return as_it_is(std::move(given), with);
     Graph graph = TRY(graph_from(given));
     TRY(check_registers(graph, with));
-    const bool calls = has_local_calls(graph);
-    if (!calls) lower(graph);
-    Handler handler = TRY(calls ? without_calls(graph, with) : fitting(graph, with));
+    Handler handler = TRY(fitting_without_calls(std::move(graph), with)).handler;
     TRY(check_size(handler, given.size()));
     handler.given = std::move(given);
     handler.memory = static_cast<uint32_t>(with.memory);

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace kpl::exec {
 
 namespace {
@@ -51,6 +53,12 @@ bool reads_dst(const bpf_insn& insn) {
 
 bool writes_dst(const bpf_insn& insn) {
     return is_alu_class(insn) || BPF_CLASS(insn.code) == BPF_LD || BPF_CLASS(insn.code) == BPF_LDX;
+}
+
+bool names(const bpf_insn& insn, uint8_t reg) { return insn.dst_reg == reg || insn.src_reg == reg; }
+
+bool is_named(const Graph& graph, uint8_t reg) {
+    return std::any_of(graph.begin(), graph.end(), [reg](const Step& step) { return names(step.insn, reg); });
 }
 
 std::optional<Access> access_of(const bpf_insn& insn) {

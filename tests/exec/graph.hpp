@@ -41,6 +41,8 @@ bool is_plain_jump(const bpf_insn& insn);
 bool is_condition(const bpf_insn& insn);  // any other jump
 bool reads_dst(const bpf_insn& insn);
 bool writes_dst(const bpf_insn& insn);
+bool names(const bpf_insn& insn, uint8_t reg);
+bool is_named(const Graph& graph, uint8_t reg);
 
 struct Access {
     uint8_t base = 0;  // register

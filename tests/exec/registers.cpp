@@ -16,12 +16,6 @@ struct Place {
     int16_t lender() const { return home + 8; }  // of the register that stands in for it
 };
 
-bool names(const bpf_insn& insn, uint8_t reg) { return insn.dst_reg == reg || insn.src_reg == reg; }
-
-bool is_named(const Graph& graph, uint8_t reg) {
-    return std::any_of(graph.begin(), graph.end(), [reg](const Step& step) { return names(step.insn, reg); });
-}
-
 void rename(bpf_insn& insn, uint8_t from, uint8_t to) {
     if (insn.dst_reg == from) insn.dst_reg = to & 15;
     if (insn.src_reg == from) insn.src_reg = to & 15;

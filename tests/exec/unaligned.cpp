@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include <algorithm>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -97,10 +96,8 @@ bool is_plain_access(const bpf_insn& insn) {
 }
 
 std::optional<uint8_t> unnamed(const Graph& graph) {
-    for (uint8_t reg = first_kept; reg <= last_kept; reg++) {
-        const auto names = [reg](const Step& step) { return step.insn.dst_reg == reg || step.insn.src_reg == reg; };
-        if (std::none_of(graph.begin(), graph.end(), names)) return reg;
-    }
+    for (uint8_t reg = first_kept; reg <= last_kept; reg++)
+        if (!is_named(graph, reg)) return reg;
     return std::nullopt;
 }
 

@@ -4,7 +4,9 @@
 # What -o FILE holds after runs that fail, and what a limit of its size does.
 set -u
 program=$1 failed=0
-cd "$(mktemp -d)" || exit 1
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+cd "$dir" || exit 1
 
 # STATUS REGEX TEXT ARGS…: of a run with -o kept, which held "before"; standard error matches, and the file is TEXT.
 leaves() {
