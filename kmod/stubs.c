@@ -380,6 +380,15 @@ static bool kpl_time_to_search(void)
 	return kpl_polls >= 8 && is_power_of_2(kpl_polls);
 }
 
+/*
+ * The first CPU's idle task alone is known unseen, and the CPU that the work runs on
+ * is not idle to show its own: while the first one is off, no death is written off.
+ */
+static int kpl_drain_cpu(void)
+{
+	return cpu_online(0) ? 0 : WORK_CPU_UNBOUND;
+}
+
 /* The waits are without the lock: whoever takes a stub meanwhile need not wait, too. */
 static void kpl_drain(struct work_struct *work)
 {
@@ -395,8 +404,8 @@ static void kpl_drain(struct work_struct *work)
 	if (!kpl_stubs_still_unused(serial))
 		return;
 	if (!empty) {
-		schedule_delayed_work(&kpl_drain_work,
-				      msecs_to_jiffies(min(64u * kpl_polls, 4096u)));
+		schedule_delayed_work_on(kpl_drain_cpu(), &kpl_drain_work,
+					 msecs_to_jiffies(min(64u * kpl_polls, 4096u)));
 		return;
 	}
 	mutex_lock(&kpl_stubs_lock);
@@ -458,7 +467,7 @@ static void kpl_stub_give(struct kpl_stub *stub)
 	mutex_lock(&kpl_stubs_lock);
 	__clear_bit(stub - kpl_stub_all, kpl_stubs_taken);
 	kpl_polls = 0;
-	mod_delayed_work(system_wq, &kpl_drain_work, 0);
+	mod_delayed_work_on(kpl_drain_cpu(), system_wq, &kpl_drain_work, 0);
 	mutex_unlock(&kpl_stubs_lock);
 }
 
