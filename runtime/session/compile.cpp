@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <bit>
 #include <map>
+#include <set>
+#include <utility>
 
 #include "codegen/codegen.hpp"
 #include "core/core.h"
@@ -20,28 +22,56 @@ namespace {
 // The one variable at the beginning of each CPU's area.
 constexpr std::string_view first_per_cpu = "fixed_percpu_data";
 
-// Whether a handler may look at the probed function's signature: only then is BTF read.
-bool may_need_signature(const FunctionRef& function, bool mirrors) {
-    const auto proto = function.proto();
-    if (!proto) return true;
-    const Proto& p = **proto;
-    if (p.num_params > (mirrors ? 0 : 1)) return true;
-    // A helper function that it inlines may: it is an upvalue, a global, or in a captured table.
-    for (const GcConst& c : p.gc) {
-        const auto* name = std::get_if<std::string>(&c);
-        if (!name) continue;
-        if (*name == "args" || *name == "ret" || *name == "override" ||
-            std::holds_alternative<FunctionPtr>(function.global(*name)))
-            return true;
+// Whether a handler may look at the probed function's signature: only then is BTF read, and are handlers compiled
+// apart.
+class SignatureUse {
+  public:
+    bool may(const FunctionRef& handler, bool mirrors) {
+        const auto proto = handler.proto();
+        return !proto || (*proto)->num_params > (mirrors ? 0 : 1) || may(handler);
     }
-    for (uint32_t i = 0; i < p.upvalues.size(); i++) {
-        const Captured value = function.upvalue(i);
-        if (std::holds_alternative<FunctionPtr>(value) ||
-            std::holds_alternative<std::shared_ptr<const TableRef>>(value))
-            return true;
+
+  private:
+    struct Keys {  // that a function and those inside of it use
+        std::set<std::string> names;
+        bool others = false;
+    };
+
+    static void collect(const Proto& p, Keys& keys) {
+        for (const GcConst& c : p.gc) {
+            if (const auto* name = std::get_if<std::string>(&c)) keys.names.insert(*name);
+            if (const auto* inner = std::get_if<std::shared_ptr<const Proto>>(&c)) collect(**inner, keys);
+        }
+        for (const Insn& insn : p.code) keys.others |= insn.op == Op::TGETB || insn.op == Op::TGETV;
     }
-    return false;
-}
+
+    // A function that it inlines may, too: it is an upvalue, a global, or in a table that is one.
+    bool may(const FunctionRef& function) {
+        const auto proto = function.proto();
+        if (!proto) return true;
+        if (!seen_.emplace(function.identity(), nullptr).second) return false;
+        Keys keys;
+        collect(**proto, keys);
+        for (const char* typed : {"args", "ret", "override"})
+            if (keys.names.contains(typed)) return true;
+        for (const std::string& name : keys.names)
+            if (may(function.global(name), function, keys)) return true;
+        for (uint32_t i = 0; i < (*proto)->upvalues.size(); i++)
+            if (may(function.upvalue(i), function, keys)) return true;
+        return false;
+    }
+
+    bool may(const Captured& value, const FunctionRef& user, const Keys& keys) {
+        if (const auto* function = std::get_if<FunctionPtr>(&value)) return may(**function);
+        const auto* table = std::get_if<std::shared_ptr<const TableRef>>(&value);
+        if (!table || !seen_.emplace((*table)->identity(), user.identity()).second) return false;
+        return keys.others || std::ranges::any_of(keys.names, [&](const std::string& name) {
+                   return may((*table)->get(name), user, keys);
+               });
+    }
+
+    std::set<std::pair<const void*, const void*>> seen_;  // functions; tables, and by which function
+};
 
 // What tells apart places whose handlers must be compiled apart.
 std::string parameter_list(const std::optional<Signature>& signature, const KernelPlace& place) {
@@ -210,7 +240,7 @@ Result<std::vector<PlannedProbe>> plan_probe(const ProbeDecl& probe, uint32_t nu
             error.at = probe.at;  // it has no line of its own: a function of C
             return error;
         }
-        typed |= may_need_signature(*f, probe_kind(probe.kind).mirrors);
+        typed |= SignatureUse{}.may(*f, probe_kind(probe.kind).mirrors);
     }
     TRY(check_parameters(probe, places, types));
     std::vector<PlannedProbe> planned;

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: MIT
+# Functions that a handler calls, wherever they are kept, may use the probed function's arguments by name; of those that
+# don't, a handler is compiled once for all places.
+opens() { # SCRIPT
+    script opens.lua
+    run kprobe-lua -c 'cat /etc/passwd' opens.lua
+    status 0
+    line /etc/passwd
+}
+opens <<'LUA'
+local function name(p) return p.args.filename end
+local function show(p) printf("%s\n", ustr(name(p))) end
+kprobe { "do_sys_openat2", pre = function(p) show(p) end }
+LUA
+opens <<'LUA'
+lib = { files = { show = function(p) printf("%s\n", ustr(p.args.filename)) end } }
+kprobe { "do_sys_openat2", pre = function(p) lib.files.show(p) end }
+LUA
+opens <<'LUA'
+local lib = { function(p) printf("%s\n", ustr(p.args.filename)) end }
+kprobe { "do_sys_openat2", pre = function(p) lib[1](p) end }
+LUA
+opens <<'LUA'
+kprobe { "do_sys_openat2", pre = function(p)
+  local function name() return p.args.filename end
+  printf("%s\n", ustr(name()))
+end }
+LUA
+
+script once.lua <<'LUA'
+local calls = count()
+local lib = { one = function(p) calls[p.func]:add() end, returned = function(p) calls[p.func]:add(p.ret ~= 0 and 1 or 2) end }
+kprobe { { "vfs_read", "vfs_unlink" }, pre = function(p) lib.one(p) end }
+kretprobe { { "vfs_read", "vfs_unlink" }, ret = function(p) lib.returned(p) end }
+LUA
+run kprobe-lua -d bc -c true once.lua
+status 0
+lines 1 '^-- once.lua:3 pre of vfs_.*: LuaJIT bytecode'
+lines 2 '^-- once.lua:4 ret of vfs_.*: LuaJIT bytecode'
