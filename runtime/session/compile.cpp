@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
+#include <limits>
 #include <map>
 #include <set>
 #include <utility>
@@ -32,9 +34,13 @@ class SignatureUse {
     }
 
   private:
-    struct Keys {  // that a function and those inside of it use
+    // Constants of a function and of those inside of it: by them it takes values from tables.
+    struct Keys {
         std::set<std::string> names;
-        bool others = false;
+        std::set<int64_t> numbers;
+        void add(double number) {
+            if (std::abs(number) <= std::numeric_limits<int32_t>::max()) numbers.insert(static_cast<int64_t>(number));
+        }
     };
 
     static void collect(const Proto& p, Keys& keys) {
@@ -42,7 +48,11 @@ class SignatureUse {
             if (const auto* name = std::get_if<std::string>(&c)) keys.names.insert(*name);
             if (const auto* inner = std::get_if<std::shared_ptr<const Proto>>(&c)) collect(**inner, keys);
         }
-        for (const Insn& insn : p.code) keys.others |= insn.op == Op::TGETB || insn.op == Op::TGETV;
+        for (const Insn& insn : p.code) {
+            if (insn.op == Op::TGETB) keys.numbers.insert(insn.c);
+            if (insn.op == Op::KSHORT) keys.numbers.insert(insn.sd());
+        }
+        for (const double number : p.num) keys.add(number);
     }
 
     // A function that it inlines may, too: it is an upvalue, a global, or in a table that is one.
@@ -52,22 +62,25 @@ class SignatureUse {
         if (!seen_.emplace(function.identity(), nullptr).second) return false;
         Keys keys;
         collect(**proto, keys);
+        std::vector<Captured> upvalues;
+        for (uint32_t i = 0; i < (*proto)->upvalues.size(); i++) {
+            const Captured& value = upvalues.emplace_back(function.upvalue(i));
+            if (const auto* name = std::get_if<std::string>(&value)) keys.names.insert(*name);
+            if (const auto* number = std::get_if<double>(&value)) keys.add(*number);
+        }
         for (const char* typed : {"args", "ret", "override"})
             if (keys.names.contains(typed)) return true;
         for (const std::string& name : keys.names)
             if (may(function.global(name), function, keys)) return true;
-        for (uint32_t i = 0; i < (*proto)->upvalues.size(); i++)
-            if (may(function.upvalue(i), function, keys)) return true;
-        return false;
+        return std::ranges::any_of(upvalues, [&](const Captured& value) { return may(value, function, keys); });
     }
 
     bool may(const Captured& value, const FunctionRef& user, const Keys& keys) {
         if (const auto* function = std::get_if<FunctionPtr>(&value)) return may(**function);
         const auto* table = std::get_if<std::shared_ptr<const TableRef>>(&value);
         if (!table || !seen_.emplace((*table)->identity(), user.identity()).second) return false;
-        return keys.others || std::ranges::any_of(keys.names, [&](const std::string& name) {
-                   return may((*table)->get(name), user, keys);
-               });
+        const auto may_have = [&](const auto& key) { return may((*table)->get(key), user, keys); };
+        return std::ranges::any_of(keys.names, may_have) || std::ranges::any_of(keys.numbers, may_have);
     }
 
     std::set<std::pair<const void*, const void*>> seen_;  // functions; tables, and by which function

@@ -15,6 +15,7 @@
 // thread of its own; a case that fails there while the emulator strays, and the console says nothing else of it, runs
 // again on one thread, and that run counts.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
@@ -23,6 +24,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -63,9 +65,33 @@ struct Outcome {
     std::string again;  // why this is the case's second run; "" for a first one
 };
 
+// On a terminal, the case that runs and how many there are; the line goes when all is over.
+class Progress {
+  public:
+    explicit Progress(std::size_t cases) : cases_(cases), shown_(isatty(STDERR_FILENO)) {}
+    ~Progress() { clear(); }
+    Progress(const Progress&) = delete;
+    Progress& operator=(const Progress&) = delete;
+    void start(const std::string& name) {  // one that runs again counts once
+        begun_.insert(name);
+        show(fmt::format("{} of {}: {}", begun_.size(), cases_, name));
+    }
+    void clear() const { show({}); }
+
+  private:
+    void show(const std::string& text) const {
+        if (shown_) fmt::print(stderr, "\r\033[K{}", text);
+    }
+
+    std::size_t cases_;
+    bool shown_;
+    std::set<std::string> begun_;
+};
+
 // Reads the runner's messages as they come (see runner.sh).
 class RunnerOutput {
   public:
+    explicit RunnerOutput(Progress& progress) : progress_(progress) {}
     void append(std::string_view bytes) {
         pending_.append(bytes);
         while (take_message()) continue;
@@ -90,11 +116,12 @@ class RunnerOutput {
             pending_.erase(0, end + 1 + size);
             return true;
         }
-        if (std::sscanf(line.c_str(), "@start %127s", name) == 1) running_ = name;
+        if (std::sscanf(line.c_str(), "@start %127s", name) == 1) progress_.start(running_ = name);
         pending_.erase(0, end + 1);
         return true;
     }
 
+    Progress& progress_;
     std::string pending_, running_;
     std::vector<Outcome> outcomes_;
 };
@@ -187,10 +214,13 @@ void take_back_strayed(const Console& console, Group& group, std::vector<Outcome
 }
 
 // Boots once for the group; what has not been run when the VM ends, or has to be run again, stays in it.
-Result<std::vector<Outcome>> boot(const Arguments& args, Group& group) {
-    RunnerOutput output;
+Result<std::vector<Outcome>> boot(const Arguments& args, Progress& progress, Group& group) {
+    RunnerOutput output(progress);
     const GuestReport report = TRY(run_guest_report(spec_for(args, group, output)));
-    if (report.status > 128 && !report.finished) std::exit(report.status);  // by a signal: nothing more is to run
+    if (report.status > 128 && !report.finished) {  // by a signal: nothing more is to run
+        progress.clear();
+        std::exit(report.status);
+    }
     std::vector<Outcome> outcomes = std::move(output.outcomes());
     if (!report.failure.empty()) {
         const std::string tail = report.console.clean() ? report.console.excerpt(20) : "";  // a splat is shown below
@@ -207,11 +237,11 @@ Result<std::vector<Outcome>> boot(const Arguments& args, Group& group) {
     return outcomes;
 }
 
-Result<void> run_group(const Arguments& args, Group group, std::vector<Outcome>& all) {
+Result<void> run_group(const Arguments& args, Progress& progress, Group group, std::vector<Outcome>& all) {
     for (int dead = 0; !group.cases.empty() && dead < max_dead_boots;) {
         const std::size_t before = group.cases.size();
         const bool parallel = group.parallel;
-        for (Outcome& outcome : TRY(boot(args, group))) {
+        for (Outcome& outcome : TRY(boot(args, progress, group))) {
             if (outcome.name == no_case && has_outcome(all, no_case))
                 fail_with(all, no_case, outcome.output);
             else
@@ -234,9 +264,10 @@ bool wants_parallel(const std::string& path) {
 Result<std::vector<Outcome>> run_in_vms(const Arguments& args, const std::vector<std::string>& cases) {
     Group one_thread{{}, false}, parallel{{}, true};
     for (const auto& path : cases) (wants_parallel(path) ? parallel : one_thread).cases.push_back(path);
+    Progress progress(cases.size());
     std::vector<Outcome> all;
-    TRY(run_group(args, std::move(one_thread), all));
-    TRY(run_group(args, std::move(parallel), all));
+    TRY(run_group(args, progress, std::move(one_thread), all));
+    TRY(run_group(args, progress, std::move(parallel), all));
     if (!has_outcome(all, no_case)) all.push_back({no_case, Verdict::pass, 0, {}, {}});
     return all;
 }
@@ -248,7 +279,8 @@ Result<std::vector<Outcome>> run_on_host(const Arguments& args, const std::vecto
     for (const auto& program : args.programs) path = fs::path(program).parent_path().string() + ":" + path;
     setenv("PATH", path.c_str(), 1);
     setenv("KPL_ROOT", args.root.c_str(), 1);
-    RunnerOutput output;
+    Progress progress(cases.size());
+    RunnerOutput output(progress);
     output.append(TRY(program_output(argv)).text);
     if (!output.running().empty()) fail_with(output.outcomes(), output.running(), "the runner ended in this case\n");
     return std::move(output.outcomes());

@@ -17,8 +17,12 @@ lib = { files = { show = function(p) printf("%s\n", ustr(p.args.filename)) end }
 kprobe { "do_sys_openat2", pre = function(p) lib.files.show(p) end }
 LUA
 opens <<'LUA'
-local lib = { function(p) printf("%s\n", ustr(p.args.filename)) end }
-kprobe { "do_sys_openat2", pre = function(p) lib[1](p) end }
+local lib, first = { function(p) printf("%s\n", ustr(p.args.filename)) end }, 1
+kprobe { "do_sys_openat2", pre = function(p) lib[first](p) end }
+LUA
+opens <<'LUA'
+local lib = { [70000] = function(p) printf("%s\n", ustr(p.args.filename)) end }
+kprobe { "do_sys_openat2", pre = function(p) lib[70000](p) end }
 LUA
 opens <<'LUA'
 kprobe { "do_sys_openat2", pre = function(p)
@@ -29,7 +33,7 @@ LUA
 
 script once.lua <<'LUA'
 local calls = count()
-local lib = { one = function(p) calls[p.func]:add() end, returned = function(p) calls[p.func]:add(p.ret ~= 0 and 1 or 2) end }
+local lib = { one = function(p) calls[p.func]:add(p.arg[1] ~= 0 and 1 or 2) end, returned = function(p) calls[p.func]:add(p.ret ~= 0 and 1 or 2) end }
 kprobe { { "vfs_read", "vfs_unlink" }, pre = function(p) lib.one(p) end }
 kretprobe { { "vfs_read", "vfs_unlink" }, ret = function(p) lib.returned(p) end }
 LUA
