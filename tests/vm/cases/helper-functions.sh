@@ -33,11 +33,13 @@ LUA
 
 script once.lua <<'LUA'
 local calls = count()
-local lib = { one = function(p) calls[p.func]:add(p.arg[1] ~= 0 and 1 or 2) end, returned = function(p) calls[p.func]:add(p.ret ~= 0 and 1 or 2) end }
+local lib = { add = function(where, value) calls[where]:add(value ~= 0 and 1 or 2) end }
+function lib.one(p) lib.add(p.func, p.arg[1]) end
+function lib.returned(p) lib.add(p.func, p.ret) end
 kprobe { { "vfs_read", "vfs_unlink" }, pre = function(p) lib.one(p) end }
 kretprobe { { "vfs_read", "vfs_unlink" }, ret = function(p) lib.returned(p) end }
 LUA
 run kprobe-lua -d bc -c true once.lua
 status 0
-lines 1 '^-- once.lua:3 pre of vfs_.*: LuaJIT bytecode'
-lines 2 '^-- once.lua:4 ret of vfs_.*: LuaJIT bytecode'
+lines 1 '^-- once.lua:5 pre of vfs_.*: LuaJIT bytecode'
+lines 2 '^-- once.lua:6 ret of vfs_.*: LuaJIT bytecode'
