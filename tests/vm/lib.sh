@@ -189,7 +189,7 @@ one_error() { [ "$(wc -l < err)" = 1 ] || fail "not one line on stderr"; }
 
 refuses() {
     echo "$2" > wrong.lua
-    run kprobe-lua wrong.lua
+    run kprobe-lua -c true wrong.lua # one that is taken ends by itself
     status 1
     one_error
     err "^wrong.lua:1: $1"

@@ -19,7 +19,7 @@ status 0
 err '^freed.lua:1: [0-9]+ probed; left out: .*[0-9]+ freed after boot'
 run kprobe-lua -q -c true --max-probes=2000 freed.lua
 quiet_err
-refuses "no function that matches 'do_int3\*' can be probed: [0-9]+ blacklisted$" 'kprobe("do_int3*", function() end)'
+refuses "no function that matches 'exc_int3\*' can be probed: [0-9]+ blacklisted$" 'kprobe("exc_int3*", function() end)'
 refuses "no function matches 'no_such_\*'$" 'kprobe("no_such_*", function() end)'
 refuses "can't probe start_kernel: it is start-up code, which the kernel has freed$" 'kprobe("start_kernel", function() end)'
 refuses "'no_such:vfs_read': the module no_such is not loaded" 'kprobe("no_such:vfs_read", function() end)'
