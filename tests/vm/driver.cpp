@@ -356,7 +356,8 @@ bool report(const Arguments& args, const std::vector<Outcome>& outcomes) {
             fmt::print("again {}: {}\n", o.name, o.again);
             file << "again " << title << " " << o.name << "\n";
         }
-        if (args.show || o.verdict != Verdict::pass) fmt::print("{}", o.output);
+        if (args.show || o.verdict != Verdict::pass)
+            fmt::print("{}{}", o.output, o.output.empty() || o.output.ends_with('\n') ? "" : "\n");
         file << verdict << " " << title << " " << o.name << "\n";
     }
     file << "end\n";
