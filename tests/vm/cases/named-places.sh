@@ -58,6 +58,7 @@ run kprobe-lua named.lua "$KPL_ROOT/kmod/uapi/places.def" image
 cat out
 status 0
 line '0 taken'
-for rule in REWRITTEN EARLY BLIND FAULTLESS ENTRY TRACER THUNK NMI POLLS DEAD GUEST PARKS IDLES SWITCHES FORKS LEAVES; do
+grep -q ' tdx_get_ve_info$' /proc/kallsyms && guest=GUEST || guest= # a kernel that is no hypervisor's guest has none
+for rule in REWRITTEN EARLY BLIND FAULTLESS ENTRY TRACER THUNK NMI POLLS DEAD $guest PARKS IDLES SWITCHES FORKS LEAVES; do
     out "^$rule	[1-9]"
 done
