@@ -59,6 +59,11 @@ refused_by_hand() { # KIND ADDRESS: what has no reason of ours, by the kernel's 
     fi 2> /dev/null
 }
 
+begins_excepted() { # KIND ADDRESS: its first instruction, or the one behind a landing pad, has an entry in the table of exceptions
+    case $1 in kprobe | kretprobe) ;; *) return 1 ;; esac
+    kprobe-lua disasm "0x$2" | grep -Eq '^ +\+0x[04]  no .* has an exception-table entry$'
+}
+
 batch() { # KIND all|one FROM TO PATTERN
     pattern=$5
     [ "$1" != tracepoint ] || pattern=t:$5
@@ -71,7 +76,7 @@ batch() { # KIND all|one FROM TO PATTERN
     load_control
     sed -n 's/^no reason\t//p' out > unreasoned
     while read -r at name; do
-        refused_by_hand "$1" "$at" ||
+        refused_by_hand "$1" "$at" || begins_excepted "$1" "$at" ||
             fail "$name is left out, and the kernel takes it: $(grep -E "probe (the return of )?$name: " err)"
     done < unreasoned
     grep -E '^([0-9]+ chosen|left out: )' out
