@@ -38,6 +38,7 @@ class SignatureUse {
     struct Keys {
         std::set<std::string> names;
         std::set<int64_t> numbers;
+        bool others = false;  // a value that may be known only once it is compiled
         void add(double number) {
             if (std::abs(number) <= std::numeric_limits<int32_t>::max()) numbers.insert(static_cast<int64_t>(number));
         }
@@ -51,6 +52,7 @@ class SignatureUse {
         for (const Insn& insn : p.code) {
             if (insn.op == Op::TGETB) keys.numbers.insert(insn.c);
             if (insn.op == Op::KSHORT) keys.numbers.insert(insn.sd());
+            keys.others |= insn.op == Op::TGETV;
         }
         for (const double number : p.num) keys.add(number);
     }
@@ -72,7 +74,10 @@ class SignatureUse {
             if (keys.names.contains(typed)) return true;
         for (const std::string& name : keys.names)
             if (may(function.global(name), function, keys)) return true;
-        return std::ranges::any_of(upvalues, [&](const Captured& value) { return may(value, function, keys); });
+        return std::ranges::any_of(upvalues, [&](const Captured& value) {
+            const bool table = std::holds_alternative<std::shared_ptr<const TableRef>>(value);
+            return (table && keys.others) || may(value, function, keys);
+        });
     }
 
     bool may(const Captured& value, const FunctionRef& user, const Keys& keys) {

@@ -25,6 +25,10 @@ local lib = { [70000] = function(p) printf("%s\n", ustr(p.args.filename)) end }
 kprobe { "do_sys_openat2", pre = function(p) lib[70000](p) end }
 LUA
 opens <<'LUA'
+local lib, chosen = { show = function(p) printf("%s\n", ustr(p.args.filename)) end }, { name = "show" }
+kprobe { "do_sys_openat2", pre = function(p) lib[chosen.name](p) end }
+LUA
+opens <<'LUA'
 kprobe { "do_sys_openat2", pre = function(p)
   local function name() return p.args.filename end
   printf("%s\n", ustr(name()))
