@@ -101,6 +101,12 @@ struct kpl_probe_ops {
 	u32 kind;			/* enum kpl_probe_kind */
 	struct kpl_attach_rules rules;
 	bool changes;			/* its programs may change what runs */
+	/*
+	 * Where its breakpoint stands, or its semaphore, is user space's word: in
+	 * the middle of an instruction it changes what every process does that maps
+	 * the file.  So it takes CAP_SYS_ADMIN, as the kernel asks of perf's.
+	 */
+	bool writes_to_others;
 	/* enum kpl_prog_kind of each handler; KPL_PROG_KINDS: there is none. */
 	u8 kinds[KPL_HANDLERS];
 	/* What it needs beside the probe itself, in bytes; or NULL. */

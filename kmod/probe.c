@@ -4,6 +4,7 @@
  * Process context; but for the copies from and to user space, the session's
  * lock is held.
  */
+#include <linux/capability.h>
 #include <linux/percpu.h>
 #include <linux/pid_namespace.h>
 #include <linux/slab.h>
@@ -128,6 +129,7 @@ static struct kpl_probe *kpl_probe_create(struct kpl_session *s, const struct kp
 	if (!ops)
 		return ERR_PTR(-EINVAL);
 	err = kpl_check_attach(a, &ops->rules) ?:
+	      (ops->writes_to_others && !capable(CAP_SYS_ADMIN) ? -EPERM : 0) ?:
 	      (a->kind == KPL_PROBE_FTRACE ? kpl_check_site(a->addr) : 0) ?:
 	      kpl_probe_progs(s, ops, a, progs) ?:
 	      kpl_probe_changes(s, ops, a, progs, &returns);
@@ -434,8 +436,11 @@ static int kpl_group_may(struct kpl_session *s, const struct kpl_group *g)
 	if (kpl_rights_now(s))
 		return 0;
 	for (i = 0; i < g->nr; i++) {
+		const struct kpl_probe_ops *ops = g->prs[i]->ops;
+
 		/* Of these, how the stack is laid out was user space's word. */
-		if (g->prs[i]->ops == &kpl_direct_ops && !kpl_may_write_kernel())
+		if ((ops == &kpl_direct_ops && !kpl_may_write_kernel()) ||
+		    (ops->writes_to_others && !capable(CAP_SYS_ADMIN)))
 			return -EPERM;
 		for (n = 0; n < KPL_HANDLERS; n++) {
 			const struct kpl_prog *prog = g->prs[i]->handler[n].prog;

@@ -225,6 +225,8 @@ static void kpl_ucalls_fork(struct kpl_ucalls *calls, const struct task_struct *
 {
 	struct kpl_ucall *call, *copy, *last = NULL;
 
+	if (calls->one_process)
+		return;
 	hlist_for_each_entry(call, kpl_ucall_bucket(calls, parent), node) {
 		if (call->task != parent)
 			continue;

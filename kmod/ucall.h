@@ -31,6 +31,7 @@ struct kpl_ucalls {
 	raw_spinlock_t lock;
 	u32 data_size;
 	u32 under_way;
+	bool one_process;	/* not of its children, whom the probe's `when` leaves out */
 	void *memory;
 	struct hlist_head free;
 	struct hlist_head buckets[1 << KPL_UCALL_BITS];

@@ -244,11 +244,13 @@ static int kpl_uprobe_add_one(struct kpl_probe *pr)
 	u->calls = kpl_ucalls_alloc(&pr->origin, pr->maxactive ?: KPL_UCALLS,
 				    kpl_user_data_size(handler[KPL_SIDE_FIRST].prog,
 						       handler[KPL_SIDE_SECOND].prog));
-	if (!IS_ERR(u->calls))
-		return 0;
-	err = PTR_ERR(u->calls);
-	u->calls = NULL;
-	return err;
+	if (IS_ERR(u->calls)) {
+		err = PTR_ERR(u->calls);
+		u->calls = NULL;
+		return err;
+	}
+	u->calls->one_process = pr->when.mask & (KPL_WHEN_PID | KPL_WHEN_TID);
+	return 0;
 }
 
 static void kpl_uprobe_add(struct kpl_probe **prs, u32 nr)
@@ -333,6 +335,7 @@ static u64 kpl_uprobe_memory(const struct kpl_attach *a, const struct kpl_prog *
 const struct kpl_probe_ops kpl_uprobe_ops = {
 	.kind = KPL_PROBE_UPROBE,
 	.rules = { KPL_ATTACH_F_ENTRY, 0, KPL_TAKES_FILE },
+	.writes_to_others = true,
 	.memory = kpl_uprobe_memory,
 	.kinds = { KPL_PROG_PRE, KPL_PROG_KINDS, KPL_PROG_KINDS },
 	.run[KPL_OP_ADD] = kpl_uprobe_add,
@@ -347,6 +350,7 @@ const struct kpl_probe_ops kpl_uprobe_ops = {
 const struct kpl_probe_ops kpl_uretprobe_ops = {
 	.kind = KPL_PROBE_URETPROBE,
 	.rules = { KPL_ATTACH_F_ENTRY, KPL_MAX_ACTIVE, KPL_TAKES_FILE },
+	.writes_to_others = true,
 	.memory = kpl_uretprobe_memory,
 	.kinds = { KPL_PROG_ENTRY, KPL_PROG_RET, KPL_PROG_KINDS },
 	.run[KPL_OP_ADD] = kpl_uprobe_add,

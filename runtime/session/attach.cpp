@@ -164,6 +164,7 @@ std::string attach_reason(const kpl_attach& request, const Paths& paths) {
             case EOPNOTSUPP: return "on this machine a module can't go on behind the access";
         }
     if (request.kind == KPL_PROBE_UPROBE || request.kind == KPL_PROBE_URETPROBE) switch (-request.error) {
+            case EPERM: return "probing programs takes CAP_SYS_ADMIN";
             case EINVAL:
                 return "no instruction can be probed there: not in the file, none that the kernel can run elsewhere, or "
                        "probed with another semaphore already";

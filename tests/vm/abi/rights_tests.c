@@ -71,13 +71,32 @@ static void with_less(int unused)
 		.prog = { 0, KPL_NO_PROG, KPL_NO_PROG },
 	};
 	struct kpl_prog_native native = { 0 };
-	int fd;
+	/* A breakpoint in the middle of an instruction changes what everybody's process does. */
+	struct kpl_attach program = {
+		.addr = 4096, .kind = KPL_PROBE_UPROBE, .flags = KPL_ATTACH_F_DISABLED,
+		.prog = { 0, KPL_NO_PROG, KPL_NO_PROG }, .fd = open("/proc/self/exe", O_RDONLY),
+	};
+	int fd = session();
+	unsigned early;
 
 	(void)unused;
+	EQ(load(fd, KPL_PROG_PRE, PROG(RETURN(0))), 0);
+	early = attach_one(fd, program);
 	set_caps(1ull << CAP_PERFMON | 1ull << CAP_BPF);
+	FAILS(EPERM, control(fd, KPL_CTL_ENABLE, early));
+	EQ(control(fd, KPL_CTL_DETACH, early), 0);
+	close(fd);
 	fd = session();
 	EQ(load(fd, KPL_PROG_WATCH, PROG(RETURN(0))), 0);
 	EQ(attach_error(fd, watch), EPERM);
+	EQ(load(fd, KPL_PROG_PRE, PROG(RETURN(0))), 1);
+	program.prog[0] = 1;
+	EQ(attach_error(fd, program), EPERM);
+	EQ(load(fd, KPL_PROG_RET, PROG(RETURN(0))), 2);
+	program.kind = KPL_PROBE_URETPROBE;
+	program.prog[0] = KPL_NO_PROG;
+	program.prog[1] = 2;
+	EQ(attach_error(fd, program), EPERM);
 	FAILS(EPERM, ioctl(fd, KPL_IOC_PROG_NATIVE, &native));
 	FAILS(EPERM, ioctl(fd, KPL_IOC_RIGHTS, &(struct kpl_rights){ .rights = KPL_RIGHT_INJECT }));
 }

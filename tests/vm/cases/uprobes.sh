@@ -61,6 +61,27 @@ line 'uprobed:execs	1	0	0	0	0'
 line 'uprobed:add	18	0	18	0	0'
 line 'adds	18'
 
+# of one process: its children return from the same calls, and are others
+script own.lua <<'LUA'
+local returns, forks = count()
+forks = uretprobe { "uprobed:forks", entry = function(p) p.data.pid = pid() end,
+  ret = function(p) returns[pid() == p.data.pid]:add() end }
+at_exit(function()
+  local s = forks:stats()
+  print("own", returns:value(true), returns:value(false), s.hits, s.returns.hits, s.returns.missed, s.returns.outstanding)
+end)
+LUA
+sh -c 'until [ -e go ]; do sleep 0.05; done; exec uprobed fork 10' &
+child=$!
+start kprobe-lua -q -p $child own.lua
+armed
+touch go
+wait $child
+kill -INT "$pid"
+finish
+status 0
+line 'own	10	0	10	10	0	0'
+
 # tail calls: all return at once, the newest first; also in the child of a fork in the last one
 script tail.lua <<'LUA'
 local pings, all = event(), sum()
