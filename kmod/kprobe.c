@@ -189,10 +189,35 @@ void kpl_kprobe_arm(struct kpl_probe **prs, u32 nr)
 	}
 }
 
+static u64 kpl_kprobe_handled(const struct kpl_probe *pr)
+{
+	return kpl_counter_read(&pr->origin, KPL_SIDE_FIRST, KPL_C_HANDLED) +
+	       kpl_counter_read(&pr->origin, KPL_SIDE_SECOND, KPL_C_HANDLED);
+}
+
+/*
+ * Those with more hits than most go first: to disarm one takes ftrace through
+ * all functions that it knows, and what it calls for each may be probed.
+ */
+static void kpl_busiest_off(struct kpl_probe **prs, u32 nr)
+{
+	u64 sum = 0;
+	u32 i;
+
+	for (i = 0; i < nr; i++)
+		sum += kpl_kprobe_handled(prs[i]);
+	for (i = 0; i < nr; i++) {
+		if (kpl_kprobe_handled(prs[i]) > div_u64(sum, nr))
+			kpl_kprobe_off(prs[i]);
+		cond_resched();
+	}
+}
+
 void kpl_kprobe_disarm(struct kpl_probe **prs, u32 nr)
 {
 	u32 i;
 
+	kpl_busiest_off(prs, nr);
 	for (i = 0; i < nr; i++) {
 		kpl_kprobe_off(prs[i]);
 		prs[i]->error = 0;
@@ -209,6 +234,10 @@ u32 kpl_kprobes_off(struct kpl_probe **prs, u32 nr)
 		prs[i]->added = false;
 		if (!prs[i]->stuck)
 			kpl_kprobe_pass_on(&prs[i]->rp.kp);
+		cond_resched();
+	}
+	kpl_busiest_off(prs, nr);
+	for (i = 0; i < nr; i++) {
 		if (kpl_kprobe_off(prs[i])) {
 			swap(prs[i], prs[off]);
 			off++;	/* a macro: it would count twice there */
