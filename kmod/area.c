@@ -43,15 +43,15 @@ void *kpl_zeros_map(u64 bytes)
 
 /* ------------------------------------------------------------------ one CPU's */
 
-u64 kpl_area_memory(const struct kpl_area_plan *plan)
-{
-	return (u64)plan->pages * (PAGE_SIZE + sizeof(struct page *));
-}
-
 /* As they are mapped. */
 static u32 kpl_area_pages(const struct kpl_area_plan *plan)
 {
 	return plan->pages + (plan->pages > plan->twice_from ? plan->pages - plan->twice_from : 0);
+}
+
+u64 kpl_area_memory(const struct kpl_area_plan *plan)
+{
+	return (u64)plan->pages * PAGE_SIZE + (u64)kpl_area_pages(plan) * sizeof(struct page *);
 }
 
 /* A CPU that comes has it whatever becomes of the task that switches it on. */

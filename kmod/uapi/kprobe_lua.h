@@ -61,7 +61,7 @@
 #define KPL_MAX_CROWD		(16 * KPL_MAX_BUDGET)	/* what all handlers at one place may take together */
 #define KPL_SEARCH_COST		500	/* for a key, in a map or an aggregation */
 #define KPL_USER_COST		200	/* for the first read of user memory in a hit, beside its helper's cost */
-#define KPL_MAX_FAULTS		16	/* bad addresses that a hit may meet; then its reads fail at once */
+#define KPL_MAX_FAULTS		16	/* bad addresses that a handler may meet; then its reads fail at once */
 #define KPL_FAULT_COST		2500	/* what each takes beside its helper's cost */
 
 /* ------------------------------------------------------------------ the hit */

@@ -44,6 +44,13 @@ constexpr std::string_view anywhere[] = {
 // kernel/kcsan/report.c
 constexpr std::string_view race_start = "BUG: KCSAN:", race_end = "Reported by Kernel Concurrency Sanitizer";
 
+// "kpl_stub_12": it stands between a function with a direct return probe and its caller.
+bool names_a_stub(std::string_view line) {
+    constexpr std::string_view start = " kpl_stub_";
+    const auto at = line.find(start);
+    return at != line.npos && line.substr(at + start.size()).find_first_of("0123456789") == 0;
+}
+
 }  // namespace
 
 // "[    1.234567] text" and, on some kernels, "[    1.234567][    T1] text".
@@ -106,7 +113,7 @@ void Console::follow_race(std::string_view line) {
         interrupted_ = false;  // a stack has ended
     } else if (line.find(" asm_sysvec_") != line.npos || line.find(" asm_common_interrupt") != line.npos) {
         interrupted_ = true;
-    } else if (race_ && names_our_module(line) && !in_racy_ && !interrupted_) {
+    } else if (race_ && names_our_module(line) && !names_a_stub(line) && !in_racy_ && !interrupted_) {
         race_.reset();
     } else if (race_ && line.starts_with(race_end)) {
         const auto at = std::find(splat_lines_.begin(), splat_lines_.end(), *race_);

@@ -13,7 +13,8 @@ namespace kpl {
 
 // Collects console output and finds the kernel's reports of its own trouble ("splats"): BUG, WARNING, oops,
 // lockup, RCU stall, sanitizer, panic. A race in whose report no module of this project stands, or only as what an
-// interrupt found under way, is the kernel's own and no trouble.
+// interrupt found under way, or as the stub through which the kernel called what raced, is the kernel's own and no
+// trouble.
 class Console {
   public:
     void append(std::string_view bytes);

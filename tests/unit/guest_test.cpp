@@ -278,11 +278,17 @@ TEST_CASE("a race that KCSAN reports is the kernel's own where no module of ours
     }
     SECTION("one does") {
         const std::string frame =
-            GENERATE("kpl_hit+0x1/0x2 [kprobe_lua]\n  f", "kpl_stub+0x1/0x2 [kprobe_lua_stubs]\n  f",
+            GENERATE("kpl_hit+0x1/0x2 [kprobe_lua]\n  f", "kpl_stub_sum+0x1/0x2 [kprobe_lua_stubs]\n  f",
                      "kpl_t_plain+0x1/0x2 [kpl_target]\n  f");
         console.append(report("f / wq_worker_tick", frame));
         CHECK(console.splat_lines() == std::vector<std::size_t>{1});
         CHECK(console.kernel_races().empty());
+    }
+    SECTION("a direct call's stub does, and stands above what raced") {
+        console.append(report("f / wq_worker_tick", "f+0x1/0x2\n  kpl_stub_0+0x87/0xc0 [kprobe_lua_stubs]\n  g"));
+        CHECK(console.clean());
+        console.append(report("kpl_stub_0 [kprobe_lua_stubs] / wq_worker_tick", "kpl_stub_0"));
+        CHECK_FALSE(console.clean());
     }
     SECTION("one does, and an interrupt came") {
         const std::string entry = GENERATE("asm_sysvec_apic_timer_interrupt", "asm_common_interrupt");

@@ -8,8 +8,8 @@
 //
 // A case passes when its script exits 0, the kernel's console shows no splat while it runs, and nothing of
 // ours is left in the kernel after it; exit status 77 skips. A call trace behind a line with a TEXT is no splat, nor is
-// a race that KCSAN reports with no frame of our modules, or in a FUNCTION of the kernel: lines "let through CASE: …"
-// count them. The last result, "end", is the VM's own end.
+// a race that KCSAN reports with no frame of our modules but a stub's, or in a FUNCTION of the kernel: lines "let
+// through CASE: …" count them. The last result, "end", is the VM's own end.
 //
 // QEMU emulates all CPUs on one thread. A case whose header says "# parallel: WHY" runs in a boot where each CPU has a
 // thread of its own; a case that fails there while the emulator strays, and the console says nothing else of it, runs

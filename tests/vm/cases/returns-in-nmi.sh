@@ -2,6 +2,7 @@
 # limit: 600
 # A return probe by the kernel's own way on what NMIs call, too, while another CPU calls it all the time. On 6.12, a call
 # in an NMI is not followed, and counted: the kernel's pool of instances would be left so that the next call never ends.
+[ -e /proc/sysrq-trigger ] || lacks "/proc/sysrq-trigger, which sends NMIs"
 misses=1 # of each call in an NMI
 [ "$(uname -r | cut -d. -f1-2)" != 6.1 ] || misses=0
 hits() { sed -n "s/^$1 ([^)]*): \([0-9]*\) hits .*/\1/p" err; }
