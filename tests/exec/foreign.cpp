@@ -159,20 +159,22 @@ Handler as_it_is(std::vector<bpf_insn> given, const Given& with) {
 
 }  // namespace
 
-Result<std::vector<uint8_t>> bytes_from_hex(std::string_view text) {
+Result<std::vector<uint8_t>> bytes_from_hex(std::string_view what, std::string_view text) {
+    text.remove_prefix(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
     if (text.starts_with("0x") || text.starts_with("0X")) text.remove_prefix(2);
     static constexpr std::string_view digits = "0123456789abcdef";
     std::vector<uint8_t> bytes;
     int high = -1;
     for (const char c : text) {
         if (std::isspace(static_cast<unsigned char>(c))) {
-            if (high >= 0) return wrong("half a byte before a space");
+            if (high >= 0) return wrong("{}: half a byte before a space", what);
             continue;
         }
         const size_t digit = digits.find(static_cast<char>(std::tolower(static_cast<unsigned char>(c))));
         if (digit == std::string_view::npos)
-            return std::isprint(static_cast<unsigned char>(c)) ? wrong("'{}' is no hex digit", c)
-                                                               : wrong("byte {:#04x} is no hex digit", c & 0xff);
+            return std::isprint(static_cast<unsigned char>(c))
+                       ? wrong("{}: '{}' is no hex digit", what, c)
+                       : wrong("{}: byte {:#04x} is no hex digit", what, c & 0xff);
         if (high < 0) {
             high = static_cast<int>(digit);
         } else {
@@ -180,12 +182,13 @@ Result<std::vector<uint8_t>> bytes_from_hex(std::string_view text) {
             high = -1;
         }
     }
-    if (high >= 0) return wrong("half a byte at the end");
+    if (high >= 0) return wrong("{}: half a byte at the end", what);
     return bytes;
 }
 
 Result<Handler> handler_from(std::span<const uint8_t> program, const Given& with) {
-    if (program.empty() || program.size() % sizeof(bpf_insn))
+    if (program.empty()) return wrong("no program: it is read as pairs of hex digits");
+    if (program.size() % sizeof(bpf_insn))
         return wrong("a program is a number of instructions of 8 bytes; this one has {} bytes", program.size());
     if (program.size() / sizeof(bpf_insn) > KPL_MAX_INSNS)
         return wrong("{} slots; at most {}", program.size() / sizeof(bpf_insn), KPL_MAX_INSNS);

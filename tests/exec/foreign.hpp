@@ -14,8 +14,8 @@
 
 namespace kpl::exec {
 
-// Pairs of hex digits; 0x before them and space between them are allowed.
-Result<std::vector<uint8_t>> bytes_from_hex(std::string_view text);
+// Pairs of hex digits; 0x before them and space between them are allowed. Errors name `what`.
+Result<std::vector<uint8_t>> bytes_from_hex(std::string_view what, std::string_view text);
 
 // What the program does stays the same; passes.hpp says what becomes of its instructions. Where the verifier refuses a
 // sum with a pointer, or a pointer that is not always the same, the program is unfolded; where it refuses an access

@@ -59,7 +59,7 @@ Result<std::unique_ptr<Engine>> engine_for(const Options& options) {
 }
 
 Result<std::vector<uint64_t>> regs_from(std::string_view text) {
-    const std::vector<uint8_t> bytes = TRY(bytes_from_hex(text));
+    const std::vector<uint8_t> bytes = TRY(bytes_from_hex("the context", text));
     std::vector<uint64_t> words(bytes.size() / 8);
     if (bytes.size() % 8 || words.size() > 21)
         return Error{Errc::usage,
@@ -69,7 +69,7 @@ Result<std::vector<uint64_t>> regs_from(std::string_view text) {
 }
 
 Result<Handler> handler_of(const Options& options, std::string_view program, size_t memory) {
-    const std::vector<uint8_t> bytes = TRY(bytes_from_hex(program));
+    const std::vector<uint8_t> bytes = TRY(bytes_from_hex("the program", program));
     Handler handler = TRY(handler_from(bytes, {memory, !options.context.empty(), options.as_is}));
     handler.regs = TRY(regs_from(options.context));
     return handler;
@@ -77,7 +77,7 @@ Result<Handler> handler_of(const Options& options, std::string_view program, siz
 
 Result<Job> job_of(const Options& options, std::string_view program, std::string_view memory) {
     Job job;
-    job.memory = TRY(bytes_from_hex(memory));
+    job.memory = TRY(bytes_from_hex("the memory", memory));
     job.handler = TRY(handler_of(options, program, job.memory.size()));
     return job;
 }
