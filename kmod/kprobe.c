@@ -204,8 +204,10 @@ static void kpl_busiest_off(struct kpl_probe **prs, u32 nr)
 	u64 sum = 0;
 	u32 i;
 
-	for (i = 0; i < nr; i++)
+	for (i = 0; i < nr; i++) {
 		sum += kpl_kprobe_handled(prs[i]);
+		cond_resched();
+	}
 	for (i = 0; i < nr; i++) {
 		if (kpl_kprobe_handled(prs[i]) > div_u64(sum, nr))
 			kpl_kprobe_off(prs[i]);
