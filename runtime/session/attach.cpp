@@ -188,8 +188,9 @@ std::string attach_reason(const kpl_attach& request, const Paths& paths) {
                 return "ftrace has no site there: the function is not in /sys/kernel/tracing/available_filter_functions; "
                        "leave via = \"ftrace\" out for a kprobe. Or it is code that no probe may stand in";
             if (request.kind == KPL_PROBE_KRETPROBE)
-                return "no return can be caught there: code that no probe may stand in, or a module's code that ftrace does not "
-                       "know, such as a label within a function in assembler";
+                return "no return can be caught there: code that no probe may stand in, or that must not become a jump (kprobe-lua "
+                       "disasm says why), or a module's code that ftrace does not know, such as a label within a function in "
+                       "assembler";
             return "the kernel allows no probe there: not the start of an instruction, one that the kernel itself rewrites "
                    "(jump labels, static calls), or code that no probe may stand in";
         case EILSEQ: return "the address is not the start of an instruction";

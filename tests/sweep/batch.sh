@@ -59,9 +59,15 @@ refused_by_hand() { # KIND ADDRESS: what has no reason of ours, by the kernel's 
     fi 2> /dev/null
 }
 
-begins_excepted() { # KIND ADDRESS: its first instruction, or the one behind a landing pad, has an entry in the table of exceptions
-    case $1 in kprobe | kretprobe) ;; *) return 1 ;; esac
-    kprobe-lua disasm "0x$2" | grep -Eq '^ +\+0x[04]  no .* has an exception-table entry$'
+# Its first instruction, or the one behind a landing pad, has an entry in the table of exceptions; or, for a kretprobe, which the
+# kernel may make a jump whether it has a post handler or not, its function sets the direction flag.
+refused_by_text() { # KIND ADDRESS
+    case $1 in
+        kprobe) reason='no .* has an exception-table entry$' ;;
+        kretprobe) reason='(no .* has an exception-table entry$|.* not optimized: its function sets the direction flag)' ;;
+        *) return 1 ;;
+    esac
+    kprobe-lua disasm "0x$2" | grep -Eq "^ +\\+0x[04]  $reason"
 }
 
 batch() { # KIND all|one FROM TO PATTERN
@@ -76,7 +82,7 @@ batch() { # KIND all|one FROM TO PATTERN
     load_control
     sed -n 's/^no reason\t//p' out > unreasoned
     while read -r at name; do
-        refused_by_hand "$1" "$at" || begins_excepted "$1" "$at" ||
+        refused_by_hand "$1" "$at" || refused_by_text "$1" "$at" ||
             fail "$name is left out, and the kernel takes it: $(grep -E "probe (the return of )?$name: " err)"
     done < unreasoned
     grep -E '^([0-9]+ chosen|left out: )' out
