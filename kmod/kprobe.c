@@ -196,20 +196,21 @@ static u64 kpl_kprobe_handled(const struct kpl_probe *pr)
 }
 
 /*
- * Those with more hits than most go first: to disarm one takes ftrace through
+ * Those with more hits than the average go first: to disarm one takes ftrace through
  * all functions that it knows, and what it calls for each may be probed.
  */
 static void kpl_busiest_off(struct kpl_probe **prs, u32 nr)
 {
-	u64 sum = 0;
+	u64 sum = 0, average;
 	u32 i;
 
 	for (i = 0; i < nr; i++) {
 		sum += kpl_kprobe_handled(prs[i]);
 		cond_resched();
 	}
+	average = nr ? div_u64(sum, nr) : 0;
 	for (i = 0; i < nr; i++) {
-		if (kpl_kprobe_handled(prs[i]) > div_u64(sum, nr))
+		if (kpl_kprobe_handled(prs[i]) > average)
 			kpl_kprobe_off(prs[i]);
 		cond_resched();
 	}

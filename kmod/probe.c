@@ -118,6 +118,11 @@ static int kpl_probe_changes(struct kpl_session *s, const struct kpl_probe_ops *
 	return 0;
 }
 
+static int kpl_may_place(const struct kpl_probe_ops *ops)
+{
+	return ops->writes_to_others && !capable(CAP_SYS_ADMIN) ? -EPERM : 0;
+}
+
 static struct kpl_probe *kpl_probe_create(struct kpl_session *s, const struct kpl_attach *a)
 {
 	const struct kpl_prog *progs[KPL_HANDLERS];
@@ -129,7 +134,7 @@ static struct kpl_probe *kpl_probe_create(struct kpl_session *s, const struct kp
 	if (!ops)
 		return ERR_PTR(-EINVAL);
 	err = kpl_check_attach(a, &ops->rules) ?:
-	      (ops->writes_to_others && !capable(CAP_SYS_ADMIN) ? -EPERM : 0) ?:
+	      kpl_may_place(ops) ?:
 	      (a->kind == KPL_PROBE_FTRACE ? kpl_check_site(a->addr) : 0) ?:
 	      kpl_probe_progs(s, ops, a, progs) ?:
 	      kpl_probe_changes(s, ops, a, progs, &returns);
@@ -440,7 +445,7 @@ static int kpl_group_may(struct kpl_session *s, const struct kpl_group *g)
 
 		/* Of these, how the stack is laid out was user space's word. */
 		if ((ops == &kpl_direct_ops && !kpl_may_write_kernel()) ||
-		    (ops->writes_to_others && !capable(CAP_SYS_ADMIN)))
+		    kpl_may_place(ops))
 			return -EPERM;
 		for (n = 0; n < KPL_HANDLERS; n++) {
 			const struct kpl_prog *prog = g->prs[i]->handler[n].prog;
