@@ -82,6 +82,7 @@ struct kpl_ctx {
 	};
 	s32 until;			/* hits to the next one that is timed: kpl_countdown() */
 	bool entered;			/* this return instance's entry handler ran */
+	bool behind;			/* a kprobe's instruction has run */
 	struct kpl_ring *ring;		/* that has the pending record */
 	u64 span;			/* how many kernel addresses are read: memory.c */
 	struct kpl_hit hit;

@@ -71,6 +71,22 @@ static u32 kpl_unwind(struct pt_regs *regs, void *below, unsigned long *out, u32
 }
 #endif
 
+/*
+ * Before its instruction runs, a kprobe's instruction pointer is behind the first byte.  That
+ * may be all of it, such as of a push: the stack there is not as it is now.
+ */
+static u32 kpl_hit_stack(struct kpl_ctx *ctx, struct pt_regs *regs, unsigned long *out, u32 room)
+{
+	unsigned long ip = instruction_pointer(regs);
+	u32 nr;
+
+	if (ip - ctx->hit.addr == 1 && !ctx->behind)
+		instruction_pointer_set(regs, ctx->hit.addr);
+	nr = kpl_unwind(regs, NULL, out, room);
+	instruction_pointer_set(regs, ip);
+	return nr;
+}
+
 /* Zeros behind the last address, to the last byte of the memory. */
 static void kpl_stack_end(u64 *out, u32 nr, u32 size)
 {
@@ -97,7 +113,7 @@ u64 kpl_h_kstack(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 {
 	const struct kpl_hit *hit = (const struct kpl_hit *)r1;
 	struct pt_regs *regs = (struct pt_regs *)hit->regs;
-	bool dry = kpl_ctx_of(r1)->origin->dry;
+	struct kpl_ctx *ctx = kpl_ctx_of(r1);
 	unsigned long *out = (unsigned long *)r2;
 	u32 room = r3 / 8, nr = 0;
 
@@ -105,7 +121,7 @@ u64 kpl_h_kstack(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 		nr = kpl_tracepoint_stack(hit, out, room);
 	} else if (room && !user_mode(regs)) {
 		out[0] = kpl_stack_top(hit, regs);
-		nr = 1 + (dry ? 0 : kpl_unwind(regs, NULL, out + 1, room - 1));
+		nr = 1 + (ctx->origin->dry ? 0 : kpl_hit_stack(ctx, regs, out + 1, room - 1));
 	}
 	kpl_stack_end((u64 *)out, nr, r3);
 	return nr;
