@@ -83,11 +83,11 @@ static void inside_and_post(void)
 	int post_prog = load(fd, KPL_PROG_POST, COUNT_PROG(map_create(fd, &post)));
 
 	two[0] = probe_at(CALLED, KPL_PROBE_KPROBE, pre_prog, post_prog);
-	two[1] = probe_at("vfs_read", KPL_PROBE_KPROBE, pre_prog, KPL_NO_PROG);
+	two[1] = probe_at("kpl_t_six", KPL_PROBE_KPROBE, pre_prog, KPL_NO_PROG);
 	two[1].when.mask = KPL_WHEN_PID;
 	two[1].when.pid = getpid();
 	two[1].addr += 9;	/* or the next instruction, of another compiler's */
-	while ((err = attach(fd, two, 2)) && two[1].addr++ < symbol("vfs_read") + 20)
+	while ((err = attach(fd, two, 2)) && two[1].addr++ < symbol("kpl_t_six") + 20)
 		;
 	EQ(err, 0);
 	call(100);
