@@ -57,6 +57,29 @@ static __always_inline unsigned long kpl_behind_site(unsigned long site)
 }
 #endif
 
+/* Where the scheduler counts, perf makes up registers of its caller (perf_arch_fetch_caller_regs()). */
+static inline bool kpl_are_perfs_own(const struct pt_regs *regs)
+{
+#ifdef CONFIG_X86
+	return !(regs->flags & X86_EFLAGS_FIXED);
+#else
+	return false;
+#endif
+}
+
+/*
+ * The kernel runs the instruction elsewhere and jumps back from there: it calls no post
+ * handler.  It has decided that for the first kprobe of a place, whatever comes later.
+ */
+static inline bool kpl_is_boosted(const struct kprobe *kp)
+{
+#ifdef CONFIG_X86
+	return kp->ainsn.boostable;
+#else
+	return false;
+#endif
+}
+
 #define KPL_LANDING_PAD	4	/* bytes of endbr64, which may stand before a site */
 
 /*

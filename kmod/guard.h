@@ -64,6 +64,13 @@ struct kpl_origin {
 	bool dry;		/* no hit: its registers are what user space says */
 };
 
+/* What a walk of the stack may begin with. */
+enum kpl_regs_are {
+	KPL_REGS_PROBED,	/* before a kprobe's instruction, the first byte of which counts as run */
+	KPL_REGS_EXACT,
+	KPL_REGS_CALLER,	/* an address, and with it a frame below the one that it is in */
+};
+
 /*
  * One for each CPU.  `origin` is the guard: it is set by whoever runs a
  * handler, of any session; a hit that finds it set is missed.  Plain accesses
@@ -82,7 +89,7 @@ struct kpl_ctx {
 	};
 	s32 until;			/* hits to the next one that is timed: kpl_countdown() */
 	bool entered;			/* this return instance's entry handler ran */
-	bool behind;			/* a kprobe's instruction has run */
+	u8 regs_are;			/* enum kpl_regs_are */
 	struct kpl_ring *ring;		/* that has the pending record */
 	u64 span;			/* how many kernel addresses are read: memory.c */
 	struct kpl_hit hit;

@@ -118,4 +118,19 @@ static __always_inline void kpl_handle(const struct kpl_probe *pr, enum kpl_side
 	kpl_run_begun(pr, ctx, side);
 }
 
+/* The same, where the registers are others than a probe's before its instruction. */
+static __always_inline void kpl_handle_as(const struct kpl_probe *pr, enum kpl_side side,
+					  struct pt_regs *regs, enum kpl_regs_are are)
+{
+	struct kpl_ctx *ctx = kpl_ctx_here();
+
+	if (kpl_over(pr) || !kpl_begin(ctx, pr, side))
+		return;
+	ctx->hit.regs = (unsigned long)regs;
+	ctx->regs_are = are;
+	kpl_run_held(pr, ctx, side);
+	ctx->regs_are = KPL_REGS_PROBED;
+	kpl_end();
+}
+
 #endif

@@ -55,20 +55,13 @@ void kpl_hit_post_nothing(struct kprobe *kp, struct pt_regs *regs, unsigned long
 void kpl_hit_post(struct kprobe *kp, struct pt_regs *regs, unsigned long flags)
 {
 	const struct kpl_probe *pr = kpl_probe_of(kp);
-	struct kpl_ctx *ctx = kpl_ctx_here();
 
 	if (pr->when.mask && kpl_when_fails(pr)) {
 		if (!kpl_over(pr))
 			kpl_count(&pr->origin, KPL_SIDE_SECOND, KPL_C_SKIPPED);
 		return;
 	}
-	if (kpl_over(pr) || !kpl_begin(ctx, pr, KPL_SIDE_SECOND))
-		return;
-	ctx->hit.regs = (unsigned long)regs;
-	ctx->behind = true;
-	kpl_run_held(pr, ctx, KPL_SIDE_SECOND);
-	ctx->behind = false;
-	kpl_end();
+	kpl_handle_as(pr, KPL_SIDE_SECOND, regs, KPL_REGS_EXACT);
 }
 
 #ifdef CONFIG_KPROBES_ON_FTRACE

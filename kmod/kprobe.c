@@ -71,6 +71,8 @@ static int kpl_kprobe_add_one(struct kpl_probe *pr)
 	if (err)
 		return err;
 	err = kpl_check_registered(kp);
+	if (!err && kp->post_handler == kpl_hit_post && kpl_is_boosted(kp))
+		err = -EADDRINUSE;
 	if (err) {
 		kpl_kprobe_unregister(kp);
 		return err;

@@ -188,6 +188,17 @@ static bool kpl_is_move(const struct bpf_insn *insn, u32 reg)
 	return insn->code == (BPF_ALU64 | BPF_MOV | BPF_K) && insn->dst_reg == reg;
 }
 
+/* Whether it asks for the kernel's stack, which begins where the registers say. */
+static bool kpl_walks(const struct kpl_loading *l)
+{
+	u32 pc;
+
+	for (pc = 0; pc < l->arg->nr_insns; pc++)
+		if (kpl_is_call(&l->insns[pc], KPL_H_kstack))
+			return true;
+	return false;
+}
+
 /*
  * What the compiler makes of `count:add(n)` and nothing else; in other words,
  * it is a program like any other.
@@ -300,7 +311,7 @@ static struct kpl_prog *kpl_prog_make(struct kpl_session *s, struct kpl_loading 
 	prog->moved = l->v.moved;
 	prog->nr_targets = l->v.nr_targets;
 	memcpy(prog->targets, l->v.targets, sizeof(prog->targets));
-	prog->reads_ip = l->v.regs_read & KPL_TRACE_REG(ip);
+	prog->reads_ip = (l->v.regs_read & KPL_TRACE_REG(ip)) || kpl_walks(l);
 	prog->status_alone = l->v.looks == KPL_LOOKS_AT_STATUS;
 	prog->looks = prog->status_alone ? KPL_LOOKS_AT_ALL : l->v.looks;
 	prog->adds = kpl_adds_of(s, l);

@@ -33,7 +33,7 @@ struct kpl_prog {
 	u32 data_size;
 	u32 most;			/* what a run may take of its budget */
 	bool full_regs;			/* reads others than those that ftrace always keeps */
-	bool reads_ip;
+	bool reads_ip;			/* or walks the stack from there on */
 	bool writes;			/* registers */
 	u32 moved;			/* KPL_MOVE_* */
 	u32 nr_targets;			/* where it may go to */

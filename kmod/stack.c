@@ -11,6 +11,7 @@
 #include <asm/unwind.h>
 #endif
 
+#include "compat.h"
 #include "guard.h"
 #include "memory.h"
 #include "words.h"
@@ -75,13 +76,14 @@ static u32 kpl_unwind(struct pt_regs *regs, void *below, unsigned long *out, u32
  * Before its instruction runs, a kprobe's instruction pointer is behind the first byte.  That
  * may be all of it, such as of a push: the stack there is not as it is now.
  */
-static u32 kpl_hit_stack(struct kpl_ctx *ctx, struct pt_regs *regs, unsigned long *out, u32 room)
+static u32 kpl_probed_stack(const struct kpl_hit *hit, struct pt_regs *regs, unsigned long *out,
+			    u32 room)
 {
-	unsigned long ip = instruction_pointer(regs);
+	unsigned long ip = instruction_pointer(regs), first = ip - 1 - hit->addr;
 	u32 nr;
 
-	if (ip - ctx->hit.addr == 1 && !ctx->behind)
-		instruction_pointer_set(regs, ctx->hit.addr);
+	if (!first || first == KPL_LANDING_PAD)
+		instruction_pointer_set(regs, ip - 1);
 	nr = kpl_unwind(regs, NULL, out, room);
 	instruction_pointer_set(regs, ip);
 	return nr;
@@ -119,9 +121,15 @@ u64 kpl_h_kstack(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 
 	if (!regs) {
 		nr = kpl_tracepoint_stack(hit, out, room);
+	} else if (room && ctx->regs_are == KPL_REGS_CALLER) {
+		nr = kpl_unwind(NULL, (void *)regs->sp, out, room);
 	} else if (room && !user_mode(regs)) {
 		out[0] = kpl_stack_top(hit, regs);
-		nr = 1 + (ctx->origin->dry ? 0 : kpl_hit_stack(ctx, regs, out + 1, room - 1));
+		nr = 1;
+		if (ctx->regs_are == KPL_REGS_EXACT)
+			nr += kpl_unwind(regs, NULL, out + 1, room - 1);
+		else if (!ctx->origin->dry)
+			nr += kpl_probed_stack(hit, regs, out + 1, room - 1);
 	}
 	kpl_stack_end((u64 *)out, nr, r3);
 	return nr;
@@ -223,7 +231,8 @@ u64 kpl_h_ustack(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 	u32 room = r3 / 8, nr = 0;
 	u64 *out = (u64 *)r2;
 
-	if (current->mm && user_mode(regs) && room &&
+	/* Kernel threads that work for a process, such as io_uring's, are nowhere in it. */
+	if (current->mm && user_mode(regs) && instruction_pointer(regs) && room &&
 	    !kpl_is_entering((const struct pt_regs *)ctx->hit.regs, regs)) {
 		out[nr++] = instruction_pointer(regs);
 		if (kpl_is_narrow(regs))

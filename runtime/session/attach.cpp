@@ -209,6 +209,9 @@ std::string attach_reason(const kpl_attach& request, const Paths& paths) {
             return "all sessions of kprobe-lua together may hold no more memory: a smaller maxactive or data= helps, or allow "
                    "more (echo PERCENT > /sys/module/kprobe_lua/parameters/memory_percent)";
         case ENODEV: return "kprobes are switched off: kprobe-lua knobs kprobes 1";
+        case EADDRINUSE:
+            return "another probe was there first, without a post handler: this kernel calls none there now. Put pre and post into "
+                   "one probe, or probe the next instruction";
         case EBUSY:
             return "ftrace is switched off or in another's hands: sysctl kernel.ftrace_enabled=1. One that overrides the function shares it with "
                    "no livepatch, no other override and no return probe via = \"direct\"";

@@ -2,7 +2,8 @@
 # An address as a number and as a string, an inner one too; -l tells of every declaration that has no place.
 at=$(awk '$3 == "vfs_read" { print $1; exit }' /proc/kallsyms)
 end=$(printf '%s' "$at" | tail -c 8)
-inner=ffffffff$(printf '%08x' $((0x$end + 9)))
+offset=$(kprobe-lua disasm vfs_read | sed -nE 's/^ *\+(0x[0-9a-f]+)  yes .* pushq .*/\1/p' | sed 1q)
+inner=ffffffff$(printf '%08x' $((0x$end + offset)))
 script two.lua <<LUA
 local probes = {
   kprobe(0x${at}ULL, function(p) printf("%s %x\n", p.func, p.addr) end),

@@ -117,4 +117,10 @@ status 0
 out '^    0x[0-9a-f]+$'
 no_out 'ustacked'
 err '^1 process had ended before its memory was known: its addresses have no names$'
+
+# a kernel thread that works for a process has its registers of some time or other: it is nowhere in the program
+run kprobe-lua -c 'client32 uring uring-open' \
+    -e 's = count() kprobe("do_filp_open", function() if starts(comm(), "iou-wrk") then s[#ustack()]:add() end end)'
+status 0
+line '@s[0]: 1'
 left_nothing
