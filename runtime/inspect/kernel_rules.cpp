@@ -20,7 +20,7 @@ Result<KernelRules> kernel_rules(Kallsyms& symbols, std::string_view release) {
     std::sscanf(std::string(release).c_str(), "%d.%d", &version.first, &version.second);
     KernelRules rules;
     rules.optprobes = TRY(symbols.address("optprobe_template_entry")) != 0;
-    rules.preemption = TRY(symbols.address("preempt_schedule_irq")) != 0;
+    rules.preemption = TRY(symbols.address("preempt_schedule")) != 0;
     // Kernels before 6.6 look at every indirect jump, and for that know where the retpolines lie. Later ones
     // do not look where the compiler was told to make no jump tables.
     rules.thunks = {TRY(symbols.address("__indirect_thunk_start")), TRY(symbols.address("__indirect_thunk_end"))};

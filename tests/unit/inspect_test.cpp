@@ -152,7 +152,7 @@ TEST_CASE("the kernel's rules, by its symbols and release") {
     CHECK_FALSE(old.preemption);
     const auto now = rules(
         "ffffffff81000020 T __x86_indirect_thunk_rax\nffffffff81000200 D "
-        "optprobe_template_entry\nffffffff81000200 T preempt_schedule_irq\n",
+        "optprobe_template_entry\nffffffff81000200 T preempt_schedule\n",
         "6.12.117+deb12-cloud-amd64");
     CHECK_FALSE(now.jump_tables);
     CHECK(now.boosts_groups);

@@ -9,7 +9,8 @@ out '^ +\+0x[0-9a-f]+  yes    yes    yes '
 out '^ +\+0x[0-9a-f]+  yes    no     no .*callq rw_verify_area +not boosted: relative jump or call'
 out 'not optimized: relative jump or call in the region, at \+0x'
 out '^Of [0-9]+ instructions [0-9]+ can be probed, [0-9]+ boosted, [0-9]+ optimized\.$'
-out 'This kernel boosts none of them: it is preemptible'
+preemptible=$(grep -c ' T preempt_schedule$' /proc/kallsyms)
+lines "$preemptible" 'This kernel boosts none of them: it is preemptible'
 code() { kprobe-lua -f json disasm vfs_read | grep -o '"offset":[0-9]*,"bytes":"[^"]*"' | sed 1,2d; } # without the ftrace site
 code > before
 

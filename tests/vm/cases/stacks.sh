@@ -8,12 +8,12 @@ pushes=$(sed -n 's/ push//p' moves)
 [ -n "$pushes" ] || fail "vfs_read has no such instruction"
 script stacks.lua <<'LUA'
 local stacks = event()
+local moves = {}
+for line in io.lines "moves" do moves[line:match "%S+"] = true end
 for offset in io.lines "all" do
-  kprobe { "vfs_read" .. offset, pre = function() stacks { place = offset, side = "before", at = kstack(2) } end }
-end
-for line in io.lines "moves" do
-  local offset = line:match "%S+"
-  kprobe { "vfs_read" .. offset, post = function() stacks { place = offset, side = "behind", at = kstack(2) } end }
+  local function before() stacks { place = offset, side = "before", at = kstack(2) } end
+  local function behind() stacks { place = offset, side = "behind", at = kstack(2) } end
+  kprobe { "vfs_read" .. offset, pre = before, post = moves[offset] and behind }
 end
 stacks:each(function(e) print(e.place, e.side, (tostring(e.at[2]):gsub("+.*", ""))) end)
 LUA
