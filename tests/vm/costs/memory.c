@@ -137,7 +137,7 @@ static void measure_stacks(int fd)
 	CASE(kstack, "1 frame, in a module", .deep = 1, .call = stack, .b = 8);
 	CASE(kstack, "8 frames, in a module", .deep = 1, .call = stack, .b = 8 * 8);
 	CASE(kstack, "32 frames, in a module", .deep = 1, .call = stack, .b = 8 * 32);
-	CASE(kstack, "127 frames, in a module", .deep = 1, .call = stack, .b = 8 * 127);
+	CASE(kstack, "127 frames, in a module", .deep = 1, .call = stack, .b = 8 * 127, .copies = 15);
 }
 
 /* The first 16 of a run take a trap each, the others nothing. */
