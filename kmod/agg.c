@@ -335,7 +335,7 @@ static void kpl_memory_empty(void *at, u64 size)
 	for (; size; at += part, size -= part) {
 		part = min_t(u64, size, SZ_1M);
 		memset(at, 0, part);
-		cond_resched();
+		cond_resched_tasks_rcu_qs();
 	}
 }
 
@@ -501,7 +501,7 @@ static void kpl_agg_switch(struct kpl_agg *agg)
 		kpl_bank_empty(agg, &c->view[agg->next], agg->epoch);
 		/* An interrupted update of the old bank ends before the grace period does. */
 		kpl_agg_go(agg, c, agg->next);
-		cond_resched();
+		cond_resched_tasks_rcu_qs();
 	}
 	mutex_unlock(&agg->areas->lock);
 }

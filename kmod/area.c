@@ -64,7 +64,7 @@ static int kpl_area_fill(struct kpl_area *area, const struct kpl_area_plan *plan
 			return -ENOMEM;
 		if (cpu_online(cpu) && fatal_signal_pending(current))
 			return -EINTR;
-		cond_resched();
+		cond_resched_tasks_rcu_qs();
 	}
 	return 0;
 }
@@ -102,7 +102,7 @@ void kpl_area_free(struct kpl_area *area)
 	vunmap(area->addr);
 	while (area->nr_pages) {
 		__free_page(area->pages[--area->nr_pages]);
-		cond_resched();
+		cond_resched_tasks_rcu_qs();
 	}
 	kvfree(area->pages);
 	memset(area, 0, sizeof(*area));

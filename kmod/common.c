@@ -12,7 +12,7 @@ void kpl_add_each(struct kpl_probe **prs, u32 nr, int (*add)(struct kpl_probe *p
 		prs[i]->error = add(prs[i]);
 		prs[i]->added = !prs[i]->error;
 		kpl_step(prs[i]);
-		cond_resched();
+		cond_resched_tasks_rcu_qs();
 	}
 }
 

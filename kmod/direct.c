@@ -105,7 +105,7 @@ static void kpl_direct_sort(struct kpl_probe **prs, u32 nr)
 			why = KPL_WHY_SITE;
 		if (why)
 			kpl_direct_leave(pr, why);
-		cond_resched();
+		cond_resched_tasks_rcu_qs();
 	}
 }
 

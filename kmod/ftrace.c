@@ -165,7 +165,7 @@ static u32 kpl_trace_join(struct kpl_probe **prs, u32 nr, bool full_regs, bool m
 
 		if (!kpl_is_to_trace(prs[i], full_regs, moves))
 			continue;
-		cond_resched();
+		cond_resched_tasks_rcu_qs();
 		t = kpl_trace_of(prs[i], full_regs, moves);
 		if (t) {
 			kpl_trace_add(t, prs[i]);
@@ -307,7 +307,7 @@ static void kpl_ftrace_switch_on(struct kpl_probe **prs, u32 nr)
 		prs[i]->trace->error = 0;
 		prs[i]->was_armed = prs[i]->armed;
 		kpl_trace_switch(prs[i], !prs[i]->gone);
-		cond_resched();
+		cond_resched_tasks_rcu_qs();
 	}
 	kpl_traces_call(prs, nr);
 	for (i = 0; i < nr; i++) {
@@ -325,7 +325,7 @@ static void kpl_ftrace_switch_off(struct kpl_probe **prs, u32 nr)
 
 	for (i = 0; i < nr; i++) {
 		kpl_trace_switch(prs[i], false);
-		cond_resched();
+		cond_resched_tasks_rcu_qs();
 	}
 	kpl_traces_quit(prs, nr);
 }

@@ -29,6 +29,7 @@ struct kpl_ctx *kpl_guard_get(const struct kpl_origin *origin)
 	ctx = this_cpu_ptr(&kpl_ctx);
 	ctx->origin = origin;
 	barrier();
+	ctx->regs_are = KPL_REGS_PROBED;	/* whatever one that the kernel died in has left */
 	return ctx;
 }
 

@@ -275,7 +275,7 @@ int kpl_hash_alloc(struct kpl_hash *map)
 	for (at = 1; at + 1 < map->nr_entries; at++) {
 		kpl_entry(map, at)->next = at + 1;
 		if (at % 1024 == 0)
-			cond_resched();
+			cond_resched_tasks_rcu_qs();
 	}
 	map->free = 1;
 	return 0;

@@ -33,16 +33,35 @@ static int kpl_takes_post(const struct kpl_probe *pr)
 #endif
 }
 
+static int kpl_kprobe_register(struct kpl_probe *pr, kprobe_post_handler_t post)
+{
+	struct kprobe *kp = &pr->rp.kp;
+	int err;
+
+	kp->addr = (kprobe_opcode_t *)pr->origin.addr;
+	kp->flags = KPROBE_FLAG_DISABLED;
+	kp->pre_handler = pr->hook;
+	kp->post_handler = post;
+	err = register_kprobe(kp);
+	if (err)
+		return err;
+	err = kpl_check_registered(kp);
+	if (!err && post == kpl_hit_post && kpl_is_boosted(kp))
+		err = -EADDRINUSE;
+	if (err)
+		kpl_kprobe_unregister(kp);
+	return err;
+}
+
 static int kpl_kprobe_add_one(struct kpl_probe *pr)
 {
 	u32 moved = pr->handler[KPL_SIDE_FIRST].prog ? pr->handler[KPL_SIDE_FIRST].prog->moved : 0;
-	struct kprobe *kp = &pr->rp.kp;
 	int err = kpl_check_place(pr->origin.addr, false), takes_post = 1;
+	struct kprobe *kp = &pr->rp.kp;
+	kprobe_post_handler_t post = NULL;
 
 	if (err)
 		return err;
-	kp->addr = (kprobe_opcode_t *)pr->origin.addr;
-	kp->flags = KPROBE_FLAG_DISABLED;
 	/* A handler that does nothing would still cost, and a post handler forbids optimization. */
 	if (pr->handler[KPL_SIDE_FIRST].run)
 		pr->hook = pr->when.mask ? kpl_hit_pre_when : kpl_hit_pre;
@@ -53,30 +72,24 @@ static int kpl_kprobe_add_one(struct kpl_probe *pr)
 		if (takes_post < 0)
 			return takes_post;
 		if (takes_post)
-			kp->post_handler = pr->handler[KPL_SIDE_SECOND].run ? kpl_hit_post :
-									      kpl_hit_post_nothing;
+			post = pr->handler[KPL_SIDE_SECOND].run ? kpl_hit_post :
+								  kpl_hit_post_nothing;
 	}
-	if (!kp->post_handler && !kpl_may_optimize(pr->origin.addr))
-		kp->post_handler = kpl_hit_post_nothing;
+	if (!post && !kpl_may_optimize(pr->origin.addr))
+		post = kpl_hit_post_nothing;
 	/* ftrace would not know of it, and let others call the function directly. */
 	if (!takes_post && moved)
 		return -EOPNOTSUPP;
 #ifdef CONFIG_KPROBES_ON_FTRACE
-	if (!takes_post && pr->handler[KPL_SIDE_SECOND].run) {
+	if (!takes_post && pr->handler[KPL_SIDE_SECOND].run)
 		pr->hook = kpl_hit_around;
-	}
 #endif
-	kp->pre_handler = pr->hook;
-	err = register_kprobe(kp);
+	err = kpl_kprobe_register(pr, post);
+	/* The other one may be on its way out: what is left of it goes with ours. */
+	if (err == -EADDRINUSE)
+		err = kpl_kprobe_register(pr, post);
 	if (err)
 		return err;
-	err = kpl_check_registered(kp);
-	if (!err && kp->post_handler == kpl_hit_post && kpl_is_boosted(kp))
-		err = -EADDRINUSE;
-	if (err) {
-		kpl_kprobe_unregister(kp);
-		return err;
-	}
 	if (!(moved & KPL_MOVE_OVERRIDE) || kpl_is_function_entry(kp))
 		return 0;
 	/* What is on the stack there is not the way back. */
@@ -187,7 +200,7 @@ void kpl_kprobe_arm(struct kpl_probe **prs, u32 nr)
 	for (i = 0; i < nr; i++) {
 		prs[i]->error = kpl_interrupted(prs[i]) ? -EINTR : kpl_kprobe_on(prs[i]);
 		kpl_step(prs[i]);
-		cond_resched();
+		cond_resched_tasks_rcu_qs();
 	}
 }
 
@@ -208,13 +221,13 @@ static void kpl_busiest_off(struct kpl_probe **prs, u32 nr)
 
 	for (i = 0; i < nr; i++) {
 		sum += kpl_kprobe_handled(prs[i]);
-		cond_resched();
+		cond_resched_tasks_rcu_qs();
 	}
 	average = nr ? div_u64(sum, nr) : 0;
 	for (i = 0; i < nr; i++) {
 		if (kpl_kprobe_handled(prs[i]) > average)
 			kpl_kprobe_off(prs[i]);
-		cond_resched();
+		cond_resched_tasks_rcu_qs();
 	}
 }
 
@@ -226,7 +239,7 @@ void kpl_kprobe_disarm(struct kpl_probe **prs, u32 nr)
 	for (i = 0; i < nr; i++) {
 		kpl_kprobe_off(prs[i]);
 		prs[i]->error = 0;
-		cond_resched();
+		cond_resched_tasks_rcu_qs();
 	}
 }
 
@@ -239,7 +252,7 @@ u32 kpl_kprobes_off(struct kpl_probe **prs, u32 nr)
 		prs[i]->added = false;
 		if (!prs[i]->stuck)
 			kpl_kprobe_pass_on(&prs[i]->rp.kp);
-		cond_resched();
+		cond_resched_tasks_rcu_qs();
 	}
 	kpl_busiest_off(prs, nr);
 	for (i = 0; i < nr; i++) {
@@ -247,7 +260,7 @@ u32 kpl_kprobes_off(struct kpl_probe **prs, u32 nr)
 			swap(prs[i], prs[off]);
 			off++;	/* a macro: it would count twice there */
 		}
-		cond_resched();
+		cond_resched_tasks_rcu_qs();
 	}
 	return off;
 }
@@ -306,7 +319,7 @@ void kpl_kprobes_unregister(struct kpl_probe **prs, u32 nr, bool returns)
 			unregister_kretprobes((struct kretprobe **)prs, some);
 		else
 			unregister_kprobes((struct kprobe **)prs, some);
-		cond_resched();
+		cond_resched_tasks_rcu_qs();
 	}
 }
 

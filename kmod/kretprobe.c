@@ -98,7 +98,7 @@ static void kpl_pools_look(struct work_struct *work)
 		list_del(&pool->list);
 		kpl_uncharge_shared(pool->charged);
 		kpl_pool_put(pool);
-		cond_resched();
+		cond_resched_tasks_rcu_qs();
 	}
 	if (!list_empty(&kpl_pools))
 		queue_delayed_work(kpl_jobs, &kpl_pools_work, HZ);

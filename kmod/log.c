@@ -96,7 +96,7 @@ void kpl_log_ended(struct kpl_session *s)
 		stopped += kpl_counts_stopped(&stats.entry) + kpl_counts_stopped(&stats.ret);
 		hits += max(stats.entry.hits, stats.ret.hits);
 		missed += max(stats.entry.missed, stats.ret.missed);
-		cond_resched();
+		cond_resched_tasks_rcu_qs();
 	}
 	kpl_log(s, KERN_INFO,
 		"ended with %u probes, %llu hits, %llu missed, %llu stopped, %llu events lost",

@@ -232,7 +232,7 @@ static enum kpl_hash_result kpl_map_try(struct kpl_map *map, u32 op, u32 at, u64
 		result = kpl_map_access(map, op, at, key, value);
 		if (result != KPL_HASH_BUSY)
 			return result;
-		cond_resched();
+		cond_resched_tasks_rcu_qs();
 	}
 	return result;		/* user space is told: handlers' alone are counted */
 }
@@ -254,7 +254,7 @@ static int kpl_map_next(struct kpl_map *map, struct kpl_map_op *arg, u64 *key, u
 		}
 		if (fatal_signal_pending(current))
 			return -EINTR;
-		cond_resched();
+		cond_resched_tasks_rcu_qs();
 	}
 	return -ENOENT;
 }

@@ -7,7 +7,10 @@
  * session's share, every hit of that CPU is timed for the rest of the window,
  * and only what was measured so decides: a probe that finds itself the costliest
  * of those that count against its session's share, and them over it, is not run
- * again.  From that hit on it is passed over; a work item then disarms it.
+ * again.  From that hit on it is passed over; a work item then disarms it.  When
+ * those that a session has lost so took more than its share in a window, the
+ * session's others are not run there until the next: however many they are, each
+ * would have its first run.
  *
  * Interrupts may be off for all the time: nothing here waits for a tick.
  */
@@ -101,6 +104,25 @@ static bool kpl_is_too_much(const struct kpl_load *load, const struct kpl_spende
 	return sum > most + (costlier ? most / 4 : 0);
 }
 
+static void kpl_rests(const struct kpl_load *load, const struct kpl_origin *origin, u64 ns)
+{
+	struct kpl_session_cpu *cpu = this_cpu_ptr(origin->cpu);
+
+	if (cpu->rested_in != load->began)
+		cpu->rested = 0;
+	cpu->rested_in = load->began;
+	cpu->rested += ns;
+}
+
+static bool kpl_share_rests(const struct kpl_load *load, const struct kpl_origin *origin, u64 now)
+{
+	const struct kpl_session_cpu *cpu = this_cpu_ptr(origin->cpu);
+	u64 most = kpl_share_ns(READ_ONCE(origin->session->share));
+
+	return load->exact && cpu->rested_in == load->began && now - load->began < KPL_WINDOW &&
+	       cpu->rested > most + most / 4;
+}
+
 static void kpl_overload(struct kpl_origin *origin, struct kpl_load *load, struct kpl_spender *mine,
 			 u64 now)
 {
@@ -115,6 +137,7 @@ static void kpl_overload(struct kpl_origin *origin, struct kpl_load *load, struc
 		atomic_inc_return_release(&origin->session->overloads);
 		kpl_session_wake(origin->session);
 	}
+	kpl_rests(load, origin, mine->ns);
 	load->spent -= min(load->spent, mine->ns);
 	memset(mine, 0, sizeof(*mine));
 }
@@ -146,11 +169,13 @@ static void kpl_spend(struct kpl_load *load, struct kpl_origin *origin, u64 ns, 
 static u64 kpl_run_account(struct kpl_load *load, const struct kpl_handler *handler,
 			   struct kpl_hit *hit, u32 weight)
 {
-	u64 began = ktime_get_mono_fast_ns();
-	u64 result = kpl_handler_call(handler, hit);
-	u64 now = ktime_get_mono_fast_ns();
-	u64 ns = now > began ? now - began : 0;
+	u64 began = ktime_get_mono_fast_ns(), now, ns, result;
 
+	if (unlikely(kpl_share_rests(load, handler->origin, began)))
+		return KPL_RET_STOP(KPL_STOP_SHARE, 0);
+	result = kpl_handler_call(handler, hit);
+	now = ktime_get_mono_fast_ns();
+	ns = now > began ? now - began : 0;
 	kpl_spend(load, handler->origin, ns, weight, now);
 	WRITE_ONCE(load->every, load->exact || ns >= KPL_LONG ? 1 :
 		   min_t(u32, 2 * READ_ONCE(load->every) ?: 1, KPL_TIMED_EVERY));

@@ -57,19 +57,32 @@ static unsigned long kpl_before_pad(unsigned long addr)
 	return addr;
 }
 
-bool kpl_shows_jump(const struct kprobe *kp)
+/* The first byte there, as it is now; 0: it does not matter. */
+static u8 kpl_text_at(const struct kprobe *kp)
 {
-	u8 opcode;
+	u8 text;
 
 	return IS_ENABLED(CONFIG_OPTPROBES) && IS_ENABLED(CONFIG_X86) &&
-	       !copy_from_kernel_nofault(&opcode, kp->addr, 1) && opcode == 0xe9;
+	       !copy_from_kernel_nofault(&text, kp->addr, 1) ? text : 0;
 }
 
+bool kpl_shows_jump(const struct kprobe *kp)
+{
+	return kpl_text_at(kp) == 0xe9;
+}
+
+static void kpl_nothing_behind(struct kprobe *kp, struct pt_regs *regs, unsigned long flags)
+{
+}
+
+/* With a post handler, there is a breakpoint in the place of the jump. */
 void kpl_kprobe_pass_on(struct kprobe *kp)
 {
-	if (!kprobe_disabled(kp) || !kpl_shows_jump(kp))
+	if (!kprobe_disabled(kp) || (!kpl_shows_jump(kp) && kpl_text_at(kp) != 0xcc))
 		return;
 	kp->pre_handler = NULL;
+	if (kp->post_handler)
+		kp->post_handler = kpl_nothing_behind;
 	if (!enable_kprobe(kp))
 		disable_kprobe(kp);
 }
@@ -95,12 +108,15 @@ unsigned long kpl_symbol(const char *name)
 	return kpl_before_pad((unsigned long)kp.addr);
 }
 
-static const struct exception_table_entry *kpl_no_fixup(unsigned long addr)
+/* As long as nobody can say: all of it is refused. */
+static const struct exception_table_entry *kpl_any_fixup(unsigned long addr)
 {
-	return NULL;
+	static const struct exception_table_entry any;
+
+	return &any;
 }
 
-DEFINE_STATIC_CALL(kpl_fixup_of, kpl_no_fixup);
+DEFINE_STATIC_CALL(kpl_fixup_of, kpl_any_fixup);
 
 /*
  * The kernel does not export it.  A static call is direct: it needs no landing
@@ -111,7 +127,7 @@ void kpl_place_init(void)
 	unsigned long fixup_of = kpl_symbol("search_exception_tables");
 
 	if (fixup_of)
-		static_call_update(kpl_fixup_of, (typeof(&kpl_no_fixup))fixup_of);
+		static_call_update(kpl_fixup_of, (typeof(&kpl_any_fixup))fixup_of);
 }
 
 enum kpl_rule {

@@ -34,8 +34,8 @@ int kpl_check_registered(const struct kprobe *kp);
 bool kpl_shows_jump(const struct kprobe *kp);
 /*
  * Before one is unregistered that was never armed.  An optimized one that goes has its jump for
- * some time yet; who registers there meanwhile takes it over, and would leave it behind for good:
- * disarming it has the kernel take it away again.
+ * some time yet; who registers there meanwhile takes it over, or a breakpoint in its stead, and would
+ * leave that behind for good: disarming it has the kernel take it away again.
  */
 void kpl_kprobe_pass_on(struct kprobe *kp);
 /* Both. */

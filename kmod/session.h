@@ -40,6 +40,7 @@ struct kpl_session_cpu {
 	void *scratch;
 	struct kpl_ring *ring;
 	u64 hits, own_hits;		/* by those that are timed; of the opener: overload.c */
+	u64 rested_in, rested;		/* a window, and what its disabled probes took in it: ditto */
 };
 
 /* Of a session's rings. */

@@ -52,7 +52,7 @@ static void kpl_sites_ask(struct kpl_probe **prs, u32 nr, unsigned long *sites)
 			sites[good++] = prs[i]->site;
 	if (!good)
 		return;
-	cond_resched();
+	cond_resched_tasks_rcu_qs();
 	err = kpl_interrupted(prs[0]) ? -EINTR : kpl_sites_known(sites, good);
 	if (!err)
 		return;

@@ -21,17 +21,23 @@
 
 /*
  * Where the probed code stands: the probe's address before and at the
- * function's entry, where the registers may already point behind it, else the
- * instruction pointer.
+ * function's entry, where the registers may already point behind it, and where
+ * the handler has had it go on elsewhere; else the instruction pointer.
  */
-static u64 kpl_stack_top(const struct kpl_hit *hit, struct pt_regs *regs)
+static u64 kpl_stack_top(const struct kpl_ctx *ctx, struct pt_regs *regs)
 {
-	u64 ip = instruction_pointer(regs);
+	u64 ip = instruction_pointer(regs), addr = ctx->hit.addr;
 
-	return ip - hit->addr < 16 ? hit->addr : ip;
+	return ctx->moved || ip - addr < 16 ? addr : ip;
 }
 
-#ifdef CONFIG_X86
+#ifdef CONFIG_UNWINDER_GUESS
+/* It asks of each word of the stack whether that is text: a step has no bound. */
+static u32 kpl_unwind(struct pt_regs *regs, void *below, unsigned long *out, u32 room)
+{
+	return 0;
+}
+#elif defined(CONFIG_X86)
 /*
  * What the unwinder has found in its own tables is text: to ask for it again
  * would take as long as the step.
@@ -74,15 +80,18 @@ static u32 kpl_unwind(struct pt_regs *regs, void *below, unsigned long *out, u32
 
 /*
  * Before its instruction runs, a kprobe's instruction pointer is behind the first byte.  That
- * may be all of it, such as of a push: the stack there is not as it is now.
+ * may be all of it, such as of a push: the stack there is not as it is now.  Nor is it where the
+ * handler has had it go on.
  */
-static u32 kpl_probed_stack(const struct kpl_hit *hit, struct pt_regs *regs, unsigned long *out,
+static u32 kpl_probed_stack(const struct kpl_ctx *ctx, struct pt_regs *regs, unsigned long *out,
 			    u32 room)
 {
-	unsigned long ip = instruction_pointer(regs), first = ip - 1 - hit->addr;
+	unsigned long ip = instruction_pointer(regs), addr = ctx->hit.addr, first = ip - 1 - addr;
 	u32 nr;
 
-	if (!first || first == KPL_LANDING_PAD)
+	if (ctx->moved)
+		instruction_pointer_set(regs, addr);
+	else if (!first || first == KPL_LANDING_PAD)
 		instruction_pointer_set(regs, ip - 1);
 	nr = kpl_unwind(regs, NULL, out, room);
 	instruction_pointer_set(regs, ip);
@@ -124,12 +133,12 @@ u64 kpl_h_kstack(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 	} else if (room && ctx->regs_are == KPL_REGS_CALLER) {
 		nr = kpl_unwind(NULL, (void *)regs->sp, out, room);
 	} else if (room && !user_mode(regs)) {
-		out[0] = kpl_stack_top(hit, regs);
+		out[0] = kpl_stack_top(ctx, regs);
 		nr = 1;
 		if (ctx->regs_are == KPL_REGS_EXACT)
 			nr += kpl_unwind(regs, NULL, out + 1, room - 1);
 		else if (!ctx->origin->dry)
-			nr += kpl_probed_stack(hit, regs, out + 1, room - 1);
+			nr += kpl_probed_stack(ctx, regs, out + 1, room - 1);
 	}
 	kpl_stack_end((u64 *)out, nr, r3);
 	return nr;

@@ -94,7 +94,7 @@ int kpl_stats(struct kpl_session *s, struct kpl_stats *arg)
 			err = -EFAULT;
 		if (!err && fatal_signal_pending(current))
 			err = -EINTR;
-		cond_resched();
+		cond_resched_tasks_rcu_qs();
 	}
 	kvfree(stats);
 	return err;

@@ -252,7 +252,7 @@ static bool kpl_search_rest(struct task_struct *leader, struct task_struct *task
 	get_task_struct(leader);
 	get_task_struct(task);
 	rcu_read_unlock();
-	cond_resched();
+	cond_resched_tasks_rcu_qs();
 	rcu_read_lock();
 	listed = pid_alive(leader) && pid_alive(task);
 	put_task_struct(task);

@@ -211,7 +211,7 @@ static void kpl_trace_drop_unknown(struct kpl_trace *t)
 			continue;
 		pr->gone = true;
 		kpl_trace_switch(pr, false);
-		cond_resched();
+		cond_resched_tasks_rcu_qs();
 	}
 }
 

@@ -270,7 +270,7 @@ static void kpl_uprobe_arm(struct kpl_probe **prs, u32 nr)
 						kpl_uprobe_on(prs[i]->user);
 		prs[i]->armed = !prs[i]->error;
 		kpl_step(prs[i]);
-		cond_resched();
+		cond_resched_tasks_rcu_qs();
 	}
 }
 
@@ -286,7 +286,7 @@ static void kpl_uprobe_disarm(struct kpl_probe **prs, u32 nr)
 			continue;
 		kpl_uprobe_switch(prs[i]->user, false);
 		any = true;
-		cond_resched();
+		cond_resched_tasks_rcu_qs();
 	}
 	if (any)
 		kpl_uprobes_wait();

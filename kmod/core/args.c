@@ -169,7 +169,9 @@ int kpl_check_control(const struct kpl_control *arg)
 
 int kpl_check_stats(const struct kpl_stats *arg)
 {
-	return arg->reserved ? -EINVAL : 0;
+	if (arg->reserved)
+		return -EINVAL;
+	return arg->nr > KPL_MAX_PROBES ? -E2BIG : 0;
 }
 
 int kpl_check_free(const struct kpl_free *arg)

@@ -166,7 +166,7 @@ void call<KPL_IOC_CONTROL>(Input& in) {
 
 template <>
 void call<KPL_IOC_STATS>(Input& in) {
-    alone(in, kpl_check_stats, [](auto& arg) { return !arg.reserved; });
+    alone(in, kpl_check_stats, [](auto& arg) { return !arg.reserved && arg.nr <= KPL_MAX_PROBES; });
 }
 
 template <>

@@ -160,7 +160,8 @@ void probes(AllSeen& all) {
          {{.event = 1, .fd = 1}, EINVAL}, {{.len = 1, .fd = 1}, EINVAL}, {{.fd = 1, .stack_args = 1}, EINVAL});
     ROWS(control, kpl_control, kpl_check_control, {{.nr = KPL_MAX_PROBES, .op = KPL_CTL_DETACH}, 0}, {{}, EINVAL},
          {{.nr = KPL_MAX_PROBES + 1}, E2BIG}, {{.nr = ~0u, .op = KPL_CTL_DETACH + 1}, EINVAL});
-    ROWS(stats, kpl_stats, kpl_check_stats, {{}, 0}, {{.nr = ~0u}, 0}, {{.nr = 1, .reserved = 1}, EINVAL});
+    ROWS(stats, kpl_stats, kpl_check_stats, {{}, 0}, {{.nr = KPL_MAX_PROBES}, 0}, {{.nr = KPL_MAX_PROBES + 1}, E2BIG},
+         {{.nr = 1, .reserved = 1}, EINVAL});
 }
 
 void session(AllSeen& all) {

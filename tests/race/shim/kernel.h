@@ -49,7 +49,7 @@ typedef struct { s64 n; } atomic64_t;
 #define atomic64_read(a)	atomic_read(a)
 
 static inline void cpu_relax(void) {}
-static inline void cond_resched(void) {}
+static inline void cond_resched_tasks_rcu_qs(void) {}
 /* How memory is got changes nothing of what is tested. */
 #define KPL_GFP		0
 #define __GFP_ZERO		0

@@ -45,3 +45,18 @@ for order in 'counts() moves()' 'moves() counts()'; do
     status 0
     out '^ +ksys_sync$'
 done
+
+# A handler that has the hit go on elsewhere is still where its probe is.
+script moves.lua <<'LUA'
+local place, out
+for _, i in ipairs(instructions "ksys_sync") do
+  if i.boost then place = place or ("ksys_sync+0x%x"):format(i.offset) end
+  if i.text:find "ret" then out = out or i.offset end
+end
+local stacks = event()
+kprobe { place, pre = function(p) p.ip = kaddr("ksys_sync") + out stacks { at = kstack(2) } end }
+stacks:each(function(e) print("moved", tostring(e.at[1]) == place, e.at[2]) end)
+LUA
+run kprobe-lua --unsafe -q -c sync moves.lua
+status 0
+out '^moved	true	__[a-z0-9_]*sys_sync\+0x[0-9a-f]+$'
