@@ -120,7 +120,7 @@ static u32 kpl_crowd_cost(const struct kpl_probe *pr)
 	u32 i, most = 0, least = KPL_MAX_CROWD / 4096;
 
 	/* Who walks a stack passes by all of a call's instances, for one frame. */
-	if (pr->ops == &kpl_kretprobe_ops)
+	if (pr->ops == &kpl_kretprobe_ops || pr->ops == &kpl_direct_ops)
 		least = KPL_MAX_CROWD / 256;
 	if (pr->ops == &kpl_event_ops)
 		least = max(least, kpl_event_ticks(pr) * (KPL_MAX_CROWD / KPL_MAX_TICKS));

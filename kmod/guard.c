@@ -47,9 +47,12 @@ static void kpl_guards_forget(void)
 	unsigned int cpu;
 
 	cpus_read_lock();
-	for_each_possible_cpu(cpu)
-		if (!cpu_online(cpu))
-			WRITE_ONCE(per_cpu(kpl_ctx, cpu).origin, NULL);
+	for_each_possible_cpu(cpu) {
+		if (cpu_online(cpu))
+			continue;
+		per_cpu(kpl_ctx, cpu).regs_are = KPL_REGS_PROBED;
+		WRITE_ONCE(per_cpu(kpl_ctx, cpu).origin, NULL);
+	}
 	cpus_read_unlock();
 }
 

@@ -2,7 +2,6 @@
 /* Probes on any instruction, by the kernel's kprobes.  Process context. */
 #include <linux/module.h>
 #include <linux/preempt.h>
-#include <linux/static_call.h>
 #include <linux/uaccess.h>
 
 #include "common.h"
@@ -142,37 +141,6 @@ static bool kpl_kprobe_off(struct kpl_probe *pr)
 	return !pr->stuck;
 }
 
-static struct kprobe *kpl_no_kprobe(void *addr)
-{
-	return NULL;
-}
-
-DEFINE_STATIC_CALL(kpl_kprobe_at, kpl_no_kprobe);
-
-void kpl_kprobe_init(void)
-{
-	unsigned long kprobe_at = kpl_symbol("get_kprobe");
-
-	if (kprobe_at)
-		static_call_update(kpl_kprobe_at, (typeof(&kpl_no_kprobe))kprobe_at);
-}
-
-/*
- * While all kprobes are switched off, the kernel enables none, and says that it has.
- * Not all kernels tell of the switch; what stands for all kprobes of the place does.
- */
-static bool kpl_is_left_off(const struct kprobe *kp)
-{
-	struct kprobe *there;
-	bool off;
-
-	preempt_disable();
-	there = static_call(kpl_kprobe_at)(kp->addr);
-	off = there && kprobe_disabled(there);
-	preempt_enable();
-	return off;
-}
-
 static int kpl_kprobe_on(struct kpl_probe *pr)
 {
 	int err = 0;
@@ -183,8 +151,12 @@ static int kpl_kprobe_on(struct kpl_probe *pr)
 		err = enable_kprobe(&pr->rp.kp);
 	else
 		WRITE_ONCE(pr->rp.kp.pre_handler, pr->hook);
-	/* It would stay off when they are on again. */
-	if (!err && !pr->stuck && kpl_is_left_off(&pr->rp.kp)) {
+	/*
+	 * While all kprobes are switched off, the kernel enables none, and says that it has: it
+	 * would stay off when they are on again.  Not all kernels tell of the switch; what stands
+	 * for all kprobes of the place does.
+	 */
+	if (!err && !pr->stuck && kpl_place_is(&pr->rp.kp, false)) {
 		disable_kprobe(&pr->rp.kp);
 		err = -ENODEV;
 	}

@@ -7,9 +7,6 @@
 
 extern const struct kpl_probe_ops kpl_kprobe_ops;
 
-/* Finds the kernel's switch for all.  When the module is loaded. */
-void kpl_kprobe_init(void);
-
 void kpl_kprobe_arm(struct kpl_probe **prs, u32 nr);
 void kpl_kprobe_disarm(struct kpl_probe **prs, u32 nr);
 u32 kpl_kprobes_off(struct kpl_probe **prs, u32 nr);

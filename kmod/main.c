@@ -211,7 +211,6 @@ static int __init kpl_module_init(void)
 	kpl_native_init();
 	kpl_place_init();
 	kpl_jumps_init();
-	kpl_kprobe_init();
 	err = kpl_session_init();
 	if (err)
 		return err;

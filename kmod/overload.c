@@ -8,9 +8,9 @@
  * and only what was measured so decides: a probe that finds itself the costliest
  * of those that count against its session's share, and them over it, is not run
  * again.  From that hit on it is passed over; a work item then disarms it.  When
- * those that a session has lost so took more than its share in a window, the
- * session's others are not run there until the next: however many they are, each
- * would have its first run.
+ * those that a session has lost so took more than its share in a window, hits of
+ * its others are missed there until the next: however many they are, each would
+ * have its first run.
  *
  * Interrupts may be off for all the time: nothing here waits for a tick.
  */
@@ -146,22 +146,23 @@ static void kpl_spend(struct kpl_load *load, struct kpl_origin *origin, u64 ns, 
 		      u64 now)
 {
 	u32 share = READ_ONCE(origin->session->share);
+	u64 most = kpl_share_ns(share == KPL_SHARE_OFF ? 1 : share);
 	struct kpl_spender *mine;
 
+	if (now - load->began >= KPL_WINDOW)
+		kpl_window_start(load, now, load->exact && load->spent > most / 4);
 	if (share == KPL_SHARE_OFF)
 		return;
-	if (now - load->began >= KPL_WINDOW)
-		kpl_window_start(load, now, load->exact && load->spent > kpl_share_ns(share) / 4);
 	load->spent += ns * weight;
 	if (!load->exact) {
-		if (load->spent > kpl_share_ns(share) / 2)
+		if (load->spent > most / 2)
 			kpl_window_start(load, now, true);
 		return;
 	}
 	mine = kpl_spender_of(load, origin->serial);
 	mine->ns += ns;
 	mine->share = share;
-	if (load->spent > kpl_share_ns(share) && kpl_is_too_much(load, mine))
+	if (load->spent > most && kpl_is_too_much(load, mine))
 		kpl_overload(origin, load, mine, now);
 }
 

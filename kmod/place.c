@@ -57,32 +57,50 @@ static unsigned long kpl_before_pad(unsigned long addr)
 	return addr;
 }
 
-/* The first byte there, as it is now; 0: it does not matter. */
-static u8 kpl_text_at(const struct kprobe *kp)
-{
-	u8 text;
-
-	return IS_ENABLED(CONFIG_OPTPROBES) && IS_ENABLED(CONFIG_X86) &&
-	       !copy_from_kernel_nofault(&text, kp->addr, 1) ? text : 0;
-}
-
 bool kpl_shows_jump(const struct kprobe *kp)
 {
-	return kpl_text_at(kp) == 0xe9;
+	u8 opcode;
+
+	return IS_ENABLED(CONFIG_OPTPROBES) && IS_ENABLED(CONFIG_X86) &&
+	       !copy_from_kernel_nofault(&opcode, kp->addr, 1) && opcode == 0xe9;
+}
+
+static struct kprobe *kpl_no_kprobe(void *addr)
+{
+	return NULL;
+}
+
+DEFINE_STATIC_CALL(kpl_kprobe_at, kpl_no_kprobe);
+
+bool kpl_place_is(const struct kprobe *kp, bool enabled)
+{
+	struct kprobe *there;
+	bool is;
+
+	preempt_disable();
+	there = static_call(kpl_kprobe_at)(kp->addr);
+	is = there && !kprobe_disabled(there) == enabled;
+	preempt_enable();
+	return is;
+}
+
+static int kpl_nothing_before(struct kprobe *kp, struct pt_regs *regs)
+{
+	return 0;
 }
 
 static void kpl_nothing_behind(struct kprobe *kp, struct pt_regs *regs, unsigned long flags)
 {
 }
 
-/* With a post handler, there is a breakpoint in the place of the jump. */
 void kpl_kprobe_pass_on(struct kprobe *kp)
 {
-	if (!kprobe_disabled(kp) || (!kpl_shows_jump(kp) && kpl_text_at(kp) != 0xcc))
+	if (kprobe_ftrace(kp) || !kprobe_disabled(kp) || !kpl_place_is(kp, true))
 		return;
-	kp->pre_handler = NULL;
+	/* Who is in a hit still may call them. */
+	WRITE_ONCE(kp->pre_handler, kpl_nothing_before);
 	if (kp->post_handler)
-		kp->post_handler = kpl_nothing_behind;
+		WRITE_ONCE(kp->post_handler, kpl_nothing_behind);
 	if (!enable_kprobe(kp))
 		disable_kprobe(kp);
 }
@@ -119,13 +137,17 @@ static const struct exception_table_entry *kpl_any_fixup(unsigned long addr)
 DEFINE_STATIC_CALL(kpl_fixup_of, kpl_any_fixup);
 
 /*
- * The kernel does not export it.  A static call is direct: it needs no landing
+ * The kernel does not export them.  A static call is direct: it needs no landing
  * pad, which may be sealed.
  */
 void kpl_place_init(void)
 {
-	unsigned long fixup_of = kpl_symbol("search_exception_tables");
+	unsigned long kprobe_at = kpl_symbol("get_kprobe");
+	unsigned long fixup_of;
 
+	if (kprobe_at)
+		static_call_update(kpl_kprobe_at, (typeof(&kpl_no_kprobe))kprobe_at);
+	fixup_of = kpl_symbol("search_exception_tables");
 	if (fixup_of)
 		static_call_update(kpl_fixup_of, (typeof(&kpl_any_fixup))fixup_of);
 }

@@ -32,10 +32,12 @@ int kpl_check_place(u64 addr, bool returns);
 int kpl_check_registered(const struct kprobe *kp);
 /* The kernel's jump in the place of the breakpoint: the flag of an optimized probe is its own. */
 bool kpl_shows_jump(const struct kprobe *kp);
+/* What stands for all kprobes of its place; false: not known. */
+bool kpl_place_is(const struct kprobe *kp, bool enabled);
 /*
  * Before one is unregistered that was never armed.  An optimized one that goes has its jump for
- * some time yet; who registers there meanwhile takes it over, or a breakpoint in its stead, and would
- * leave that behind for good: disarming it has the kernel take it away again.
+ * some time yet; who registers there meanwhile takes over what stands for it, enabled, and would
+ * leave that behind for good, armed: disabling it has the kernel take it away again.
  */
 void kpl_kprobe_pass_on(struct kprobe *kp);
 /* Both. */

@@ -103,6 +103,8 @@ enum kpl_count kpl_stop(const struct kpl_ctx *ctx, struct kpl_session *s, struct
 
 	if (key == KPL_RET_SKIP)
 		return KPL_C_DECLINED;
+	if (kpl_stop_class[reason] == KPL_C_MISSED)
+		return KPL_C_MISSED;
 	/* It may come between a record's begin and its end. */
 	if (reason == KPL_STOP_BUDGET)
 		kpl_ring_abandon(s);

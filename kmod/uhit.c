@@ -294,7 +294,7 @@ static void kpl_user_handle(struct kpl_user_hit *hit, u32 data_size)
 		again = kpl_user_run(hit, last);
 		preempt_enable();
 		/* The kernel calls thousands of probes at one place in a row. */
-		cond_resched_tasks_rcu_qs();
+		cond_resched();
 		if (likely(!again))
 			return;
 		last = ++runs == KPL_USER_RUNS - 1 || !kpl_page_in(hit->missing);
@@ -354,7 +354,7 @@ static int kpl_hit_user_once(struct uprobe_consumer *uc, struct pt_regs *regs)
 	preempt_disable();
 	kpl_handle(kpl_uprobe_of(uc)->pr, KPL_SIDE_FIRST, regs);
 	preempt_enable();
-	cond_resched_tasks_rcu_qs();
+	cond_resched();
 	return 0;
 }
 
