@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /* Probes on any instruction, by the kernel's kprobes.  Process context. */
 #include <linux/module.h>
-#include <linux/preempt.h>
 #include <linux/uaccess.h>
 
 #include "common.h"

@@ -17,7 +17,6 @@
 #include "grow.h"
 #include "guard.h"
 #include "jumps.h"
-#include "kprobe.h"
 #include "kretprobe.h"
 #include "life.h"
 #include "map.h"

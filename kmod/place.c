@@ -93,21 +93,24 @@ static void kpl_nothing_behind(struct kprobe *kp, struct pt_regs *regs, unsigned
 {
 }
 
-void kpl_kprobe_pass_on(struct kprobe *kp)
+bool kpl_kprobe_pass_on(struct kprobe *kp)
 {
 	if (kprobe_ftrace(kp) || !kprobe_disabled(kp) || !kpl_place_is(kp, true))
-		return;
+		return false;
 	/* Who is in a hit still may call them. */
 	WRITE_ONCE(kp->pre_handler, kpl_nothing_before);
 	if (kp->post_handler)
 		WRITE_ONCE(kp->post_handler, kpl_nothing_behind);
 	if (!enable_kprobe(kp))
 		disable_kprobe(kp);
+	return true;
 }
 
+/* The kernel waits only where it takes a jump back by itself, and not for a post handler. */
 void kpl_kprobe_unregister(struct kprobe *kp)
 {
-	kpl_kprobe_pass_on(kp);
+	if (kpl_kprobe_pass_on(kp) && kp->post_handler)
+		synchronize_rcu_tasks();
 	unregister_kprobe(kp);
 }
 

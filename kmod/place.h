@@ -37,10 +37,11 @@ bool kpl_place_is(const struct kprobe *kp, bool enabled);
 /*
  * Before one is unregistered that was never armed.  An optimized one that goes has its jump for
  * some time yet; who registers there meanwhile takes over what stands for it, enabled, and would
- * leave that behind for good, armed: disabling it has the kernel take it away again.
+ * leave that behind for good, armed: disabling it has the kernel take it away again.  True: so
+ * it was.
  */
-void kpl_kprobe_pass_on(struct kprobe *kp);
-/* Both. */
+bool kpl_kprobe_pass_on(struct kprobe *kp);
+/* Both, and waits for what its jump may have led to. */
 void kpl_kprobe_unregister(struct kprobe *kp);
 /*
  * A module's code that ftrace does not call from (all of it, where ftrace does not

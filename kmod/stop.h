@@ -18,7 +18,8 @@ u32 kpl_sites_collect(struct kpl_sites *sites, struct kpl_site *out);
 
 /*
  * A program ended with something other than KPL_RET_DONE: remembers where and
- * why, and says how to count it (KPL_C_*; KPL_C_DECLINED for KPL_RET_SKIP).
+ * why, and says how to count it (KPL_C_*; KPL_C_DECLINED for KPL_RET_SKIP, and
+ * KPL_C_MISSED where it was not run at all: then no place is remembered).
  * Any context, preemption off.
  */
 enum kpl_count kpl_stop(const struct kpl_ctx *ctx, struct kpl_session *s, struct kpl_sites *sites,

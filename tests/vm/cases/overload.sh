@@ -79,7 +79,7 @@ for _, i in ipairs(instructions "vfs_read") do
   if i.probe then kprobe { "vfs_read+" .. i.offset, via = "kprobe", budget = 1000000, pre = heavy } end
 end
 LUA
-run timeout 60 kprobe-lua -v --cpu-share=5 -c 'cat /proc/version' burst.lua
+run timeout 60 kprobe-lua -v --cpu-share=1 -c 'cat /proc/version' burst.lua
 status 0
 err '^vfs_read .* = 0 handled \+ 0 stopped \+ 0 skipped \+ [1-9][0-9]* missed$'
 
