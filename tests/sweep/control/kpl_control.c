@@ -31,17 +31,47 @@ static int on_return(struct kretprobe_instance *ri, struct pt_regs *regs)
 	return 0;
 }
 
+static struct kprobe kprobe;
+static struct kretprobe kretprobe;
+
+#ifdef CONFIG_DYNAMIC_FTRACE
+
 static void notrace on_ftrace(unsigned long ip, unsigned long parent, struct ftrace_ops *ops,
 			      struct ftrace_regs *regs)
 {
 	atomic_long_inc(&hits);
 }
 
-static struct kprobe kprobe;
-static struct kretprobe kretprobe;
-static struct ftrace_ops ops, direct_ops;
+static struct ftrace_ops ops;
+
+static int ftrace_on(unsigned long addr)
+{
+	ops = (struct ftrace_ops){ .func = on_ftrace };
+	return ftrace_set_filter_ip(&ops, addr, 0, 0) ?: register_ftrace_function(&ops);
+}
+
+static void ftrace_off(void)
+{
+	unregister_ftrace_function(&ops);
+	ftrace_free_filter(&ops);
+}
+
+#else
+
+static int ftrace_on(unsigned long addr)
+{
+	return -EOPNOTSUPP;
+}
+
+static void ftrace_off(void)
+{
+}
+
+#endif
 
 #if defined(CONFIG_X86_64) && defined(CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS)
+
+static struct ftrace_ops direct_ops;
 
 void kpl_control_called(void);
 void kpl_control_trampoline(void);
@@ -106,8 +136,7 @@ static void off(void)
 {
 	switch (armed) {
 	case FTRACE:
-		unregister_ftrace_function(&ops);
-		ftrace_free_filter(&ops);
+		ftrace_off();
 		break;
 	case KPROBE:
 		unregister_kprobe(&kprobe);
@@ -128,8 +157,7 @@ static int on(int kind, unsigned long addr)
 {
 	switch (kind) {
 	case FTRACE:
-		ops = (struct ftrace_ops){ .func = on_ftrace };
-		return ftrace_set_filter_ip(&ops, addr, 0, 0) ?: register_ftrace_function(&ops);
+		return ftrace_on(addr);
 	case KPROBE:
 		kprobe = (struct kprobe){ .addr = (void *)addr, .pre_handler = on_kprobe };
 		return register_kprobe(&kprobe);
