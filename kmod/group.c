@@ -119,7 +119,10 @@ static u32 kpl_crowd_cost(const struct kpl_probe *pr)
 	/* However short, each is a step of a hit, and of a switch. */
 	u32 i, most = 0, least = KPL_MAX_CROWD / 4096;
 
-	/* Who walks a stack passes by all of a call's instances, for one frame. */
+	/*
+	 * Who walks a stack passes by all of a call's instances, for one frame; a direct call may
+	 * turn into one.
+	 */
 	if (pr->ops == &kpl_kretprobe_ops || pr->ops == &kpl_direct_ops)
 		least = KPL_MAX_CROWD / 256;
 	if (pr->ops == &kpl_event_ops)

@@ -104,6 +104,7 @@ static bool kpl_is_too_much(const struct kpl_load *load, const struct kpl_spende
 	return sum > most + (costlier ? most / 4 : 0);
 }
 
+/* A probe of the session is disabled: what it took in this window stays the session's. */
 static void kpl_rests(const struct kpl_load *load, const struct kpl_origin *origin, u64 ns)
 {
 	struct kpl_session_cpu *cpu = this_cpu_ptr(origin->cpu);
@@ -114,6 +115,7 @@ static void kpl_rests(const struct kpl_load *load, const struct kpl_origin *orig
 	cpu->rested += ns;
 }
 
+/* Whether that is so much that the session runs nothing more in this window. */
 static bool kpl_share_rests(const struct kpl_load *load, const struct kpl_origin *origin, u64 now)
 {
 	const struct kpl_session_cpu *cpu = this_cpu_ptr(origin->cpu);
@@ -146,6 +148,7 @@ static void kpl_spend(struct kpl_load *load, struct kpl_origin *origin, u64 ns, 
 		      u64 now)
 {
 	u32 share = READ_ONCE(origin->session->share);
+	/* Who has no bound ends no measuring that the smallest share may need. */
 	u64 most = kpl_share_ns(share == KPL_SHARE_OFF ? 1 : share);
 	struct kpl_spender *mine;
 

@@ -32,7 +32,7 @@ int kpl_check_place(u64 addr, bool returns);
 int kpl_check_registered(const struct kprobe *kp);
 /* The kernel's jump in the place of the breakpoint: the flag of an optimized probe is its own. */
 bool kpl_shows_jump(const struct kprobe *kp);
-/* What stands for all kprobes of its place; false: not known. */
+/* Whether what stands for all kprobes of its place is enabled, or is not; false: not known. */
 bool kpl_place_is(const struct kprobe *kp, bool enabled);
 /*
  * Before one is unregistered that was never armed.  An optimized one that goes has its jump for

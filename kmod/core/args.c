@@ -171,7 +171,7 @@ int kpl_check_stats(const struct kpl_stats *arg)
 {
 	if (arg->reserved)
 		return -EINVAL;
-	return arg->nr > KPL_MAX_PROBES ? -E2BIG : 0;
+	return arg->nr ? check_number(arg->nr) : 0;
 }
 
 int kpl_check_free(const struct kpl_free *arg)

@@ -9,6 +9,7 @@ for _, i in ipairs(instructions "vfs_read") do
     last = i.offset
   end
 end
+assert(#places > 0, "no instruction of vfs_read becomes a jump")
 local at, first, second
 local function none() end
 local function next_place()
@@ -32,6 +33,7 @@ echo 1 > /sys/kernel/rcu_expedited # so that the next one comes in time
 kprobe-lua disasm vfs_read > before
 run kprobe-lua -q reused.lua
 status 0
+echo 0 > /sys/kernel/rcu_expedited
 kprobe-lua disasm vfs_read > after
 cmp before after || fail 'a jump or a breakpoint is left'
 left_nothing
