@@ -200,7 +200,10 @@ refused_to_others() { kprobe-lua --info | awk '/^  refused to others / { print $
 # The probes of all kinds that are in the kernel; not what the stubs' module keeps there (kmod/kept.c).
 probes() {
     sed 's/^/armed: /' /sys/kernel/debug/kprobes/list || echo "can't read the kernel's list of kprobes"
-    sed '/kpl_kept/d; s/^/traced: /' /sys/kernel/tracing/enabled_functions || echo "can't read the kernel's list of functions"
+    # Of a kernel without the function tracer there is none.
+    if [ -e /sys/kernel/tracing/enabled_functions ] || grep -q ' register_ftrace_function$' /proc/kallsyms; then
+        sed '/kpl_kept/d; s/^/traced: /' /sys/kernel/tracing/enabled_functions || echo "can't read the kernel's list of functions"
+    fi
 }
 
 # Prints what of ours is in the kernel; nothing when all is well.
