@@ -50,7 +50,7 @@ Result<bool> StopReporter::tell(const Device& device, const std::vector<ArmedPro
     bool waiting = false;
     const auto room = static_cast<uint32_t>(armed.program.insns.size());
     for (const kpl_site& site : TRY(device.sites(armed.loaded.id, room))) {
-        Told& told = told_[{program, site.pc}];
+        Told& told = told_[{program, site.pc, site.reason}];
         if (site.count == told.count) continue;
         if (!last && told.count && now - told.at < second) {
             waiting = true;
@@ -80,7 +80,7 @@ Result<std::vector<std::string>> StopReporter::last_of(const Device& device, con
 }
 
 void StopReporter::forget(size_t first) {
-    told_.erase(told_.lower_bound({static_cast<uint32_t>(first), 0}), told_.end());
+    told_.erase(told_.lower_bound({static_cast<uint32_t>(first), 0, 0}), told_.end());
 }
 
 }  // namespace kpl

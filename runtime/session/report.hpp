@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "codegen/program.hpp"
@@ -20,7 +21,7 @@ struct ArmedProgram {
     bool freed = false;  // its probes are gone for good
 };
 
-// Reports the places where handlers stopped: the first time, then at most once a second for each place.
+// Reports the places where handlers stopped: the first time, then at most once a second for each place and reason.
 class StopReporter {
   public:
     // Lines to print now: "script.lua:14: bad address 0x0 reading dentry->d_name (12 hits)".
@@ -42,8 +43,9 @@ class StopReporter {
                       std::vector<std::string>& lines);
 
     uint64_t seen_ = 0;
-    std::map<std::pair<uint32_t, uint32_t>, Told> told_;  // by program and pc
-    std::vector<std::string> lines_;                      // that an error kept from being told
+    // By program, pc and reason: one instruction may stop for several.
+    std::map<std::tuple<uint32_t, uint32_t, uint32_t>, Told> told_;
+    std::vector<std::string> lines_;  // that an error kept from being told
 };
 
 }  // namespace kpl
