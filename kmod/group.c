@@ -3,6 +3,7 @@
  * Groups of probes: each operation is one call of each kind.  Process context,
  * the session's lock held.
  */
+#include <linux/capability.h>
 #include <linux/log2.h>
 #include <linux/slab.h>
 
@@ -44,6 +45,11 @@ const struct kpl_probe_ops *kpl_probe_kind(u32 kind)
 	return kind < KPL_PROBE_KINDS ? kpl_probe_kinds[kind] : NULL;
 }
 
+int kpl_may_place(const struct kpl_probe_ops *ops)
+{
+	return ops->writes_to_others && !capable(CAP_SYS_ADMIN) ? -EPERM : 0;
+}
+
 static u64 kpl_room_memory(u32 nr)
 {
 	return 2ull * nr * sizeof(struct kpl_probe *);
@@ -81,6 +87,20 @@ void kpl_room_free(struct kpl_session *s)
 struct kpl_group kpl_group_of(struct kpl_session *s)
 {
 	return (struct kpl_group) { .prs = s->room, .some = s->room + s->room_nr };
+}
+
+bool kpl_is_added(const struct kpl_probe *pr)
+{
+	return pr->added;
+}
+
+u32 kpl_group_count(const struct kpl_group *g, bool (*test)(const struct kpl_probe *pr))
+{
+	u32 i, nr = 0;
+
+	for (i = 0; i < g->nr; i++)
+		nr += g->prs[i] && test(g->prs[i]);
+	return nr;
 }
 
 /* Kind by kind: first those that may leave some to kprobes. */

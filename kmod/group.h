@@ -7,6 +7,8 @@
 
 /* NULL: there is no such kind. */
 const struct kpl_probe_ops *kpl_probe_kind(u32 kind);
+/* EPERM: the caller lacks a right that probes of this kind take to place. */
+int kpl_may_place(const struct kpl_probe_ops *ops);
 
 /* Probes of one operation, and room to sort them by kind: both in the session's room. */
 struct kpl_group {
@@ -22,7 +24,11 @@ struct kpl_group kpl_group_of(struct kpl_session *s);
 int kpl_room_reserve(struct kpl_session *s, u32 nr);
 void kpl_room_free(struct kpl_session *s);
 
-/* One operation on all that pass the test. */
+/* Tests: this one, and those of a caller's own. */
+bool kpl_is_added(const struct kpl_probe *pr);
+/* How many pass the test. */
+u32 kpl_group_count(const struct kpl_group *g, bool (*test)(const struct kpl_probe *pr));
+/* One operation on all that pass it. */
 void kpl_group_run(struct kpl_group *g, enum kpl_probe_op op,
 		   bool (*test)(const struct kpl_probe *pr));
 /* Takes room for its handlers at its place (place.h). */

@@ -21,6 +21,7 @@
 #include "core/args.h"
 #include "change.h"
 #include "compat.h"
+#include "control.h"
 #include "direct.h"
 #include "event.h"
 #include "ftrace.h"

@@ -9,6 +9,7 @@
 #include "area.h"
 #include "bench.h"
 #include "change.h"
+#include "control.h"
 #include "direct.h"
 #include "dry.h"
 #include "event.h"

@@ -53,8 +53,14 @@ int kpl_ring_spare(struct kpl_session *s, struct kpl_ring_spare *arg);
 int kpl_ring_offer(struct kpl_session *s, struct kpl_ring_offer *arg);
 void kpl_rings_free(struct kpl_session *s);
 
-/* This CPU's handler has ended with a record begun, which there is not.  Under the guard. */
-void kpl_ring_abandon(struct kpl_session *s);
+/*
+ * What the consumer waits for: records up to wake_at.  A ring that is half
+ * full wakes it in any case.
+ */
+static __always_inline bool kpl_ring_due(u64 head, u64 tail, u64 wake_at, u64 size)
+{
+	return head != tail && (head >= wake_at || head - tail > size / 2);
+}
 
 /* Whether a ring has what its consumer waits for.  Any context. */
 bool kpl_rings_ready(struct kpl_session *s);

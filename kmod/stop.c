@@ -8,7 +8,7 @@
 #include <linux/sort.h>
 #include <linux/timekeeping.h>
 
-#include "ring.h"
+#include "record.h"
 #include "session.h"
 #include "stop.h"
 
@@ -107,7 +107,7 @@ enum kpl_count kpl_stop(const struct kpl_ctx *ctx, struct kpl_session *s, struct
 		return KPL_C_MISSED;
 	/* It may come between a record's begin and its end. */
 	if (reason == KPL_STOP_BUDGET)
-		kpl_ring_abandon(s);
+		kpl_rec_abandon(s);
 	/* For a program that looks nowhere, or met no fault, the address is an earlier hit's. */
 	if (kpl_stop_class[reason] == KPL_C_FAULT && sites->looks == KPL_LOOKS_AT_ALL &&
 	    ctx->hit.status)
