@@ -3,10 +3,14 @@
 tracing=/sys/kernel/tracing
 echo 'p:other vfs_fsync' > $tracing/kprobe_events
 echo 1 > $tracing/events/kprobes/other/enable
-script four.lua << 'EOF'
+# Of two instructions behind each other that can be optimized, the first will be, as the probe at the second is off.
+# shellcheck disable=SC2046
+set -- $(kprobe-lua disasm vfs_write |
+    awk '{ yes = $2 $3 $4 == "yesyesyes" } yes && before { print before, $1; exit } { before = yes ? $1 : "" }')
+script four.lua << EOF
 kprobe("vfs_read", function() end)
-kprobe("vfs_write+0x9", function() end)
-kprobe{"vfs_write+0xb", post = function() end, enabled = false}
+kprobe("vfs_write$1", function() end)
+kprobe{"vfs_write$2", post = function() end, enabled = false}
 kretprobe{"vfs_mkdir", via = "kretprobe", ret = function() end}
 kprobe{"vfs_open", post = function() end}
 EOF
@@ -19,8 +23,8 @@ mv listed out
 quiet_err
 out '^ADDRESS +KIND +STATE +MISSED +PLACE +OWNER$'
 out "^ffffffff[0-9a-f]{8}  (kprobe|ftrace) +ftrace +(0|-)  vfs_read(\+0x4)? +$mine$"
-out "^ffffffff[0-9a-f]{8}  kprobe +optimized +0  vfs_write\+0x9 +$mine$"
-out "^ffffffff[0-9a-f]{8}  kprobe +disabled +0  vfs_write\+0xb +$mine$"
+out "^ffffffff[0-9a-f]{8}  kprobe +optimized +0  vfs_write\\$1 +$mine$"
+out "^ffffffff[0-9a-f]{8}  kprobe +disabled +0  vfs_write\\$2 +$mine$"
 out "^ffffffff[0-9a-f]{8}  kretprobe +ftrace +0  vfs_mkdir(\+0x4)? +$mine$"
 out "^ffffffff[0-9a-f]{8}  ftrace +ftrace +-  vfs_open(\+0x4)? +$mine$"
 out '^ffffffff[0-9a-f]{8}  kprobe +ftrace +0  vfs_fsync(\+0x4)? +kprobe_events$'
@@ -95,7 +99,7 @@ status 1
 run kprobe-lua -l four.lua # what a script would attach
 status 0
 line 'kprobe vfs_read'
-line 'kprobe vfs_write+0x9'
+line "kprobe vfs_write$1"
 line 'kretprobe vfs_mkdir'
 lines 5 .
 run kprobe-lua -lv -e 'kprobe("vfs_rea[d]", function() end)'
