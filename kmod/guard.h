@@ -68,8 +68,19 @@ struct kpl_origin {
 enum kpl_regs_are {
 	KPL_REGS_PROBED,	/* before a kprobe's instruction, the first byte of which counts as run */
 	KPL_REGS_EXACT,
-	KPL_REGS_CALLER,	/* an address, and with it a frame below the one that it is in */
+	KPL_REGS_CALLER,	/* an address, and the frame of what was called from there: perf's */
 };
+
+/* What a tracepoint passes, behind the frame of the function that it called. */
+struct kpl_values {
+	const unsigned long *frame;	/* __builtin_frame_address(0) */
+	u64 of[];
+};
+
+static inline const struct kpl_values *kpl_values_of(u64 data)
+{
+	return (void *)(unsigned long)(data - offsetof(struct kpl_values, of));
+}
 
 /*
  * One for each CPU.  `origin` is the guard: it is set by whoever runs a

@@ -51,10 +51,7 @@ static __always_inline unsigned long kpl_frame_address(struct unwind_state *stat
 	return unwind_get_return_address(state);
 }
 
-/*
- * From the registers of the hit on: nothing of ours is in it.  Without any, from
- * the frame that lies above `below`, which is in our own last one.
- */
+/* From the registers on; without any, from the frame that lies above `below`. */
 static u32 kpl_unwind(struct pt_regs *regs, void *below, unsigned long *out, u32 room)
 {
 	struct unwind_state state;
@@ -77,6 +74,31 @@ static u32 kpl_unwind(struct pt_regs *regs, void *below, unsigned long *out, u32
 	return stack_trace_save(out, room, 0);
 }
 #endif
+
+/*
+ * From the call on that led to a function of a frame pointer (`frame`: where
+ * __builtin_frame_address() says).  What stands below is passed by: of a program's
+ * native code, which runs there, the unwinder knows nothing, looks for it in all
+ * that the kernel has made of code, and doubts the rest.
+ */
+static u32 kpl_caller_stack(const unsigned long *frame, unsigned long *out, u32 room)
+{
+#ifdef CONFIG_UNWINDER_ORC
+	struct pt_regs regs = {
+		.ip = frame[1] - 1,	/* within the call */
+		.sp = (unsigned long)(frame + 2),
+		.bp = frame[0],
+		.cs = __KERNEL_CS,
+	};
+
+	if (!room)
+		return 0;
+	out[0] = frame[1];
+	return 1 + kpl_unwind(&regs, NULL, out + 1, room - 1);
+#else
+	return kpl_unwind(NULL, (void *)frame, out, room);
+#endif
+}
 
 /*
  * Before its instruction runs, a kprobe's instruction pointer is behind the first byte.  That
@@ -106,13 +128,14 @@ static void kpl_stack_end(u64 *out, u32 nr, u32 size)
 }
 
 /*
- * At a tracepoint there are no registers; its values lie in the frame of what
- * it called.  Of several probes at one, a function of the kernel's calls each:
- * `func`, which is left out, since it is not always there.
+ * At a tracepoint there are no registers.  Of several probes at one, a function
+ * of the kernel's calls each: `func`, which is left out, since it is not always
+ * there.
  */
 static u32 kpl_tracepoint_stack(const struct kpl_hit *hit, unsigned long *out, u32 room)
 {
-	u32 nr = kpl_unwind(NULL, (void *)(unsigned long)hit->data, out, room);
+	const struct kpl_values *values = kpl_values_of(hit->data);
+	u32 nr = kpl_caller_stack(values->frame, out, room);
 
 	if (nr && out[0] - hit->func < KPL_TRACEITER_SIZE)
 		memmove(out, out + 1, --nr * sizeof(*out));
@@ -129,9 +152,10 @@ u64 kpl_h_kstack(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 	u32 room = r3 / 8, nr = 0;
 
 	if (!regs) {
-		nr = kpl_tracepoint_stack(hit, out, room);
-	} else if (room && ctx->regs_are == KPL_REGS_CALLER) {
-		nr = kpl_unwind(NULL, (void *)regs->sp, out, room);
+		if (!ctx->origin->dry)
+			nr = kpl_tracepoint_stack(hit, out, room);
+	} else if (ctx->regs_are == KPL_REGS_CALLER) {
+		nr = kpl_caller_stack((void *)regs->sp, out, room);
 	} else if (room && !user_mode(regs)) {
 		out[0] = kpl_stack_top(ctx, regs);
 		nr = 1;

@@ -95,9 +95,14 @@ static __always_inline void kpl_hit_tracepoint(const struct kpl_probe *pr, const
 #define KPL_TRACEPOINT_HIT(nr)							\
 	static void kpl_hit_tracepoint_##nr(void *data, KPL_PARAMS_##nr)		\
 	{									\
-		u64 values[] = { KPL_VALUES_##nr };				\
+		struct {							\
+			const void *frame;					\
+			u64 of[nr];						\
+		} values = { __builtin_frame_address(0), { KPL_VALUES_##nr } };	\
 										\
-		kpl_hit_tracepoint(data, values);				\
+		BUILD_BUG_ON(offsetof(typeof(values), of) !=			\
+			     offsetof(struct kpl_values, of));			\
+		kpl_hit_tracepoint(data, values.of);				\
 	}
 
 KPL_TRACEPOINT_HIT(5)

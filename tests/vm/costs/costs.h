@@ -28,6 +28,13 @@ static inline void put_number(struct code *c, unsigned reg, uint64_t value)
 	put(c, INSN(0, 0, 0, 0, value >> 32));
 }
 
+/* Deep: under 100 calls of kpl_t_recurse(). */
+enum hits {
+	BY_DEEP_KPROBE = 1,
+	BY_DEEP_TRACEPOINT,
+	BY_SWITCHES,		/* the kernel's own event, at switches of the context */
+};
+
 /*
  * One case of one helper.  When `call` writes its instructions, r6 is the hit,
  * r7 the scratch memory and r8 the instance data.
@@ -43,7 +50,7 @@ struct measurement {
 	unsigned copies;	/* calls in a row; 0: 16 */
 	unsigned extra;		/* what all of them may take beside what is declared */
 	int changes;		/* it takes every right, and is of a pre handler: no instance data */
-	int deep;		/* measured under 100 calls of kpl_t_recurse(), by a probe: no instance data */
+	enum hits by;		/* the program runs by itself (0), or at a probe's hits: no instance data */
 };
 
 #define CASE(name, text, ...) \

@@ -15,11 +15,14 @@
 
 #include <asm/ptrace.h>
 #include <fcntl.h>
+#include <linux/perf_event.h>
+#include <signal.h>
 #include <stdlib.h>
-#include <sys/prctl.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -105,31 +108,56 @@ static unsigned load_copies(const struct measurement *m, unsigned copies, unsign
 	return id;
 }
 
-/* The deepest of 100 calls runs the program, all others only begin it. */
+static struct kpl_attach hits_of(enum hits by, int prog)
+{
+	struct kpl_attach a = { .prog = { prog, KPL_NO_PROG, KPL_NO_PROG } };
+
+	switch (by) {
+	case BY_DEEP_KPROBE:
+		return probe_at("kpl_t_recurse", KPL_PROBE_KPROBE, prog, KPL_NO_PROG);
+	case BY_DEEP_TRACEPOINT:
+		a.kind = KPL_PROBE_TRACEPOINT;
+		a.addr = symbol("__bpf_trace_tp_map_kpl_t_bare");
+		return a;
+	case BY_SWITCHES:
+		a.kind = KPL_PROBE_EVENT;
+		a.event = KPL_EVENT_SOFTWARE;
+		a.addr = PERF_COUNT_SW_CONTEXT_SWITCHES;
+		a.period = 1;
+		return a;
+	}
+	abort();
+}
+
+/* Of 100 calls with a kprobe, the deepest runs the program, all others only begin it. */
 static unsigned attach_copies(const struct measurement *m, int fd, unsigned copies, unsigned *cost)
 {
 	static struct code code;
 	struct kpl_prog_load load = {
-		.kind = KPL_PROG_PRE, .scratch_size = KPL_MAX_SCRATCH, .budget = KPL_MAX_BUDGET,
+		.kind = m->by == BY_DEEP_TRACEPOINT ? KPL_PROG_TRACEPOINT : KPL_PROG_PRE,
+		.scratch_size = KPL_MAX_SCRATCH, .budget = KPL_MAX_BUDGET,
 	};
-	unsigned i, skip;
+	unsigned i, skip = 0;
 	int id;
 
 	code.nr = 0;
 	put(&code, MOV(6, 1));
 	put(&code, LD(7, 1, HIT(scratch)));
-	put(&code, LD(2, 1, HIT(regs)));
-	put(&code, LD(3, 2, offsetof(struct pt_regs, rdi)));
-	skip = code.nr;
-	put(&code, JNEI(3, 0, 0));
+	if (m->by == BY_DEEP_KPROBE) {
+		put(&code, LD(2, 1, HIT(regs)));
+		put(&code, LD(3, 2, offsetof(struct pt_regs, rdi)));
+		skip = code.nr;
+		put(&code, JNEI(3, 0, 0));
+	}
 	for (i = 0; i < copies; i++)
 		m->call(&code, m, i);
-	code.insns[skip].off = code.nr - skip - 1;
+	if (skip)
+		code.insns[skip].off = code.nr - skip - 1;
 	put(&code, MOVI(0, 0));
 	put(&code, EXIT);
 	id = load_with(fd, &load, code.insns, code.nr);
 	*cost = load.cost;
-	return attach_one(fd, probe_at("kpl_t_recurse", KPL_PROBE_KPROBE, id, KPL_NO_PROG));
+	return attach_one(fd, hits_of(m->by, id));
 }
 
 static long long time_of_recursion(void)
@@ -150,13 +178,54 @@ static long long time_of_recursion(void)
 	return best;
 }
 
-static long long total_deep(const struct measurement *m, unsigned copies, unsigned *cost)
+#define ROUNDS	100	/* two switches each */
+
+/* Of one switch, from process to process. */
+static long long time_of_switches(void)
 {
+	long long best = -1;
+	int to[2], back[2], i, n;
+	char byte = 0;
+	pid_t other;
+
+	if (pipe(to) || pipe(back))
+		exit(1);
+	other = fork();
+	if (!other)
+		while (read(to[0], &byte, 1) == 1 && write(back[1], &byte, 1) == 1)
+			;
+	for (i = 0; i < RUNS; i++) {
+		long long began = now(), took;
+
+		for (n = 0; n < ROUNDS; n++)
+			if (write(to[1], &byte, 1) != 1 || read(back[0], &byte, 1) != 1)
+				exit(1);
+		took = now() - began;
+		if (best < 0 || took < best)
+			best = took;
+	}
+	kill(other, SIGKILL);
+	waitpid(other, NULL, 0);
+	close(to[0]), close(to[1]), close(back[0]), close(back[1]);
+	return best / (2 * ROUNDS);
+}
+
+static long long total_at_hits(const struct measurement *m, unsigned copies, unsigned *cost)
+{
+	struct kpl_share share = { .percent = 100 };
+	struct kpl_probe_stats seen;
 	int fd = session();
 	long long took;
+	unsigned probe;
 
-	attach_copies(m, fd, copies, cost);
-	took = time_of_recursion();
+	EQ(ioctl(fd, KPL_IOC_SHARE, &share), 0);
+	probe = attach_copies(m, fd, copies, cost);
+	took = m->by == BY_SWITCHES ? time_of_switches() : time_of_recursion();
+	seen = stats(fd, probe);
+	if (seen.entry.handled < RUNS * (m->by == BY_SWITCHES ? ROUNDS : 1) || seen.entry.missed) {
+		printf("FAILED: %s, %s: %llu hits\n", m->helper, m->what, (unsigned long long)seen.entry.handled);
+		failures++;
+	}
 	close(fd);
 	return took;
 }
@@ -197,7 +266,7 @@ static long long total_of(const struct measurement *m, unsigned copies, unsigned
 
 void measure(const struct measurement *m)
 {
-	long long (*total)(const struct measurement *, unsigned, unsigned *) = m->deep ? total_deep : total_of;
+	long long (*total)(const struct measurement *, unsigned, unsigned *) = m->by ? total_at_hits : total_of;
 	unsigned copies = m->copies ? m->copies : 16, none, all;
 	long long base = total(m, 0, &none), took = total(m, copies, &all);
 	double per_call = (double)(took - base) / copies, declared = (double)(all - none) / copies;

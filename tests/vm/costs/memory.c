@@ -134,10 +134,15 @@ static void measure_stacks(int fd)
 	CASE(ustack, "512 of 8,191", .fd = fd, .call = stack, .b = 8 * 8191, .copies = 2);
 	CASE(kstack, "1 frame", .fd = fd, .call = stack, .b = 8);
 	CASE(kstack, "none of 990", .fd = fd, .call = stack, .b = 8 * 990, .copies = 2);
-	CASE(kstack, "1 frame, in a module", .deep = 1, .call = stack, .b = 8);
-	CASE(kstack, "8 frames, in a module", .deep = 1, .call = stack, .b = 8 * 8);
-	CASE(kstack, "32 frames, in a module", .deep = 1, .call = stack, .b = 8 * 32);
-	CASE(kstack, "127 frames, in a module", .deep = 1, .call = stack, .b = 8 * 127, .copies = 15);
+	CASE(kstack, "1 frame, in a module", .by = BY_DEEP_KPROBE, .call = stack, .b = 8);
+	CASE(kstack, "8 frames, in a module", .by = BY_DEEP_KPROBE, .call = stack, .b = 8 * 8);
+	CASE(kstack, "32 frames, in a module", .by = BY_DEEP_KPROBE, .call = stack, .b = 8 * 32);
+	CASE(kstack, "127 frames, in a module", .by = BY_DEEP_KPROBE, .call = stack, .b = 8 * 127, .copies = 15);
+	CASE(kstack, "1 frame of a tracepoint", .by = BY_DEEP_TRACEPOINT, .call = stack, .b = 8);
+	CASE(kstack, "32 frames of a tracepoint", .by = BY_DEEP_TRACEPOINT, .call = stack, .b = 8 * 32);
+	CASE(kstack, "100 frames of a tracepoint", .by = BY_DEEP_TRACEPOINT, .call = stack, .b = 8 * 100);
+	CASE(kstack, "1 frame of an event", .by = BY_SWITCHES, .call = stack, .b = 8);
+	CASE(kstack, "all of an event", .by = BY_SWITCHES, .call = stack, .b = 8 * 32);
 }
 
 /* The first 16 of a run take a trap each, the others nothing. */
