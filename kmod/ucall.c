@@ -144,24 +144,33 @@ static u32 kpl_ucalls_leave_below(struct kpl_ucalls *calls, const struct task_st
 	return left;
 }
 
-const struct return_instance *kpl_ucall_followed(unsigned long sp)
+const struct return_instance *kpl_user_followed(void)
 {
-	const struct return_instance *ri = current->utask ? current->utask->return_instances : NULL;
-
-	while (ri && ri->stack != sp)
-		ri = ri->next;
-	return ri;
+	return current->utask ? current->utask->return_instances : NULL;
 }
 
-/* Under the lock: those of the current task that have been left on other stacks, or higher up. */
+/*
+ * Under the lock: those of the current task that have been left on other stacks,
+ * or higher up, or from the same place by a process that pretended otherwise.
+ * Each that stays has a return of its own that the kernel waits for.  Both lists
+ * begin with the newest, which lies lowest in the stack.
+ */
 static void kpl_ucalls_leave_lost(struct kpl_ucalls *calls)
 {
+	const struct return_instance *ri = kpl_user_followed();
 	struct hlist_node *next;
 	struct kpl_ucall *call;
 
-	hlist_for_each_entry_safe(call, next, kpl_ucall_bucket(calls, current), node)
-		if (call->task == current && !kpl_ucall_followed(call->sp))
+	hlist_for_each_entry_safe(call, next, kpl_ucall_bucket(calls, current), node) {
+		if (call->task != current)
+			continue;
+		while (ri && ri->stack < call->sp)
+			ri = ri->next;
+		if (ri && ri->stack == call->sp)
+			ri = ri->next;
+		else
 			kpl_ucall_drop(calls, call);
+	}
 }
 
 struct kpl_ucall *kpl_ucall_enter(struct kpl_ucalls *calls, unsigned long sp, bool chained)
@@ -169,7 +178,7 @@ struct kpl_ucall *kpl_ucall_enter(struct kpl_ucalls *calls, unsigned long sp, bo
 	struct kpl_ucall *call;
 
 	raw_spin_lock(&calls->lock);
-	/* The kernel follows fewer at this moment: the search above stays short. */
+	/* The kernel follows fewer at this moment, so fewer are left then. */
 	if (kpl_ucalls_leave_below(calls, current, chained ? sp : sp + 1) >= MAX_URETPROBE_DEPTH)
 		kpl_ucalls_leave_lost(calls);
 	call = kpl_ucall_take(calls, current, sp);

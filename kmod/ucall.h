@@ -49,11 +49,12 @@ void kpl_ucalls_free(struct kpl_ucalls *calls);
 /*
  * The current task enters: a call that has begun, or NULL if there is no room.
  * Its calls from deeper in the stack have been left otherwise than by a return;
- * those from the same place, too, unless it is chained.
+ * those from the same place, too, unless it is chained, of which the process may
+ * persuade us: a task has at most MAX_URETPROBE_DEPTH here, as in the kernel.
  */
 struct kpl_ucall *kpl_ucall_enter(struct kpl_ucalls *calls, unsigned long sp, bool chained);
-/* What the kernel knows of the current task's newest call from there whose return it waits for, or NULL. */
-const struct return_instance *kpl_ucall_followed(unsigned long sp);
+/* The current task's calls whose returns the kernel waits for, the newest first; or NULL. */
+const struct return_instance *kpl_user_followed(void);
 /* The current task returns from the newest call that had `sp` at its entry: taken out, or NULL. */
 struct kpl_ucall *kpl_ucall_leave(struct kpl_ucalls *calls, unsigned long sp);
 void kpl_ucall_give(struct kpl_ucalls *calls, struct kpl_ucall *call);	/* back, taken out before or not */

@@ -60,13 +60,17 @@ static u64 kpl_user_return_word(struct pt_regs *regs)
  * The call whose function has jumped to the one that was just entered (a tail
  * call), if the kernel waits for its return: both return at once, the newer one
  * first.  The function finds the kernel's trampoline then, which begins a page;
- * if it finds anything else, the older call was left without a return.
+ * if it finds anything else, the older call was left without a return.  Where the
+ * trampoline lies is the kernel's secret: a process may put another page there.
  */
 static const struct return_instance *kpl_user_chained(struct pt_regs *regs)
 {
-	const struct return_instance *ri = kpl_ucall_followed(user_stack_pointer(regs));
-	u64 word = ri ? kpl_user_return_word(regs) : 0;
+	const struct return_instance *ri = kpl_user_followed();
+	u64 word;
 
+	while (ri && ri->stack != user_stack_pointer(regs))
+		ri = ri->next;
+	word = ri ? kpl_user_return_word(regs) : 0;
 	return word && !offset_in_page(word) ? ri : NULL;
 }
 

@@ -7,6 +7,9 @@
  *	threads	4 threads, each fact(3) N times
  *	fork	inside forks(), N times; the child returns from it, too, and then calls add(1, 2)
  *	jump	jumps(i) leaves by longjmp, N times; then add(1, 2)
+ *	stays	leaves(i) returns, N times
+ *	holds	leaves(-1) leaves by longjmp, N times, called from one place as if it were a tail call that is followed: the word
+ *		that it returns to begins a page; then it prints a line and waits
  *	tail	ping(N) jumps to pong(N - 1), which jumps to ping(N - 2), and so on: all return 7, when the last one does
  *	tails	the same with a fork() in the last one: the child's return 8
  *	exec	execs() runs `uprobed add N`
@@ -65,6 +68,13 @@ CALLED void jumps(long n)
 	longjmp(back, 1);
 }
 
+CALLED long leaves(long n)
+{
+	if (n < 0)
+		longjmp(back, 1);
+	return sink = n;
+}
+
 /* Tail calls. */
 static long (*last)(void);
 #define JUMPS __attribute__((optimize("O2")))
@@ -92,6 +102,24 @@ CALLED void waits(long n)
 	fflush(stdout);
 	for (;;)
 		pause();
+}
+
+static void holds(long n)
+{
+	static long stack[8192] __attribute__((aligned(16)));
+	long *const top = &stack[8191];
+
+	for (volatile long i = 0; i < n; i++) {
+		if (setjmp(back))
+			continue;
+		*top = 0x1000;
+#ifdef __x86_64__
+		__asm__ volatile("mov %0, %%rsp; mov $-1, %%rdi; jmp leaves" : : "r"(top) : "memory");
+#endif
+	}
+	printf("holds\n");
+	fflush(stdout);
+	pause();
 }
 
 static void *of_thread(void *n)
@@ -173,6 +201,11 @@ int main(int argc, char **argv)
 			if (!setjmp(back))
 				jumps(i);
 		add(1, 2);
+	} else if (!strcmp(name, "stays")) {
+		for (long i = 0; i < n; i++)
+			leaves(i);
+	} else if (!strcmp(name, "holds")) {
+		holds(n);
 	} else if (!strcmp(name, "tail") || !strcmp(name, "tails")) {
 		last = name[4] ? fork_off : seven;
 		ping(n);

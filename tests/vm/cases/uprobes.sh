@@ -113,6 +113,27 @@ line 'uprobed:ping	3	3	0	6	0	0'
 line 'uprobed:pong	2	2	0	4	0	0'
 line 'pongs	8'
 
+# one who only pretends that its calls are tail calls has 64 of them at most, and takes nobody else's room
+script hold.lua <<'LUA'
+local one = uretprobe { "uprobed:leaves", entry = function(p, n) p.data.n = n end, ret = function(p, value) end }
+at_exit(function()
+  local s = one:stats()
+  print("leaves", s.hits, s.handled, s.missed, s.returns.handled, s.returns.missed <= 64)
+end)
+LUA
+start kprobe-lua -q hold.lua
+armed
+: > holds
+uprobed holds 3000 > holds &
+holder=$!
+until_true 'the calls' grep -q holds holds
+uprobed stays 300
+kill -INT "$pid"
+finish
+status 0
+line 'leaves	3300	3300	0	300	true'
+kill -9 $holder
+
 # what the process has not in memory is brought in, before anything was done; a bad address stays one
 script pages.lua <<'LUA'
 local texts, done = count(), count()
