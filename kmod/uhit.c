@@ -9,6 +9,7 @@
 #include <linux/blkdev.h>
 #include <linux/delay.h>
 #include <linux/fs.h>
+#include <linux/hash.h>
 #include <linux/magic.h>
 #include <linux/major.h>
 #include <linux/mm.h>
@@ -255,30 +256,52 @@ static vm_fault_t kpl_page_in_one(unsigned long addr, u32 tries)
 	return fault;
 }
 
-/* Whose page has not come in time: of any number of probes, one has waited for all. */
-struct kpl_late {
-	const struct mm_struct *mm;
-	unsigned long until;		/* jiffies */
-};
+/*
+ * Where a page has not come in time, nobody waits again before then (jiffies): on
+ * that CPU, and in that task, which may move between the probes of a hit.  Whose
+ * memory lacked it is all one: two processes could make each other's probes wait.
+ * Tasks of one hash share theirs.
+ */
+#define KPL_LATE_BITS	10
 
-static DEFINE_PER_CPU(struct kpl_late, kpl_late);
+static DEFINE_PER_CPU(unsigned long, kpl_late_here);
+static unsigned long kpl_late_tasks[1 << KPL_LATE_BITS];
+
+static unsigned long *kpl_late_task(void)
+{
+	return &kpl_late_tasks[hash_ptr(current, KPL_LATE_BITS)];
+}
+
+static bool kpl_is_late(void)
+{
+	return time_before(jiffies, READ_ONCE(*raw_cpu_ptr(&kpl_late_here))) ||
+	       time_before(jiffies, READ_ONCE(*kpl_late_task()));
+}
+
+/* `cpu`: where the wait began. */
+static void kpl_was_late(int cpu)
+{
+	unsigned long until = jiffies + HZ;
+
+	WRITE_ONCE(per_cpu(kpl_late_here, cpu), until);
+	WRITE_ONCE(*raw_cpu_ptr(&kpl_late_here), until);
+	WRITE_ONCE(*kpl_late_task(), until);
+}
 
 /* Preemption on.  What is read may go on in the next page: it is never as long as one. */
 static bool kpl_page_in(unsigned long addr)
 {
-	struct kpl_late *late = raw_cpu_ptr(&kpl_late);
-	bool is_late = READ_ONCE(late->mm) == current->mm &&
-		       time_before(jiffies, READ_ONCE(late->until));
+	int cpu = raw_smp_processor_id();
+	bool is_late = kpl_is_late();
 	vm_fault_t fault = kpl_page_in_one(addr, is_late ? 1 : KPL_PAGE_TRIES);
 
 	if (!(fault & (VM_FAULT_RETRY | VM_FAULT_ERROR))) {
 		kpl_page_in_one(PAGE_ALIGN(addr + 1), 1);
 		return true;
 	}
-	if ((fault & VM_FAULT_RETRY) && !is_late) {
-		WRITE_ONCE(late->until, jiffies + HZ);
-		WRITE_ONCE(late->mm, current->mm);
-	}
+	/* One that is being killed has not waited. */
+	if ((fault & VM_FAULT_RETRY) && !is_late && !fatal_signal_pending(current))
+		kpl_was_late(cpu);
 	return false;
 }
 
