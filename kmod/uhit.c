@@ -27,7 +27,7 @@
 #ifdef KPL_UPROBES
 
 #define KPL_USER_RUNS	5	/* the first, and four with what it lacked */
-#define KPL_PAGE_TRIES	500	/* 100 ms at most */
+#define KPL_PAGE_WAIT	(HZ / 10)	/* jiffies */
 
 /* ------------------------------------------------------------------ handlers */
 
@@ -244,12 +244,14 @@ static vm_fault_t kpl_page_fault(struct mm_struct *mm, unsigned long addr)
 	return fault;
 }
 
-static vm_fault_t kpl_page_in_one(unsigned long addr, u32 tries)
+/* Time is what counts, not sleeps: on a busy CPU they take longer. */
+static vm_fault_t kpl_page_in_one(unsigned long addr, unsigned long wait)
 {
+	unsigned long end = jiffies + wait;
 	vm_fault_t fault;
 
 	while ((fault = kpl_page_fault(current->mm, addr)) & VM_FAULT_RETRY) {
-		if (!--tries || fatal_signal_pending(current))
+		if (time_after_eq(jiffies, end) || fatal_signal_pending(current))
 			break;
 		usleep_range(50, 200);
 	}
@@ -293,10 +295,10 @@ static bool kpl_page_in(unsigned long addr)
 {
 	int cpu = raw_smp_processor_id();
 	bool is_late = kpl_is_late();
-	vm_fault_t fault = kpl_page_in_one(addr, is_late ? 1 : KPL_PAGE_TRIES);
+	vm_fault_t fault = kpl_page_in_one(addr, is_late ? 0 : KPL_PAGE_WAIT);
 
 	if (!(fault & (VM_FAULT_RETRY | VM_FAULT_ERROR))) {
-		kpl_page_in_one(PAGE_ALIGN(addr + 1), 1);
+		kpl_page_in_one(PAGE_ALIGN(addr + 1), 0);
 		return true;
 	}
 	/* One that is being killed has not waited. */
