@@ -92,8 +92,16 @@ static __always_inline void kpl_hit_tracepoint(const struct kpl_probe *pr, const
 #define KPL_VALUES_11	KPL_VALUES_10, a11
 #define KPL_VALUES_12	KPL_VALUES_11, a12
 
+/* With `from`, a program may walk the stack from there. */
 #define KPL_TRACEPOINT_HIT(nr)							\
 	static void kpl_hit_tracepoint_##nr(void *data, KPL_PARAMS_##nr)		\
+	{									\
+		u64 values[] = { KPL_VALUES_##nr };				\
+										\
+		kpl_hit_tracepoint(data, values);				\
+	}									\
+										\
+	static void kpl_hit_tracepoint_from_##nr(void *data, KPL_PARAMS_##nr)	\
 	{									\
 		struct {							\
 			const void *frame;					\
@@ -114,21 +122,28 @@ KPL_TRACEPOINT_HIT(10)
 KPL_TRACEPOINT_HIT(11)
 KPL_TRACEPOINT_HIT(12)
 
+#define KPL_TRACEPOINT_HITS(nr)	{ kpl_hit_tracepoint_##nr, kpl_hit_tracepoint_from_##nr }
+
 /* By the number of arguments; NULL: no tracepoint has so many. */
 static void *kpl_tracepoint_hit(const struct kpl_probe *pr, u32 nr)
 {
-	static void *const hits[] = {
-		NULL, kpl_hit_tracepoint_5, kpl_hit_tracepoint_5, kpl_hit_tracepoint_5,
-		kpl_hit_tracepoint_5, kpl_hit_tracepoint_5, kpl_hit_tracepoint_6,
-		kpl_hit_tracepoint_7, kpl_hit_tracepoint_8, kpl_hit_tracepoint_9,
-		kpl_hit_tracepoint_10, kpl_hit_tracepoint_11, kpl_hit_tracepoint_12,
+	static void *const hits[][2] = {
+		[1 ... 5] = KPL_TRACEPOINT_HITS(5),
+		[6] = KPL_TRACEPOINT_HITS(6),
+		[7] = KPL_TRACEPOINT_HITS(7),
+		[8] = KPL_TRACEPOINT_HITS(8),
+		[9] = KPL_TRACEPOINT_HITS(9),
+		[10] = KPL_TRACEPOINT_HITS(10),
+		[11] = KPL_TRACEPOINT_HITS(11),
+		[12] = KPL_TRACEPOINT_HITS(12),
 	};
-	void *hit = nr < ARRAY_SIZE(hits) ? hits[nr] : NULL;
+	const struct kpl_handler *handler = &pr->handler[KPL_SIDE_FIRST];
+	bool walks = handler->looks == KPL_LOOKS_AT_ALL || pr->handler[KPL_HANDLER_FAULT].run;
+	void *hit = nr < ARRAY_SIZE(hits) ? hits[nr][walks] : NULL;
 
-	if (!hit || pr->when.mask || pr->handler[KPL_SIDE_FIRST].looks != KPL_LOOKS_NOWHERE)
+	if (!hit || pr->when.mask || handler->looks != KPL_LOOKS_NOWHERE)
 		return hit;
-	return pr->handler[KPL_SIDE_FIRST].adds.value ? kpl_hit_tracepoint_adds :
-							kpl_hit_tracepoint_plain;
+	return handler->adds.value ? kpl_hit_tracepoint_adds : kpl_hit_tracepoint_plain;
 }
 
 /* ------------------------------------------------------------------- modules */
