@@ -38,7 +38,11 @@ run_case() {
     case $result in 124 | 137 | 143) echo "ended after its limit of $limit s" >> "$work/output" ;; esac
     cd /
     if [ "$where" = guest ]; then
-        [ "$(taints)" = "$tainted" ] || { echo "the kernel is tainted: $tainted before, $(taints) now" >> "$work/output" && result=1; }
+        if [ "$(taints)" != "$tainted" ]; then
+            echo "the kernel is tainted: $tainted before, $(taints) now"
+            dmesg | grep -m 1 -A 40 -E 'BUG: |WARNING: '
+            result=1
+        fi >> "$work/output"
         kill -9 -1 2> /dev/null # everything but init and this shell
         [ ! -d /sys/module/kpl_target ] || rmmod kpl_target
         # shellcheck source=tests/vm/lib.sh
