@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // ElfView: an open ELF file of libelf's; what it gives out lives as long. It may change under the eyes of who reads it:
 // it is read, not mapped. One of somebody else's may say anything: only as much of it as programs have. One that a
-// process led to is always somebody else's: root in a container is user 0 here, too.
+// process led to, or that lies below /proc, is always somebody else's: root in a container is user 0 here, too.
 #pragma once
 
 #include <fmt/format.h>
@@ -23,21 +23,17 @@ class ElfView {
     // `foreign`: somebody else's, whoever owns it.
     static Result<ElfView> open(int fd, const std::string& path, bool foreign) {
         const LibElf* lib = TRY(LibElf::load());
+        const auto refused = [&](const char* why) { return Error{Errc::script, fmt::format("{} {}", path, why)}; };
         struct stat file {};
-        const bool own = ::fstat(fd, &file) == 0 && !foreign && (file.st_uid == 0 || file.st_uid == ::geteuid());
-        if (!own && static_cast<uint64_t>(file.st_size) > most_file)
-            return Error{Errc::script, fmt::format("{} is larger than 2 GB, and of another user", path)};
+        const bool known = ::fstat(fd, &file) == 0 && !foreign && !path.starts_with("/proc/");
+        const bool own = known && (file.st_uid == 0 || file.st_uid == ::geteuid());
+        const auto size = static_cast<uint64_t>(file.st_size);
+        if (!own && size > most_file) return refused("is larger than 2 GB, and of another user");
         ElfView view(lib, lib->elf_begin(fd, ELF_C_READ, nullptr));
-        size_t sections = 0;
-        if (!own && view.elf_ && (lib->elf_getshdrnum(view.elf_, &sections) != 0 || sections > most_sections))
-            return Error{Errc::script, fmt::format("{} has too many sections", path)};
-        if (!own) view.most_data_ = most_data;
-        if (!own && view.elf_ && !view.texts_fit())
-            return Error{
-                Errc::script,
-                fmt::format("{} has tables of strings that are compressed or too large, and is of another user", path)};
         if (!view.elf_ || lib->elf_kind(view.elf_) != ELF_K_ELF)
-            return Error{Errc::script, fmt::format("{} is no ELF file: neither a program nor a library", path)};
+            return refused("is no ELF file: neither a program nor a library");
+        if (!own) view.most_data_ = most_data;
+        if (const char* why = view.unfit(size, own)) return refused(why);
         return view;
     }
     ElfView(ElfView&& other) noexcept
@@ -80,16 +76,28 @@ class ElfView {
     static constexpr uint64_t most_file = 2ull << 30, most_data = 256 << 20;
     static constexpr size_t most_sections = 1 << 16;
 
-    // libelf takes each of them whole, and a compressed one is as large as it says.
-    bool texts_fit() const {
-        uint64_t left = most_data;
-        bool fit = true;
-        each_section([&](Elf_Scn*, const GElf_Shdr& header) {
-            if (header.sh_type != SHT_STRTAB) return;
-            fit = fit && !(header.sh_flags & SHF_COMPRESSED) && header.sh_size <= left;
-            left -= fit ? header.sh_size : 0;
-        });
-        return fit;
+    // Why it is not read; null: it is. libelf takes a table of strings whole, and a compressed one is as large as it
+    // says.
+    const char* unfit(uint64_t file_size, bool own) const {
+        constexpr const char* damaged = "is damaged or cut off: its sections do not lie within it";
+        GElf_Ehdr head;
+        if (!lib_->gelf_getehdr(elf_, &head) || head.e_shoff == 0) return nullptr;
+        size_t sections = 0;
+        if (lib_->elf_getshdrnum(elf_, &sections) != 0 || sections == 0) return damaged;
+        if (!own && sections > most_sections) return "has too many sections";
+        uint64_t left = own ? UINT64_MAX : most_data;
+        for (Elf_Scn* section = nullptr; (section = lib_->elf_nextscn(elf_, section));) {
+            GElf_Shdr header;
+            if (!lib_->gelf_getshdr(section, &header)) return damaged;
+            // Separate debug files have the headers of all sections.
+            if (header.sh_type == SHT_NULL || header.sh_type == SHT_NOBITS || header.sh_size == 0) continue;
+            if (header.sh_offset > file_size || header.sh_size > file_size - header.sh_offset) return damaged;
+            if (header.sh_type != SHT_STRTAB) continue;
+            if (header.sh_flags & SHF_COMPRESSED) return "has compressed tables of strings, which no program has";
+            if (header.sh_size > left) return "has tables of strings that are too large, and is of another user";
+            left -= header.sh_size;
+        }
+        return nullptr;
     }
     size_t size_of(Elf_Scn* section) const {
         GElf_Shdr header;

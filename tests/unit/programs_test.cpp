@@ -51,6 +51,16 @@ std::string many_names(size_t count, size_t length, uint64_t flags = 0, char let
     return bytes + '\0' + std::string(length, letter) + '\0';
 }
 
+// The same with its table of strings larger than one of somebody else's may be; it takes no room on disk.
+void write_large(const TempDir& dir, const std::string& name) {
+    std::string bytes = many_names(3, 10);
+    const uint64_t size = 300 << 20;
+    const size_t at = sizeof(Elf64_Ehdr) + sizeof(Elf64_Phdr) + 2 * sizeof(Elf64_Shdr) + offsetof(Elf64_Shdr, sh_size);
+    std::memcpy(bytes.data() + at, &size, sizeof size);
+    dir.write(name, bytes);
+    std::filesystem::resize_file(dir / name, bytes.size() + size);
+}
+
 constexpr const char* self = "/proc/self/exe";
 
 std::string error_of(const std::string& path) {
@@ -148,20 +158,55 @@ TEST_CASE("a file whose symbols all have one long name takes no more memory than
 TEST_CASE("a file of another user's is no larger than it is") {
     if (::geteuid() != 0) return;  // root's alone to give away
     TempDir dir;
-    dir.write("bomb", many_names(3, 10, SHF_COMPRESSED));
+    write_large(dir, "bomb");
     dir.write("far", many_names(3, 10));
     for (const char* name : {"bomb", "far"}) REQUIRE(::chown((dir / name).c_str(), 1, 1) == 0);
-    CHECK(error_of(dir / "bomb").find("compressed or too large, and is of another user") != std::string::npos);
+    CHECK(error_of(dir / "bomb").find("strings that are too large, and is of another user") != std::string::npos);
     const auto far = Program::open(dir / "far", EM_X86_64);
     REQUIRE(far);
     CHECK((*far)->code(4096, size_t{1} << 50).empty());
 }
 
-TEST_CASE("a file that a process led to is somebody else's, whoever owns it") {
+TEST_CASE("nobody's file has a compressed table of strings") {
     TempDir dir;
     dir.write("bomb", many_names(3, 10, SHF_COMPRESSED));
+    CHECK(error_of(dir / "bomb").ends_with("/bomb has compressed tables of strings, which no program has"));
+}
+
+TEST_CASE("a file that is cut off says so, one without headers of sections is whole") {
+    TempDir dir;
+    const auto error = [&](const std::string& bytes) {
+        dir.write("file", bytes);
+        return error_of(dir / "file");
+    };
+    const auto patched = [](size_t at, auto value) {
+        std::string bytes = many_names(3, 10);
+        std::memcpy(bytes.data() + at, &value, sizeof value);
+        return bytes;
+    };
+    const std::string whole = many_names(3, 10);
+    constexpr size_t headers = sizeof(Elf64_Ehdr) + sizeof(Elf64_Phdr), symbols = headers + sizeof(Elf64_Shdr);
+    const std::string damaged = "/file is damaged or cut off: its sections do not lie within it";
+    CHECK(error(whole).empty());
+    for (const size_t size : {headers, symbols, headers + 3 * sizeof(Elf64_Shdr), whole.size() - 1})
+        CHECK(error(whole.substr(0, size)).ends_with(damaged));
+    CHECK(error(patched(offsetof(Elf64_Ehdr, e_shoff), uint64_t{1} << 40)).ends_with(damaged));
+    CHECK(error(patched(offsetof(Elf64_Ehdr, e_shnum), uint16_t{0})).ends_with(damaged));
+    CHECK(error(patched(symbols + offsetof(Elf64_Shdr, sh_size), UINT64_MAX - 64)).ends_with(damaged));
+    // As separate debug files have sections of code, and as programs without any.
+    std::string nobits = patched(symbols + offsetof(Elf64_Shdr, sh_type), uint32_t{SHT_NOBITS});
+    std::memset(nobits.data() + symbols + offsetof(Elf64_Shdr, sh_size), 0x7f, sizeof(uint64_t));
+    CHECK(error(nobits).empty());
+    CHECK(error(patched(offsetof(Elf64_Ehdr, e_shoff), uint64_t{0})).empty());
+}
+
+TEST_CASE("a file that a process led to is somebody else's, whoever owns it") {
+    TempDir dir;
+    write_large(dir, "bomb");
     dir.write("few", many_names(3, 10));
     CHECK(error_of(dir / "bomb").empty());
+    CHECK_FALSE(error_of("/proc/self/root" + (dir / "bomb")).empty());
+    CHECK(error_of("/proc/self/root" + (dir / "few")).empty());
     ForeignFiles files;
     const auto led_to = [&](const char* name, bool is_copy) {
         return Program::open(files, {0, open_regular(dir / name), is_copy}, dir / name, "");
