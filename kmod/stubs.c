@@ -11,6 +11,7 @@
  * is of the dead.  Where a call returns to tells nothing: other tracers put
  * their own addresses there.
  */
+#include <linux/ctype.h>
 #include <linux/delay.h>
 #include <linux/kallsyms.h>
 #include <linux/log2.h>
@@ -496,6 +497,16 @@ EXPORT_SYMBOL_GPL(kpl_stubs);
 
 /* ------------------------------------------------------------------- module */
 
+/* A task's name must end no line and no column. */
+static void kpl_name_clean(char *name)
+{
+	u32 i;
+
+	for (i = 0; i < TASK_COMM_LEN && name[i]; i++)
+		if (!isascii(name[i]) || !isprint(name[i]))
+			name[i] = '?';
+}
+
 /* A line for each call under way, the first ones: task, function, command, with tabs between. */
 static int kpl_calls_show(char *buffer, const struct kernel_param *kp)
 {
@@ -507,10 +518,12 @@ static int kpl_calls_show(char *buffer, const struct kernel_param *kp)
 		return -ENOMEM;
 	search->nr = 0;
 	err = !kpl_stubs_busy() ? 0 : stop_machine(kpl_search_all, search, NULL);
-	for (i = 0; !err && i < min_t(u32, search->nr, KPL_INSIDE_SHOWN); i++)
+	for (i = 0; !err && i < min_t(u32, search->nr, KPL_INSIDE_SHOWN); i++) {
+		kpl_name_clean(search->shown[i].comm);
 		len += scnprintf(buffer + len, PAGE_SIZE - len, "%d\t%ps\t%.16s\n",
 				 search->shown[i].pid, (void *)search->shown[i].func,
 				 search->shown[i].comm);
+	}
 	kfree(search);
 	return err ?: len;
 }

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <fstream>
 #include <map>
 
@@ -104,14 +105,20 @@ void add_traced(std::vector<SystemProbe>& probes, Kallsyms& symbols) {
 std::vector<CallUnderWay> calls_under_way(const std::string& path) {
     std::vector<CallUnderWay> calls;
     std::ifstream file(path);
-    CallUnderWay call;
-    for (std::string function;
-         file >> call.pid >> std::ws && std::getline(file, function, '\t') && std::getline(file, call.comm);
-         calls.push_back(call)) {
+    for (std::string line; std::getline(file, line);) {
+        CallUnderWay call;
+        const char* const end = line.data() + line.size();
+        const auto [behind, error] = std::from_chars(line.data(), end, call.pid);
+        const size_t first = static_cast<size_t>(behind - line.data());
+        const size_t second = line.find('\t', first + 1);
+        if (error != std::errc() || behind == end || *behind != '\t' || second == line.npos) continue;
+        const std::string function = line.substr(first + 1, second - first - 1);
+        call.comm = line.substr(second + 1);
         const size_t module = function.find(" [");  // "kpl_t_sleep [kpl_target]"
         call.function = module == function.npos ? function
                                                 : qualified(function.substr(module + 2, function.size() - module - 3),
                                                             function.substr(0, module));
+        calls.push_back(std::move(call));
     }
     return calls;
 }

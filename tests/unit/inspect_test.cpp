@@ -84,7 +84,7 @@ TEST_CASE("functions that are called directly") {
     CHECK((*traced)[1].direct == "bpf_trampoline_642");
     CHECK((*traced)[2].direct.empty());
 
-    directory.write("calls", "87\tdo_wait\tsh\n88\tkpl_t_sleep [kpl_target]\ta b\n");
+    directory.write("calls", "87\tdo_wait\tsh\n87\nx\ty\tz\n\n88\tkpl_t_sleep [kpl_target]\ta b\n");
     const auto calls = calls_under_way(directory.path() + "/calls");
     REQUIRE(calls.size() == 2);
     CHECK(calls[1].pid == 88);

@@ -51,6 +51,17 @@ status 0
 line 'direct	20	20'
 no_out returned
 
+# a name that would be another line, or another column
+mkfifo gate
+start kprobe-lua -e 'kretprobe { "do_wait", via = "direct", ret = function() end }'
+armed
+sh -c 'printf "a\n1\tb\303\244" > /proc/$$/comm; cat gate; :' &
+until_true 'a name without lines and tabs' grep -q "^$!	do_wait	a?1?b??\$" $calls
+echo > gate
+wait $!
+kill -INT "$pid"
+finish
+
 start kprobe-lua -e 'kretprobe { "kpl_t_sleep", via = "direct", entry = function(p) p.data.t = now() end, ret = function(p) printf("%d\n", p.data.t) end }'
 armed
 target 'hold 20'
