@@ -7,6 +7,8 @@
 #include <utility>
 #include <variant>
 
+#include "base/printable.hpp"
+
 namespace kpl {
 
 // What an error means for the exit status and for who can mend it.
@@ -32,8 +34,8 @@ struct Error {
     // "file:line: text", or the text alone when there is no place.
     std::string message() const {
         if (at.file.empty()) return text;
-        if (at.line == 0) return at.file + ": " + text;
-        return at.file + ":" + std::to_string(at.line) + ": " + text;
+        if (at.line == 0) return printable(at.file) + ": " + text;
+        return printable(at.file) + ":" + std::to_string(at.line) + ": " + text;
     }
 };
 

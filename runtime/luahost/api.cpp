@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "base/printable.hpp"
 #include "ir/builtins.hpp"
 #include "luahost/errors.hpp"
 #include "luahost/lua_impl.hpp"
@@ -329,7 +330,7 @@ int keep_error(lua_State* L) {
     size_t size = 0;
     const char* text = luaL_checklstring(L, 1, &size);
     return guarded(L, [&](LuaHost::Impl& host) -> Result<int> {
-        host.kept.text += (host.kept.text.empty() ? "" : "\n") + std::string(text, size);
+        host.kept.text += (host.kept.text.empty() ? "" : "\n") + printable(std::string(text, size), "\n\t");
         host.kept.alone &= lua_toboolean(L, 2) != 0;
         return 0;
     });

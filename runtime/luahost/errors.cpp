@@ -7,6 +7,7 @@
 #include <set>
 #include <string_view>
 
+#include "base/printable.hpp"
 #include "hints/other_tracers.hpp"
 #include "symbols/nearest.hpp"
 
@@ -74,7 +75,7 @@ int traceback_handler(lua_State* L) {
 Error pop_error(lua_State* L) {
     size_t size = 0;
     const char* s = lua_tolstring(L, -1, &size);
-    Error error{Errc::script, s ? explain_nil(L, std::string(s, size)) : "error without a message"};
+    Error error{Errc::script, s ? explain_nil(L, printable(std::string(s, size), "\n\t")) : "error without a message"};
     lua_pop(L, 1);
     return error;
 }

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <utility>
 
+#include "base/printable.hpp"
 #include "session/change.hpp"
 #include "session/costs.hpp"
 #include "session/listing.hpp"
@@ -427,7 +428,8 @@ Result<Account> Session::account() {
         std::string name = armed_->name_of(i);
         if (name.empty()) continue;
         const ProbeDecl& probe = declared_.probes()[i];
-        name += fmt::format(" ({}:{})", probe.at.file, probe.at.line);  // there may be others on this function
+        // There may be others on this function.
+        name += fmt::format(" ({}:{})", printable(probe.at.file), probe.at.line);
         const ProbeStatus status = TRY(this->status(i));
         std::string changes =
             change_text(armed_->programs_of(i), status.moved, status.first.handled + status.second.handled);

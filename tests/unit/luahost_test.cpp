@@ -185,6 +185,17 @@ TEST_CASE_METHOD(Fixture, "an error of the script is one line with its place") {
     CHECK(error("printf('%d', 'x')").starts_with("script.lua:1: bad argument #2 to 'printf'"));
 }
 
+TEST_CASE_METHOD(Fixture, "a script's name moves no cursor in its errors") {
+    const auto text = [&](const char* code) {
+        auto ran = host->run_string(code, "@a\033[2J\n.lua", {});
+        return ran ? host->take_kept().text : ran.error().message();
+    };
+    CHECK(text("BEGIN { printf(\"x\"); }").starts_with("a?[2J?.lua:1: this is written for bpftrace"));
+    CHECK(text("error('\\27')").starts_with("a?[2J"));
+    for (const char* code : {"error('\\27')", "x =", "count { most = 1 }"})
+        CHECK(text(code).find('\033') == std::string::npos);
+}
+
 TEST_CASE_METHOD(Fixture, "errors of callbacks tell how it came to them") {
     REQUIRE(
         run("local function deep(t) return t.x.y + 1 end\nlocal function show() local n = deep {} return n end\n"
