@@ -249,7 +249,7 @@ local function text_of_fields(layout)
     local parts = {}
     for _, field in ipairs(layout.fields) do
       local value = event[field.name]
-      if value ~= nil then parts[#parts + 1] = field.name .. " = " .. registry.text_of(value) end
+      if value ~= nil then parts[#parts + 1] = field.name .. " = " .. registry.in_line(value) end
     end
     return "{ " .. table.concat(parts, ", ") .. " }"
   end

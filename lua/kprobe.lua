@@ -247,6 +247,32 @@ function kprobe.batch(probes)
   return batch
 end
 
+-- ---------------------------------------------------------------- text
+-- As handlers' print and printf: what others chose, such as a process's name, must not move a terminal's cursor. Lines and
+-- tabs stay. A loop, where a pattern would not be compiled.
+local function shown(text)
+  if type(text) ~= "string" then return text end -- of a __tostring, or printf's
+  for i = 1, #text do
+    local c = text:byte(i)
+    if (c < 32 and c ~= 9 and c ~= 10) or c == 127 or c == 194 then
+      return (text:gsub("[%z\1-\8\11-\31\127]", "?"):gsub("\194[\128-\159]", "?"))
+    end
+  end
+  return text
+end
+
+-- Whole numbers in full, where tostring() has 1e+14 for times and addresses.
+local function text_of(value)
+  if type(value) == "number" and value == math.floor(value) and math.abs(value) < 2 ^ 63 then return ("%d"):format(value) end
+  return shown(tostring(value))
+end
+
+-- Within a line that is made of several values, a string has no lines and tabs, either. A stack, made here, keeps its own.
+local function in_line(value)
+  local text = text_of(value)
+  return type(value) == "string" and text:gsub("[\t\n]", "?") or text
+end
+
 -- ---------------------------------------------------------------- maps
 local Map = {}
 Map.__index = Map
@@ -348,16 +374,20 @@ Shared.__tostring = function(map)
   local lines = {}
   for key, value in map:pairs() do
     if type(key) == "table" then
-      for i, element in ipairs(key) do key[i] = tostring(element) end
+      for i, element in ipairs(key) do key[i] = in_line(element) end
       key = table.concat(key, ", ")
+    else
+      key = in_line(key)
     end
     if type(value) == "table" then
       local fields = {}
-      for name, field in pairs(value) do fields[#fields + 1] = name .. " = " .. tostring(field) end
+      for name, field in pairs(value) do fields[#fields + 1] = name .. " = " .. in_line(field) end
       table.sort(fields)
       value = "{ " .. table.concat(fields, ", ") .. " }"
+    else
+      value = in_line(value)
     end
-    lines[#lines + 1] = string.format("[%s]: %s", tostring(key), tostring(value))
+    lines[#lines + 1] = string.format("[%s]: %s", key, value)
   end
   return table.concat(lines, "\n")
 end
@@ -470,25 +500,6 @@ function kprobe.exit(code)
   core.exit(tonumber(code or 0))
 end
 
--- As handlers' print: what others chose, such as a process's name, must not move a terminal's cursor. Lines and tabs stay.
--- A loop, where a pattern would not be compiled.
-local function shown(text)
-  if type(text) ~= "string" then return text end -- of a __tostring
-  for i = 1, #text do
-    local c = text:byte(i)
-    if (c < 32 and c ~= 9 and c ~= 10) or c == 127 or c == 194 then
-      return (text:gsub("[%z\1-\8\11-\31\127]", "?"):gsub("\194[\128-\159]", "?"))
-    end
-  end
-  return text
-end
-
--- Whole numbers in full, where tostring() has 1e+14 for times and addresses.
-local function text_of(value)
-  if type(value) == "number" and value == math.floor(value) and math.abs(value) < 2 ^ 63 then return ("%d"):format(value) end
-  return shown(tostring(value))
-end
-
 -- core.write, which the Lua module replaces; where it runs no Lua, in a form that LuaJIT compiles into a callback.
 local function write(text) core.write(text) end
 local direct, host = core.direct_write()
@@ -517,8 +528,19 @@ function kprobe.print(...)
   write(line_of(select("#", ...), ...))
 end
 
+-- A recursion, likewise.
+local function all_shown(n, value, ...)
+  if n == 0 then return end
+  if n == 1 then return shown(value) end
+  if n <= 20 then return shown(value), all_shown(n - 1, ...) end
+  local parts = { value, ... }
+  for i = 1, n do parts[i] = shown(parts[i]) end
+  return unpack(parts, 1, n)
+end
+
+-- The format's own text goes through as it is.
 function kprobe.printf(format, ...)
-  local ok, text = pcall(string.format, format, ...)
+  local ok, text = pcall(string.format, format, all_shown(select("#", ...), ...))
   if not ok then fail("%s", (text:gsub("'%?'", "'printf'"):gsub("'format'", "'printf'"))) end
   write(text)
 end
@@ -575,7 +597,7 @@ end
 registry.builtins = builtins
 
 registry.Map, registry.Shared, registry.Event, registry.Probe = Map, Shared, Event, Probe
-registry.fail, registry.text_of = fail, text_of
+registry.fail, registry.text_of, registry.in_line = fail, text_of, in_line
 registry.Stack = { __tostring = function(stack) return "\n    " .. table.concat(stack, "\n    ") end }
 
 -- Sessions of one state share these: they must not refer to `registry`, which would keep its session.

@@ -239,7 +239,7 @@ local function show_screen(self, whole)
   if not whole and #lines >= self.rows then
     for i = #lines, self.rows, -1 do lines[i] = nil end
   end
-  kprobe.printf("%s", "\27[H\27[J" .. table.concat(lines, "\n") .. (#lines > 0 and "\n" or ""))
+  kprobe.printf("\27[H\27[J%s", table.concat(lines, "\n") .. (#lines > 0 and "\n" or ""))
 end
 
 -- `block` prints what was seen since it was called last: each --interval, up to --count times, and at the end. In place on

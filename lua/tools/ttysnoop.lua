@@ -26,5 +26,6 @@ kprobe { "n_tty_write", budget = 100000, pre = function(p, tty, opened, text, si
   end
 end }
 written:each(function(e)
-  if out.json then out:emit("write", { text = e.text }) else printf("%s", e.text) end
+  if out.json then return out:emit("write", { text = e.text }) end
+  printf((e.text:gsub("%%", "%%%%"))) -- the format's own text goes out as it is, to -o FILE, too
 end)

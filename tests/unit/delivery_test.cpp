@@ -211,10 +211,10 @@ TEST_CASE_METHOD(Fixture, "an event prints its fields in their order, without th
     layout.size = 32;
     layout.presence_offset = 24;
     test::MadeRecord made(layout);
-    made.number(0, 200000000000000).string(2, "x");
+    made.number(0, 200000000000000).string(2, "x\n\ty");
     REQUIRE(rings[0]->send(0, 5, made.bytes()));
     CHECK(delivery->drain_all().value() == 1);
-    const std::string one = "{ z = 200000000000000, a = x }";
+    const std::string one = "{ z = 200000000000000, a = x??y }";
     CHECK(script.output == one + "\n" + one + "\t" + one + "\n");
 }
 

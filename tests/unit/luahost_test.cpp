@@ -53,8 +53,9 @@ struct FakeSession : FakeScript {
     }
     void emit(std::string_view text) override { output += text; }
     NamedValues stored;
+    Datum key = int64_t{7};
     Result<std::vector<MapEntry>> entries(uint32_t) override {
-        return std::vector<MapEntry>{{{int64_t{7}}, {int64_t{1}, std::string("x")}}};
+        return std::vector<MapEntry>{{{key}, {int64_t{1}, std::string("x\n\ty")}}};
     }
     Result<std::optional<std::vector<Datum>>> get(uint32_t, const std::vector<Datum>& key) override {
         if (key.empty()) return std::optional<std::vector<Datum>>();
@@ -215,7 +216,7 @@ TEST_CASE_METHOD(Fixture, "scripts of other tracers are recognised") {
     CHECK(error("interval:s:1 { print(@); }").starts_with("script.lua:1: this is written for bpftrace"));
 }
 
-TEST_CASE("print gives the same by a call of the FFI, compiled too") {
+TEST_CASE("print and printf give the same by a call of the FFI, compiled too") {
     for (const bool direct : {false, true}) {
         FakeSession session;
         session.direct = direct;
@@ -230,6 +231,16 @@ TEST_CASE("print gives the same by a call of the FFI, compiled too") {
         session.output.clear();
         REQUIRE(host.run_string("local many = {} for i = 1, 5000 do many[i] = 'x' end print(unpack(many))", "=t", {}));
         CHECK(session.output.size() == 10000);
+        session.output.clear();
+        REQUIRE(host.run_string(
+            "for i = 1, 1000 do printf('\033%d%s%5.1f|%s\\n', i, 'x\\27\\t\\n', -1.5, '\xc2\x9b') end", "=t", {}));
+        all.clear();
+        for (int i = 1; i <= 1000; i++) all += "\033" + std::to_string(i) + "x?\t\n -1.5|?\n";
+        CHECK(session.output == all);
+        session.output.clear();
+        REQUIRE(host.run_string(
+            "local many = {} for i = 1, 5000 do many[i] = '\\1' end printf(('%s'):rep(5000), unpack(many))", "=t", {}));
+        CHECK(session.output == std::string(5000, '?'));
     }
 }
 
@@ -344,10 +355,16 @@ TEST_CASE_METHOD(Fixture, "shared maps are read and written from scripts") {
         print(m:get(1).at, m:get(1).who, m:get(nil), m:delete(1), m)
         m:set(1, { at = 3 })
     )"));
-    CHECK(session.output == "5\ty\tnil\ttrue\t[7]: { at = 1, who = x }\n");
+    CHECK(session.output == "5\ty\tnil\ttrue\t[7]: { at = 1, who = x??y }\n");
     REQUIRE(session.stored.size() == 1);
     CHECK(session.stored[0].first == "at");
     CHECK(std::get<int64_t>(session.stored[0].second) == 3);
+    session.output.clear();
+    session.key = std::string("a\t\n[1]: b\033");
+    REQUIRE(run("print(m, 1)"));
+    session.key = StackDatum{{{1, "f", 0}, {2, "g", 0}}, true, 0};
+    REQUIRE(run("print(m, 1)"));
+    CHECK(session.output == "[a??[1]: b?]: { at = 1, who = x??y }\t1\n[f, g]: { at = 1, who = x??y }\t1\n");
     CHECK(error("m:set(1, { 3 })") == "script.lua:1: a struct value has named fields: { at = 1 }");
 }
 

@@ -84,8 +84,10 @@ TEST_CASE("what print and keys show moves no cursor") {
     CHECK(key_text({text, int64_t{1}}) == "a?[2J???z\xc3\xa4?, 1");
 }
 
-TEST_CASE("printf keeps the bytes of a string") {
-    CHECK(format_printf("%s", {std::string("a\0b\xff", 4)}) == std::string("a\0b\xff", 4));
+TEST_CASE("printf shows values as print does; what stands in the format stays") {
+    CHECK(format_printf("\033[1m%s", {std::string("a\0b\t\033\n\xff", 7)}) == "\033[1ma?b\t?\n\xff");
+    const std::string eight_bits = "\xc2\x9b";
+    CHECK(format_printf("%c%c%5s|%.2s", {int64_t{27}, int64_t{'\n'}, eight_bits, "\r" + eight_bits}) == "?\n    ?|??");
 }
 
 TEST_CASE("print joins by tabs") { CHECK(format_print({int64_t{1}, std::string("a"), Nil{}}) == "1\ta\tnil\n"); }
