@@ -7,7 +7,8 @@
  *	bug N			the same, and an oops in an interrupt 100 ms later
  *	many			kpl_t_many() with nine arguments
  *	values N		N times a function of each signature: how many values are wrong
- *	recurse DEPTH		kpl_t_recurse(DEPTH), which calls itself down to 0; there, the tracepoint kpl_t_bare
+ *	recurse DEPTH		kpl_t_recurse(DEPTH), which calls itself down to 0; there it has
+ *				the tracepoint kpl_t_bare
  *	sleep TASKS MS		kpl_t_sleep(MS) in so many tasks: all are in it before the first one
  *				leaves; waits for them
  *	hold TASKS		the same, but they stay in it: kpl_t_sleep(-1) until `wake`
