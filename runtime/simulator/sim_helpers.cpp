@@ -292,7 +292,7 @@ HELPER_FN(rec_begin, hit, event, fixed, tail, ) {
 }
 
 // A tail that has no room left stops the handler: the verifier does not add the strings up.
-bool SimHelpers::append(uint64_t rec, uint64_t slot, std::span<const uint8_t> bytes) {
+bool SimHelpers::append([[maybe_unused]] uint64_t rec, uint64_t slot, std::span<const uint8_t> bytes) {
     auto& record = *sim().pending_;
     assert(reinterpret_cast<uint8_t*>(rec) == record.bytes.data() + sizeof(kpl_rec) && slot + 8 <= record.fixed);
     size_t padded = (bytes.size() + 7) & ~size_t{7};
