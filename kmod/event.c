@@ -384,7 +384,8 @@ static void kpl_hit_event(struct perf_event *event, struct perf_sample_data *dat
 	kpl_clock_goes_on(pr, &event->hw);
 	if (!kpl_over(pr) && !(pr->when.mask && kpl_skipped(pr)))
 		kpl_handle_as(pr, KPL_SIDE_FIRST, regs,
-			      kpl_are_perfs_own(regs) ? KPL_REGS_CALLER : KPL_REGS_EXACT);
+			      pr->event == KPL_EVENT_SOFTWARE && kpl_are_perfs_own(regs) ?
+					KPL_REGS_CALLER : KPL_REGS_EXACT);
 }
 
 u64 kpl_event_place(const struct kpl_probe *pr)

@@ -73,7 +73,7 @@ enum kpl_regs_are {
 
 /* What a tracepoint passes, behind the frame of the function that it called. */
 struct kpl_values {
-	const unsigned long *frame;	/* __builtin_frame_address(0) */
+	const void *frame;		/* __builtin_frame_address(0) */
 	u64 of[];
 };
 

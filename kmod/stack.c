@@ -33,7 +33,8 @@ static u64 kpl_stack_top(const struct kpl_ctx *ctx, struct pt_regs *regs)
 
 #ifdef CONFIG_UNWINDER_GUESS
 /* It asks of each word of the stack whether that is text: a step has no bound. */
-static u32 kpl_unwind(struct pt_regs *regs, void *below, unsigned long *out, u32 room)
+static u32 kpl_unwind(struct pt_regs *regs, void *below, u64 left_out, unsigned long *out,
+		      u32 room)
 {
 	return 0;
 }
@@ -51,8 +52,12 @@ static __always_inline unsigned long kpl_frame_address(struct unwind_state *stat
 	return unwind_get_return_address(state);
 }
 
-/* From the registers on; without any, from the frame that lies above `below`. */
-static u32 kpl_unwind(struct pt_regs *regs, void *below, unsigned long *out, u32 room)
+/*
+ * From the registers on; without any, from the frame that lies above `below`.
+ * `left_out`: a function that the kernel calls handlers through, or 0.
+ */
+static u32 kpl_unwind(struct pt_regs *regs, void *below, u64 left_out, unsigned long *out,
+		      u32 room)
 {
 	struct unwind_state state;
 	u32 nr = 0;
@@ -64,39 +69,51 @@ static u32 kpl_unwind(struct pt_regs *regs, void *below, unsigned long *out, u32
 		/* None, or where the process goes on: the walk ends behind that frame. */
 		if ((long)addr >= 0)
 			break;
+		if (!nr && addr - left_out < KPL_TRACEITER_SIZE)
+			continue;
 		out[nr++] = addr;
 	}
 	return nr;
 }
 #else
-static u32 kpl_unwind(struct pt_regs *regs, void *below, unsigned long *out, u32 room)
+static u32 kpl_unwind(struct pt_regs *regs, void *below, u64 left_out, unsigned long *out,
+		      u32 room)
 {
 	return stack_trace_save(out, room, 0);
 }
 #endif
 
+#ifdef CONFIG_UNWINDER_ORC
+/* Where, by the unwinder's tables, the frame pointer tells where the caller's frame is. */
+static noinline unsigned long kpl_in_frame(void)
+{
+	const void *frame = __builtin_frame_address(0);
+	unsigned long ip;
+
+	asm volatile("lea 0(%%rip), %0" : "=r" (ip) : "r" (frame));
+	return ip;
+}
+#endif
+
 /*
- * From the call on that led to a function of a frame pointer (`frame`: where
+ * From the call on that led to a function with this frame (`frame`: where
  * __builtin_frame_address() says).  What stands below is passed by: of a program's
  * native code, which runs there, the unwinder knows nothing, looks for it in all
  * that the kernel has made of code, and doubts the rest.
  */
-static u32 kpl_caller_stack(const unsigned long *frame, unsigned long *out, u32 room)
+static u32 kpl_caller_stack(const void *frame, u64 left_out, unsigned long *out, u32 room)
 {
 #ifdef CONFIG_UNWINDER_ORC
 	struct pt_regs regs = {
-		.ip = frame[1] - 1,	/* within the call */
-		.sp = (unsigned long)(frame + 2),
-		.bp = frame[0],
+		.ip = kpl_in_frame(),
+		.sp = (unsigned long)frame,
+		.bp = (unsigned long)frame,
 		.cs = __KERNEL_CS,
 	};
 
-	if (!room)
-		return 0;
-	out[0] = frame[1];
-	return 1 + kpl_unwind(&regs, NULL, out + 1, room - 1);
+	return kpl_unwind(&regs, NULL, left_out, out, room);
 #else
-	return kpl_unwind(NULL, (void *)frame, out, room);
+	return kpl_unwind(NULL, (void *)frame, left_out, out, room);
 #endif
 }
 
@@ -115,7 +132,7 @@ static u32 kpl_probed_stack(const struct kpl_ctx *ctx, struct pt_regs *regs, uns
 		instruction_pointer_set(regs, addr);
 	else if (!first || first == KPL_LANDING_PAD)
 		instruction_pointer_set(regs, ip - 1);
-	nr = kpl_unwind(regs, NULL, out, room);
+	nr = kpl_unwind(regs, NULL, 0, out, room);
 	instruction_pointer_set(regs, ip);
 	return nr;
 }
@@ -125,21 +142,6 @@ static void kpl_stack_end(u64 *out, u32 nr, u32 size)
 {
 	kpl_words_zero(out + nr, size / 8 - nr);
 	memset(out + size / 8, 0, size % 8);
-}
-
-/*
- * At a tracepoint there are no registers.  Of several probes at one, a function
- * of the kernel's calls each: `func`, which is left out, since it is not always
- * there.
- */
-static u32 kpl_tracepoint_stack(const struct kpl_hit *hit, unsigned long *out, u32 room)
-{
-	const struct kpl_values *values = kpl_values_of(hit->data);
-	u32 nr = kpl_caller_stack(values->frame, out, room);
-
-	if (nr && out[0] - hit->func < KPL_TRACEITER_SIZE)
-		memmove(out, out + 1, --nr * sizeof(*out));
-	return nr;
 }
 
 /* A dry run has no stack: the kernel's walk trusts the registers that it begins with. */
@@ -152,15 +154,17 @@ u64 kpl_h_kstack(u64 r1, u64 r2, u64 r3, u64 r4, u64 r5)
 	u32 room = r3 / 8, nr = 0;
 
 	if (!regs) {
+		/* A tracepoint's.  Of several probes at one, `func` of the kernel's calls each. */
 		if (!ctx->origin->dry)
-			nr = kpl_tracepoint_stack(hit, out, room);
+			nr = kpl_caller_stack(kpl_values_of(hit->data)->frame, hit->func, out,
+					      room);
 	} else if (ctx->regs_are == KPL_REGS_CALLER) {
-		nr = kpl_caller_stack((void *)regs->sp, out, room);
+		nr = kpl_caller_stack((void *)regs->sp, 0, out, room);
 	} else if (room && !user_mode(regs)) {
 		out[0] = kpl_stack_top(ctx, regs);
 		nr = 1;
 		if (ctx->regs_are == KPL_REGS_EXACT)
-			nr += kpl_unwind(regs, NULL, out + 1, room - 1);
+			nr += kpl_unwind(regs, NULL, 0, out + 1, room - 1);
 		else if (!ctx->origin->dry)
 			nr += kpl_probed_stack(ctx, regs, out + 1, room - 1);
 	}

@@ -255,7 +255,7 @@ local function shown(text)
   for i = 1, #text do
     local c = text:byte(i)
     if (c < 32 and c ~= 9 and c ~= 10) or c == 127 or c == 194 then
-      return (text:gsub("[%z\1-\8\11-\31\127]", "?"):gsub("\194[\128-\159]", "?"))
+      return (text:gsub("[%z\1-\8\11-\31\127]", "?"):gsub("\194[\128-\159]", "?"):gsub("\194$", "?"))
     end
   end
   return text

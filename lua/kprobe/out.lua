@@ -32,7 +32,7 @@ local function value_of(self, column, record)
 end
 
 -- What stands in a line stays in it; control characters of eight bits are U+0080 to U+009F.
-local function printable(text) return (tostring(text):gsub("%c", "?"):gsub("\194[\128-\159]", "?")) end
+local function printable(text) return (tostring(text):gsub("%c", "?"):gsub("\194[\128-\159]", "?"):gsub("\194$", "?")) end
 
 local function cell(column, value)
   if value == nil then return column.text:format "-" end

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "base/printable.hpp"
+
 namespace kpl {
 namespace {
 
@@ -36,7 +38,7 @@ std::string c_format(const std::string& spec, T value) {
 
 // Pads and cuts as printf does.
 std::string string_field(std::string text, std::string_view flags, size_t width, size_t precision) {
-    if (text.size() > precision) text.resize(precision);
+    if (text.size() > precision) text = printable(text.substr(0, precision), "\n\t");
     if (text.size() >= width) return text;
     const bool left = flags.find('-') != std::string_view::npos;
     return left ? text + std::string(width - text.size(), ' ') : std::string(width - text.size(), ' ') + text;

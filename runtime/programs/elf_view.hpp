@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -25,10 +26,10 @@ class ElfView {
         const LibElf* lib = TRY(LibElf::load());
         const auto refused = [&](const char* why) { return Error{Errc::script, fmt::format("{} {}", path, why)}; };
         struct stat file {};
-        const bool known = ::fstat(fd, &file) == 0 && !foreign && !path.starts_with("/proc/");
+        const bool known = ::fstat(fd, &file) == 0 && !foreign && !below_proc(path);
         const bool own = known && (file.st_uid == 0 || file.st_uid == ::geteuid());
         const auto size = static_cast<uint64_t>(file.st_size);
-        if (!own && size > most_file) return refused("is larger than 2 GB, and of another user");
+        if (!own && size > most_file) return refused("is larger than 2 GB, and of another user or below /proc");
         ElfView view(lib, lib->elf_begin(fd, ELF_C_READ, nullptr));
         if (!view.elf_ || lib->elf_kind(view.elf_) != ELF_K_ELF)
             return refused("is no ELF file: neither a program nor a library");
@@ -73,6 +74,10 @@ class ElfView {
     }
 
   private:
+    // Of a process, or by way of one's root. What a name there leads to does not matter: it is not followed.
+    static bool below_proc(const std::string& path) {
+        return std::filesystem::absolute(path).lexically_normal().native().starts_with("/proc/");
+    }
     static constexpr uint64_t most_file = 2ull << 30, most_data = 256 << 20;
     static constexpr size_t most_sections = 1 << 16;
 
@@ -82,6 +87,7 @@ class ElfView {
         constexpr const char* damaged = "is damaged or cut off: its sections do not lie within it";
         GElf_Ehdr head;
         if (!lib_->gelf_getehdr(elf_, &head) || head.e_shoff == 0) return nullptr;
+        if (head.e_shnum == 0 && head.e_shstrndx == 0) return nullptr;  // as packers leave it
         size_t sections = 0;
         if (lib_->elf_getshdrnum(elf_, &sections) != 0 || sections == 0) return damaged;
         if (!own && sections > most_sections) return "has too many sections";
@@ -94,7 +100,8 @@ class ElfView {
             if (header.sh_offset > file_size || header.sh_size > file_size - header.sh_offset) return damaged;
             if (header.sh_type != SHT_STRTAB) continue;
             if (header.sh_flags & SHF_COMPRESSED) return "has compressed tables of strings, which no program has";
-            if (header.sh_size > left) return "has tables of strings that are too large, and is of another user";
+            if (header.sh_size > left)
+                return "has tables of strings that are too large, and is of another user or below /proc";
             left -= header.sh_size;
         }
         return nullptr;

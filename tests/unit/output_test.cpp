@@ -88,6 +88,7 @@ TEST_CASE("printf shows values as print does; what stands in the format stays") 
     CHECK(format_printf("\033[1m%s", {std::string("a\0b\t\033\n\xff", 7)}) == "\033[1ma?b\t?\n\xff");
     const std::string eight_bits = "\xc2\x9b";
     CHECK(format_printf("%c%c%5s|%.2s", {int64_t{27}, int64_t{'\n'}, eight_bits, "\r" + eight_bits}) == "?\n    ?|??");
+    CHECK(format_printf("%s%s%.1s", {std::string("a\xc2"), std::string("\x9b"), std::string("\xc2\xa4")}) == "a?\x9b?");
 }
 
 TEST_CASE("print joins by tabs") { CHECK(format_print({int64_t{1}, std::string("a"), Nil{}}) == "1\ta\tnil\n"); }

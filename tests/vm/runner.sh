@@ -40,7 +40,7 @@ run_case() {
     if [ "$where" = guest ]; then
         if [ "$(taints)" != "$tainted" ]; then
             echo "the kernel is tainted: $tainted before, $(taints) now"
-            dmesg | grep -m 1 -A 40 -E 'BUG: |WARNING: '
+            dmesg | sed "1,/kpl-case: $name\$/d" | grep -m 1 -A 40 -E 'BUG: |WARNING: '
             result=1
         fi >> "$work/output"
         kill -9 -1 2> /dev/null # everything but init and this shell

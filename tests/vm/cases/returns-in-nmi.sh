@@ -20,7 +20,7 @@ while [ $i -lt 1000 ]; do i=$((i+1)); echo l > /proc/sysrq-trigger; done
 kill %1
 SH
 levels=$(cat /proc/sys/kernel/printk)
-run kprobe-lua -v --cpu-share 100 -c 'sh nmis.sh' nmi.lua
+run kprobe-lua -v --cpu-share 100 -c 'taskset 1 sh nmis.sh' nmi.lua
 echo "$levels" > /proc/sys/kernel/printk
 status 0
 err '^symbol_string \(.*\): [1-9][0-9]* hits = [1-9]'
