@@ -87,7 +87,6 @@ class ElfView {
         constexpr const char* damaged = "is damaged or cut off: its sections do not lie within it";
         GElf_Ehdr head;
         if (!lib_->gelf_getehdr(elf_, &head) || head.e_shoff == 0) return nullptr;
-        if (head.e_shnum == 0 && head.e_shstrndx == 0) return nullptr;  // as packers leave it
         size_t sections = 0;
         if (lib_->elf_getshdrnum(elf_, &sections) != 0 || sections == 0) return damaged;
         if (!own && sections > most_sections) return "has too many sections";
