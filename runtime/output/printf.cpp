@@ -36,16 +36,13 @@ std::string c_format(const std::string& spec, T value) {
     return text;
 }
 
-// Pads and cuts as printf does.
+// Pads and cuts as printf does. Lines and tabs stay.
 std::string string_field(std::string text, std::string_view flags, size_t width, size_t precision) {
-    if (text.size() > precision) text = printable(text.substr(0, precision), "\n\t");
+    text = printable(text.substr(0, precision), "\n\t");
     if (text.size() >= width) return text;
     const bool left = flags.find('-') != std::string_view::npos;
     return left ? text + std::string(width - text.size(), ' ') : std::string(width - text.size(), ' ') + text;
 }
-
-// Lines and tabs stay.
-std::string shown(const Datum& value) { return to_shown(value, "\n\t"); }
 
 // One conversion, parsed.
 struct Spec {
@@ -91,10 +88,9 @@ std::string convert(const Spec& spec, const Datum& value) {
         case 'x':
         case 'X':
         case 'o': return c_format(head + "ll" + spec.conversion, static_cast<unsigned long long>(n));
-        case 'c':
-            return string_field(shown(std::string(1, static_cast<char>(n))), spec.flags, spec.width, spec.precision);
+        case 'c': return string_field(std::string(1, static_cast<char>(n)), spec.flags, spec.width, spec.precision);
         case 'p': return string_field(to_text(PointerDatum{n}), spec.flags, spec.width, std::string::npos);
-        default: return string_field(shown(value), spec.flags, spec.width, spec.precision);
+        default: return string_field(to_text(value), spec.flags, spec.width, spec.precision);
     }
 }
 
@@ -121,7 +117,7 @@ std::string format_print(const std::vector<Datum>& values) {
     std::string out;
     for (size_t i = 0; i < values.size(); i++) {
         if (i) out += '\t';
-        out += shown(values[i]);
+        out += to_shown(values[i], "\n\t");
     }
     if (out.starts_with('\n')) out.erase(0, 1);  // a stack alone needs no line of its own before it
     return out + '\n';

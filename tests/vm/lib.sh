@@ -206,6 +206,13 @@ probes() {
     fi
 }
 
+# Of a function, the offsets of two instructions that can be optimized, the second within the jump of the first.
+overlapping() { # FUNCTION
+    kprobe-lua disasm "$1" |
+        awk '{ yes = $2 $3 $4 == "yesyesyes" } yes && before { print before, $1 } { before = yes ? $1 : "" }' |
+        while read -r one two; do [ $((two - one)) -ge 5 ] || { echo "$one $two" && break; }; done
+}
+
 # Prints what of ours is in the kernel; nothing when all is well.
 leftovers() {
     probes

@@ -3,10 +3,10 @@
 tracing=/sys/kernel/tracing
 echo 'p:other vfs_fsync' > $tracing/kprobe_events
 echo 1 > $tracing/events/kprobes/other/enable
-# Of two instructions behind each other that can be optimized, the first will be, as the probe at the second is off.
+# The first will be optimized, as the probe at the second is off.
 # shellcheck disable=SC2046
-set -- $(kprobe-lua disasm vfs_write |
-    awk '{ yes = $2 $3 $4 == "yesyesyes" } yes && before { print before, $1; exit } { before = yes ? $1 : "" }')
+set -- $(overlapping vfs_write)
+[ $# = 2 ] || fail 'no two places'
 script four.lua << EOF
 kprobe("vfs_read", function() end)
 kprobe("vfs_write$1", function() end)
