@@ -3,7 +3,6 @@
  * The kernel's log: one line when a session has armed its first probes, one
  * when it ends, one when its reader is gone.
  */
-#include <linux/ctype.h>
 #include <linux/module.h>
 #include <linux/ratelimit.h>
 #include <linux/spinlock.h>
@@ -13,6 +12,7 @@
 #include "log.h"
 #include "ring.h"
 #include "stats.h"
+#include "words.h"
 
 static bool kpl_log_sessions = true;
 module_param_named(log_sessions, kpl_log_sessions, bool, 0644);
@@ -43,26 +43,16 @@ static const char *kpl_log_name_of(const struct kpl_session *s, char *name)
 
 /* ----------------------------------------------------------------- sessions */
 
-/* What user space says must not look like a line of the kernel's. */
-static void kpl_log_text(char *to, size_t size, const char *text)
-{
-	size_t i;
-
-	for (i = 0; i < size - 1 && text[i]; i++)
-		to[i] = isascii(text[i]) && isprint(text[i]) ? text[i] : '?';
-	to[i] = '\0';
-}
-
 void kpl_log_name(struct kpl_session *s, const char *name)
 {
 	spin_lock(&kpl_names_lock);
-	kpl_log_text(s->name, sizeof(s->name), name);
+	kpl_printable(s->name, sizeof(s->name), name);
 	spin_unlock(&kpl_names_lock);
 }
 
 void kpl_log_opener(struct kpl_session *s)
 {
-	kpl_log_text(s->command, sizeof(s->command), current->comm);
+	kpl_printable(s->command, sizeof(s->command), current->comm);
 	kpl_log_name(s, current->comm);
 	s->user = from_kuid(&init_user_ns, current_uid());
 }

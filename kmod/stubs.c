@@ -11,7 +11,6 @@
  * is of the dead.  Where a call returns to tells nothing: other tracers put
  * their own addresses there.
  */
-#include <linux/ctype.h>
 #include <linux/delay.h>
 #include <linux/kallsyms.h>
 #include <linux/log2.h>
@@ -30,6 +29,7 @@
 
 #include "kept.h"
 #include "stubs.h"
+#include "words.h"
 
 /* What the assembly reads and writes; nobody else's. */
 extern struct kpl_stub kpl_stub_all[KPL_STUBS];
@@ -497,16 +497,6 @@ EXPORT_SYMBOL_GPL(kpl_stubs);
 
 /* ------------------------------------------------------------------- module */
 
-/* A task's name must end no line and no column. */
-static void kpl_name_clean(char *name)
-{
-	u32 i;
-
-	for (i = 0; i < TASK_COMM_LEN && name[i]; i++)
-		if (!isascii(name[i]) || !isprint(name[i]))
-			name[i] = '?';
-}
-
 /* A line for each call under way, the first ones: task, function, command, with tabs between. */
 static int kpl_calls_show(char *buffer, const struct kernel_param *kp)
 {
@@ -519,10 +509,11 @@ static int kpl_calls_show(char *buffer, const struct kernel_param *kp)
 	search->nr = 0;
 	err = !kpl_stubs_busy() ? 0 : stop_machine(kpl_search_all, search, NULL);
 	for (i = 0; !err && i < min_t(u32, search->nr, KPL_INSIDE_SHOWN); i++) {
-		kpl_name_clean(search->shown[i].comm);
-		len += scnprintf(buffer + len, PAGE_SIZE - len, "%d\t%ps\t%.16s\n",
-				 search->shown[i].pid, (void *)search->shown[i].func,
-				 search->shown[i].comm);
+		char *comm = search->shown[i].comm;
+
+		kpl_printable(comm, sizeof(search->shown[i].comm), comm);
+		len += scnprintf(buffer + len, PAGE_SIZE - len, "%d\t%ps\t%s\n",
+				 search->shown[i].pid, (void *)search->shown[i].func, comm);
 	}
 	kfree(search);
 	return err ?: len;

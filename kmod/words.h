@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/* Strings, eight bytes at a time.  Any context. */
+/* Strings, most of them eight bytes at a time.  Any context. */
 #ifndef KPL_WORDS_H
 #define KPL_WORDS_H
 
+#include <linux/ctype.h>
 #include <linux/kernel.h>
 
 #include "core/core.h"
@@ -76,6 +77,19 @@ static __always_inline u64 kpl_str_end(struct kpl_str *str, u32 len)
 	str->len = len;
 	str->reserved = 0;
 	return len;
+}
+
+/*
+ * What user space has chosen, with `?` for what could pass for another line or
+ * move a terminal's cursor: all but printable ASCII.  Both may be the same.
+ */
+static inline void kpl_printable(char *to, size_t size, const char *from)
+{
+	size_t i;
+
+	for (i = 0; i < size - 1 && from[i]; i++)
+		to[i] = isascii(from[i]) && isprint(from[i]) ? from[i] : '?';
+	to[i] = '\0';
 }
 
 #endif
