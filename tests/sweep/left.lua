@@ -65,7 +65,8 @@ local function declarations()
   local file = assert(io.open("/sys/kernel/btf/vmlinux", "rb"))
   local data = file:read "*a"
   file:close()
-  local bytes = ffi.cast("const uint8_t *", data)
+  local bytes = ffi.new("uint8_t[?]", #data) -- not the string's own, which goes when nothing else has it
+  ffi.copy(bytes, data, #data)
   local function u32(offset) return ffi.cast("const uint32_t *", bytes + offset)[0] end
   local first, last, texts = u32(4) + u32(8), u32(4) + u32(8) + u32(12), u32(4) + u32(16)
   local each = { [4] = 12, [5] = 12, [6] = 8, [13] = 8, [15] = 12, [19] = 12 } -- bytes behind a type, for each of its parts

@@ -3,7 +3,8 @@
 // hang or a case that left something in the kernel.
 //
 //   vm_tests --kernel 6.1 --title vm.6.1 --cases DIR --lib lib.sh --runner runner.sh [--program FILE]… [--modules DIR]
-//            [--icount] [--slowness TIMES] [--add loop.ko]… [--let-through TEXT]… [--let-race FUNCTION]… [NAME…]
+//            [--icount] [--slowness TIMES] [--add loop.ko]… [--let-through TEXT]… [--let-race FUNCTION]…
+//            [NAME… | --part K/N]
 //   vm_tests --host --cases DIR …           the cases run on this machine (and boot VMs of their own)
 //
 // A case passes when its script exits 0, the kernel's console shows no splat while it runs, and nothing of
@@ -44,6 +45,7 @@ constexpr int max_dead_boots = 2;  // VMs that end before any case has started
 
 struct Arguments {
     std::string kernel, title = "vm", cases, lib, runner, modules, root;
+    std::string part;  // "1/2": every second case, from the first on; where none is named
     std::vector<std::string> programs, names, files, add, let_through, let_races;
     bool host = false;
     bool show = false;       // what passes, too
@@ -286,7 +288,18 @@ Result<std::vector<Outcome>> run_on_host(const Arguments& args, const std::vecto
     return std::move(output.outcomes());
 }
 
-// Those that the arguments name, or all; none where one of the names is no case.
+// Each n-th, from the k-th on; false: `part` does not say k/n.
+bool keep_part(std::vector<std::string>& cases, const std::string& part) {
+    unsigned k = 0, n = 0;
+    int end = 0;
+    if (std::sscanf(part.c_str(), "%u/%u%n", &k, &n, &end) != 2 || part[end] != '\0' || k == 0 || k > n) return false;
+    std::vector<std::string> kept;
+    for (std::size_t i = k - 1; i < cases.size(); i += n) kept.push_back(cases[i]);
+    cases = std::move(kept);
+    return true;
+}
+
+// Those that the arguments name, or all, or a part of them; none where one of the names is no case.
 std::vector<std::string> find_cases(const Arguments& args) {
     std::vector<std::string> found;
     for (const std::string& name : args.names) {
@@ -302,6 +315,10 @@ std::vector<std::string> find_cases(const Arguments& args) {
             if (entry.path().extension() == ".sh") found.push_back(fs::absolute(entry.path()));
     std::sort(found.begin(), found.end());
     found.erase(std::unique(found.begin(), found.end()), found.end());
+    if (args.names.empty() && !args.part.empty() && !keep_part(found, args.part)) {
+        fmt::print(stderr, "no part of cases: {}\n", args.part);
+        return {};
+    }
     if (found.empty()) fmt::print(stderr, "no cases in {}\n", args.cases);
     return found;
 }
@@ -309,7 +326,7 @@ std::vector<std::string> find_cases(const Arguments& args) {
 bool parse(int argc, char** argv, Arguments& args) {
     const std::map<std::string_view, std::string*> texts{
         {"--kernel", &args.kernel}, {"--title", &args.title},     {"--cases", &args.cases}, {"--lib", &args.lib},
-        {"--runner", &args.runner}, {"--modules", &args.modules}, {"--root", &args.root}};
+        {"--runner", &args.runner}, {"--modules", &args.modules}, {"--root", &args.root},   {"--part", &args.part}};
     const std::map<std::string_view, int*> numbers{
         {"--quiet-limit", &args.quiet_limit}, {"--silence-limit", &args.silence_limit}, {"--slowness", &args.slowness}};
     const std::map<std::string_view, std::vector<std::string>*> lists{{"--program", &args.programs},
