@@ -81,7 +81,7 @@ static __always_inline u64 kpl_str_end(struct kpl_str *str, u32 len)
 
 /*
  * What user space has chosen, with `?` for what could pass for another line or
- * move a terminal's cursor: all but printable ASCII.  Both may be the same.
+ * move a terminal's cursor: all but printable ASCII.  `to` may be `from`.
  */
 static inline void kpl_printable(char *to, size_t size, const char *from)
 {
